@@ -1,0 +1,40 @@
+# Two commands do all the set-up: `make demo` runs the main job, `make test` the tests. See CONTRIBUTING.md.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint types imports unit bench pin clean
+
+demo: $(INSTALLED)
+	$(BIN)/antiphon demo --out demo-run
+
+test: lint types imports unit
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+imports: $(INSTALLED)
+	$(BIN)/lint-imports --no-cache --no-logo
+
+unit: $(INSTALLED)
+	$(BIN)/pytest
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/simulator.py
+
+$(INSTALLED): pyproject.toml requirements/constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt --editable ".[dev]"
+	touch $@
+
+# Writes the versions of what is installed now; run it after changing a dependency in pyproject.toml.
+pin: $(INSTALLED)
+	$(BIN)/python -m pip freeze --exclude-editable > requirements/constraints.txt
+
+clean:
+	rm -rf $(VENV) demo-run out

@@ -1,0 +1,28 @@
+"""One tree of errors; a message says what happened, to whom, and what to do.
+
+AntiphonError
+├── ConfigurationError     a scenario or setting is wrong; names the key
+├── TraceError             a run directory or trace cannot be read; names the file
+└── ProtocolViolation      bytes of a peer that no correct peer sends; carries a code
+"""
+
+
+class AntiphonError(Exception):
+    """Everything antiphon raises on purpose."""
+
+
+class ConfigurationError(AntiphonError):
+    """The question was wrong: a scenario, an option or an argument cannot be used."""
+
+
+class TraceError(AntiphonError):
+    """A run directory or a trace file is missing, damaged, or not what it should be."""
+
+
+class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the peer did
+    """A frame that cannot be decoded."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        """Short, stable name of what was wrong: `length`, `version`, `kind`, `checksum`, `body`."""
