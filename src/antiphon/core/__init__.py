@@ -1,0 +1,1 @@
+"""Protocol cores: pure state machines, standard library only. Start with `contract.py`."""

@@ -1,0 +1,48 @@
+"""What every protocol core offers, and all that a simulator or a runtime may call (docs/adr/0002).
+
+A core decides; it never acts. Inputs carry `now`, integer nanoseconds of the process's own clock. Output is
+`drain`: everything there is to do, in one order. Between inputs a core holds no open question, so that a driver
+may feed one frame or a thousand before it drains: the order of the output may differ, both are deterministic, and
+every property holds either way.
+
+    core.receive(frame, now)            any number of inputs, then
+    for effect in core.drain(now): ...  carry the effects out in order, then
+    wake me at core.deadline            and call tick; a tick too many is harmless
+"""
+
+from typing import Protocol
+
+from antiphon.core.effects import Effect, Frame
+from antiphon.types import GroupId
+
+
+class Core(Protocol):
+    """One process with all its groups, as a pure state machine."""
+
+    @property
+    def deadline(self) -> int | None:
+        """When `tick` is next wanted, or None: an O(1) read after `drain`; after `tick` and `drain`, in the future."""
+
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:
+        """The application multicasts. The message is numbered and packed when `drain` lets it leave.
+
+        `label` is carried with the frame and never looked at; labels of one group count up by one.
+        """
+
+    def receive(self, frame: Frame, now: int) -> None:
+        """A frame came in, from its channel's next place in order."""
+
+    def tick(self, now: int) -> None:
+        """Time has passed: `deadline` or later."""
+
+    def consumed(self, group: GroupId, position: int, now: int) -> None:
+        """The application has taken the first `position` deliveries of this group (the papers' Δ)."""
+
+    def writable(self, ready: bool, now: int) -> None:
+        """Whether the transport takes more; while it does not, application messages gather and are packed."""
+
+    def drain(self, now: int) -> list[Effect]:
+        """Everything to do since the last call, in the order to do it."""
+
+    def unstable(self, group: GroupId) -> int:
+        """How many frames of this group are held because some member may still lack them."""

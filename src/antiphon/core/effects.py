@@ -1,0 +1,97 @@
+"""What a core asks its surroundings to do: values in one ordered list, never calls.
+
+The order of the list is the order in which a driver carries the effects out; over all groups of a process it is
+the agreed order of what the application sees. Named tuples, because millions of them are built.
+"""
+
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from antiphon.types import GroupId, ProcessId, View
+
+
+class Frame(Protocol):
+    """One protocol message. Deeply immutable, compared by value, encoded once whatever the fan-out."""
+
+    @property
+    def group(self) -> GroupId: ...  # noqa: D102
+    @property
+    def sender(self) -> ProcessId: ...  # noqa: D102
+    @property
+    def payloads(self) -> tuple[bytes, ...]:
+        """The application messages packed in it; empty for messages of the protocol itself."""
+
+    @property
+    def label(self) -> int:
+        """Opaque to the protocol: the recorder's number of the first payload, position gives the rest."""
+
+    @property
+    def clock(self) -> int:
+        """The protocol's own stamp: block number or timestamp."""
+
+    @property
+    def kind(self) -> str:
+        """`data`, `null`, … as traces show it."""
+
+
+class Scope(Enum):
+    """Whom a frame is for, when not for one process. Who they are is the network's business, not the core's."""
+
+    VIEW = "view"
+    """Every other member of the sender's view of the frame's group."""
+    LOCAL = "local"
+    """The sender's local group (InterGroup)."""
+    COORDINATORS = "coordinators"
+    """The coordinator group (InterGroup)."""
+    RING = "ring"
+    """Whoever is within `ttl` hops (InterGroup's ring search)."""
+
+
+class Channel(Enum):
+    """What a frame asks of the transport."""
+
+    STREAM = "stream"
+    """FIFO and lossless while both ends live and are connected."""
+    DATAGRAM = "datagram"
+    """May be lost, doubled, reordered."""
+    CONTROL = "control"
+    """As the group's own channel, ahead of flow control and packing."""
+
+
+class Transmit(NamedTuple):
+    """Let a frame leave. Fan-out belongs to the network: one effect serves any number of receivers."""
+
+    frame: Frame
+    to: ProcessId | Scope = Scope.VIEW
+    channel: Channel = Channel.STREAM
+    ttl: int = 0
+    """Hops it may travel; 0 = no limit."""
+
+
+class Deliver(NamedTuple):
+    """Hand all payloads of a frame to the application, in their order."""
+
+    frame: Frame
+
+
+class InstallView(NamedTuple):
+    """From here on in the list, `view` is in force in its group."""
+
+    view: View
+
+
+class Stable(NamedTuple):
+    """Trace only: per sender, the largest label now known to be held by every member."""
+
+    group: GroupId
+    upto: tuple[tuple[ProcessId, int], ...]
+
+
+class Discard(NamedTuple):
+    """Trace only: per sender, the largest label now freed from the buffer."""
+
+    group: GroupId
+    upto: tuple[tuple[ProcessId, int], ...]
+
+
+Effect = Transmit | Deliver | InstallView | Stable | Discard

@@ -1,0 +1,40 @@
+"""Time-silence: when a member that has nothing to say must speak (Macedo94 §4.3, §4.4; Macedo95 §2.2.1).
+
+A block completes only when everyone has sent into it or above it. Whoever receives a number above its own last one
+owes an answer; if the application sends nothing for `timeout_ns`, a null pays it. With a timeout of 0 the answer
+is eager: it leaves with the next drain.
+"""
+
+from collections import deque
+
+
+class Silence:
+    """The open duties of one member in one group.
+
+    Invariant: block numbers and deadlines in `_duties` both increase; all blocks are above our own last number.
+    """
+
+    __slots__ = ("_duties", "_timeout_ns")
+
+    def __init__(self, timeout_ns: int) -> None:
+        self._timeout_ns = timeout_ns
+        self._duties: deque[tuple[int, int]] = deque()
+
+    @property
+    def deadline(self) -> int | None:
+        """When the oldest duty falls due, or None when nobody waits for us."""
+        return self._duties[0][1] if self._duties else None
+
+    def owe(self, block: int, now: int) -> None:
+        """The first receipt of a number above our own and above those already owed."""
+        self._duties.append((block, now + self._timeout_ns))
+
+    def spoke(self, block: int) -> None:
+        """We sent number `block` in this group: every duty up to it is paid."""
+        duties = self._duties
+        while duties and duties[0][0] <= block:
+            duties.popleft()
+
+    def due(self, now: int) -> bool:
+        """Whether a null must leave now."""
+        return bool(self._duties) and self._duties[0][1] <= now

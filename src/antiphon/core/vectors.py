@@ -1,0 +1,33 @@
+"""A vector that knows its minimum: the receive and completion vectors of Newtop (Macedo94 §3.4, §6.3.1).
+
+The minimum of such a vector is read at every event but moves only when its last holder rises, so it is recomputed
+then and not before: amortised constant cost per event, whatever the number of members.
+"""
+
+
+class MinVector:
+    """One number per member, by rank in the view; entries only rise.
+
+    Invariant: `minimum == min(values)`, and `_holders` entries have that value.
+    """
+
+    __slots__ = ("_holders", "minimum", "values")
+
+    def __init__(self, size: int, base: int = 0) -> None:
+        assert size > 0
+        self.values = [base] * size
+        self.minimum = base
+        self._holders = size
+
+    def raise_to(self, rank: int, value: int) -> None:
+        """Raise one entry; a smaller value changes nothing (old news may arrive late)."""
+        values = self.values
+        old = values[rank]
+        if value <= old:
+            return
+        values[rank] = value
+        if old == self.minimum:
+            self._holders -= 1
+            if not self._holders:
+                self.minimum = minimum = min(values)
+                self._holders = values.count(minimum)
