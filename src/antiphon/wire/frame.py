@@ -1,0 +1,49 @@
+"""The envelope of every frame: length, version, kind, checksum. Knows nothing of what is inside.
+
+    offset  bytes  field
+    0       4      length of the body
+    4       1      version of the wire format
+    5       1      kind: how to read the body
+    6       4      CRC-32 of the body, seeded with version and kind
+    10      …      body
+
+Lengths are checked before anything else is believed; nothing received is ever executed or unpickled.
+"""
+
+import struct
+import zlib
+from typing import Final
+
+from antiphon.errors import ProtocolViolation
+
+VERSION: Final = 1
+BODY_BYTES_MAX: Final = 17 * 1024 * 1024
+"""A payload of 16 MiB with room for headers; larger lengths are refused before any memory is taken."""
+
+_ENVELOPE: Final = struct.Struct(">IBBI")
+ENVELOPE_BYTES: Final = _ENVELOPE.size
+
+
+def seal(kind: int, body: bytes) -> bytes:
+    """Put a body in its envelope."""
+    assert len(body) <= BODY_BYTES_MAX
+    return _ENVELOPE.pack(len(body), VERSION, kind, _checksum(VERSION, kind, body)) + body
+
+
+def open_envelope(sealed: bytes) -> tuple[int, bytes]:
+    """The kind and the body of exactly one sealed frame."""
+    if len(sealed) < ENVELOPE_BYTES:
+        raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than its envelope")
+    length, version, kind, checksum = _ENVELOPE.unpack_from(sealed)
+    if version != VERSION:
+        raise ProtocolViolation("version", f"wire version {version} is not {VERSION}, the one spoken here")
+    if length > BODY_BYTES_MAX or length != len(sealed) - ENVELOPE_BYTES:
+        raise ProtocolViolation("length", f"a body of {len(sealed) - ENVELOPE_BYTES} bytes claims to have {length}")
+    body = sealed[ENVELOPE_BYTES:]
+    if checksum != _checksum(version, kind, body):
+        raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
+    return kind, body
+
+
+def _checksum(version: int, kind: int, body: bytes) -> int:
+    return zlib.crc32(body, version << 8 | kind)
