@@ -1,0 +1,199 @@
+"""A scenario as the product sees it: frozen, complete, every default filled in.
+
+The fields are the keys of the TOML file, with its names; a sentence beside each says what it means. What a file may
+say beyond its types is in `read.py`.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from antiphon.scenario.units import Bandwidth, Duration
+
+
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.rstrip("_")):
+    """A TOML table that refuses keys it does not know. A trailing underscore avoids Python's own words."""
+
+
+class Options(_Table, frozen=True, kw_only=True):
+    """Settings of the protocol, the same for all members."""
+
+    time_silence: Duration = Duration(0)
+    """Silence before a null message; "0s" answers at once."""
+    packing: bool = True
+    """False: one application message a frame, as in the papers' experiments."""
+    frame_bytes: int = 65_536
+    """How many payload bytes are packed in one frame at most; a larger message travels alone."""
+    flow_control: int = 0
+    """0 off."""
+
+
+class Group(_Table, frozen=True, kw_only=True):
+    """A group of processes and the service it gets."""
+
+    name: str
+    members: tuple[str, ...] | int
+    """Names, or a number n for p1 … pn."""
+    service: Literal["total"] = "total"
+
+
+class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
+    """Every frame takes the same time."""
+
+    value: Duration
+
+
+class Uniform(_Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Any time between two bounds, all alike."""
+
+    low: Duration
+    high: Duration
+
+
+class Lognormal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
+    """Half of the frames below the median, with a tail to the right, as on real networks."""
+
+    median: Duration
+    sigma: float = 0.5
+    """Standard deviation of the logarithm."""
+
+
+Latency = Fixed | Uniform | Lognormal
+
+
+class Network(_Table, frozen=True, kw_only=True):
+    """What lies between the processes."""
+
+    transport: Literal["stream", "datagram"] = "stream"
+    latency: Latency = Lognormal(median=Duration(2_000_000))
+    loss: float = 0.0
+    """Share of datagrams that vanish."""
+    duplicate: float = 0.0
+    """Share of datagrams that arrive twice."""
+    reorder: float = 0.0
+    """Share of datagrams held back by up to ten latencies more."""
+    bandwidth: Bandwidth | None = None
+    """Of each process's line out; a stream sends one copy a receiver over it, a datagram one for all."""
+
+
+class Workload(_Table, frozen=True, kw_only=True):
+    """Messages that applications send."""
+
+    name: str = ""
+    """Default w1, w2, …"""
+    group: str
+    senders: Literal["all"] | tuple[str, ...] = "all"
+    messages: int = 1
+    """For each sender."""
+    interval: Duration = Duration(0)
+    """Between the requests of one sender; "0s": all as fast as flow control lets them."""
+    jitter: float = 0.0
+    """Share of the interval by which each request may come early or late."""
+    payload: int = 32
+    """Bytes."""
+    replies: bool = False
+    """Every member but the first sender sends one message when it has delivered all of these."""
+
+
+class Hosts(_Table, frozen=True, kw_only=True):
+    """The machines: without a count every process has one of its own."""
+
+    count: int | None = None
+    """Process i runs on host i mod count."""
+    service: Duration = Duration(0)
+    """CPU time per frame sent (once, whatever the fan-out) or received, first come first served."""
+    tick: Duration = Duration(0)
+    """Granularity of timers (CLOCKPERIOD of Macedo94)."""
+    wake: Duration = Duration(0)
+    """How long after a frame its process looks at its inbox, taking all that has come by then in one batch."""
+
+
+class _Timed(_Table, frozen=True, kw_only=True):
+    at: Duration
+    until: Duration | None = None
+    """Without it: for ever."""
+
+
+class _OnProcess(_Timed, frozen=True, kw_only=True):
+    process: str
+
+
+class _OnLinks(_Timed, frozen=True, kw_only=True):
+    """Without further keys all links; with `process` those to and from it; with `from` and `to` one direction."""
+
+    process: str | None = None
+    from_: str | None = None
+    to: str | None = None
+
+
+class Pause(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="pause"):
+    """The whole process stops; what is sent to it waits."""
+
+
+class Stall(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="stall"):
+    """The application stops taking deliveries; its process goes on."""
+
+
+class Slow(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="slow"):
+    """The process needs `factor` times its CPU time."""
+
+    factor: float
+
+
+class Skew(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="skew"):
+    """The process's clock is set ahead by `offset` and runs at `rate`; at `until` the rate is right again."""
+
+    offset: Duration = Duration(0)
+    rate: float = 1.0
+
+
+class Delay(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="delay"):
+    """Frames take `extra` longer."""
+
+    extra: Duration
+
+
+class Loss(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="loss"):
+    """Datagrams vanish at this rate in addition to the network's own loss."""
+
+    rate: float
+
+
+class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
+    """Undoes every fault of the network that is in force."""
+
+    at: Duration
+
+
+Fault = Pause | Stall | Slow | Skew | Delay | Loss | Heal
+
+
+class Scenario(_Table, frozen=True, kw_only=True):
+    """One run, but for the code that runs it: the same scenario and seed give the same trace, byte for byte."""
+
+    name: str
+    seed: int = 1
+    protocol: Literal["newtop"] = "newtop"
+    duration: Duration = Duration(60_000_000_000)
+    """Stop at this time at the latest; earlier when all is quiet."""
+    quiet: Duration = Duration(5_000_000_000)
+    """Let the run settle this long after the last fault and the last request before judging liveness."""
+    trace: Literal["full", "off"] = "full"
+    options: Options = Options()
+    group: tuple[Group, ...]
+    network: Network = Network()
+    workload: tuple[Workload, ...] = ()
+    hosts: Hosts = Hosts()
+    fault: tuple[Fault, ...] = field(default=())
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """Every process, in the order in which the groups name them first."""
+        return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
+
+
+def members_of(group: Group) -> tuple[str, ...]:
+    """The members by name."""
+    if isinstance(group.members, int):
+        return tuple(f"p{number}" for number in range(1, group.members + 1))
+    return group.members

@@ -1,0 +1,147 @@
+"""Scenario files: what they may say, and the one sentence for what they may not."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.errors import ConfigurationError
+from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
+from antiphon.scenario.units import Bandwidth, Duration
+
+GOOD = """
+name = "small"
+[[group]]
+name = "orders"
+members = 3
+"""
+SHIPPED = sorted(Path(__file__).parents[2].joinpath("scenarios").glob("*.toml"))
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_scenario(text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"), [("50ms", 50_000_000), ("1.5s", 1_500_000_000), ("0us", 0), ("2h", 7_200_000_000_000)]
+)
+def test_durations_have_a_unit(text: str, nanoseconds: int) -> None:
+    assert Duration.parse(text) == nanoseconds
+
+
+@pytest.mark.parametrize("text", ["50", "ms", "-1s", "5 s", "1e3s", "0.5ns", "5 parsecs", "", 5, None, "9999999h"])
+def test_other_durations_are_refused(text: object) -> None:
+    with pytest.raises(ValueError, match=r"duration|finer|longer"):
+        Duration.parse(text)
+
+
+@given(st.integers(0, 10**18))
+def test_a_duration_survives_being_written(value: int) -> None:
+    assert Duration.parse(str(Duration(value))) == value
+
+
+@given(st.integers(1, 10**13))
+def test_a_bandwidth_survives_being_written(value: int) -> None:
+    assert Bandwidth.parse(str(Bandwidth(value))) == value
+
+
+def test_a_bandwidth_of_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="above zero"):
+        Bandwidth.parse("0Mbit")
+
+
+def test_defaults_are_filled_in_and_the_text_says_all() -> None:
+    scenario = parse_scenario(GOOD + '[[workload]]\ngroup = "orders"\n')
+    assert scenario.group[0].members == ("p1", "p2", "p3")
+    assert scenario.workload[0].name == "w1"
+    assert scenario.workload[0].senders == ("p1", "p2", "p3")
+    assert parse_scenario(scenario_toml(scenario)) == scenario
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_scenarios_are_valid_and_say_all_when_written(path: Path) -> None:
+    scenario = read_scenario(path)
+    assert parse_scenario(scenario_toml(scenario)) == scenario
+
+
+def test_a_run_is_named_by_name_seed_and_content() -> None:
+    scenario = parse_scenario(GOOD)
+    assert run_id(scenario).startswith("small-1-")
+    assert run_id(scenario) == run_id(parse_scenario(GOOD))
+    assert run_id(with_seed(scenario, 2)).startswith("small-2-")
+    assert run_id(parse_scenario(GOOD.replace("3", "4"))) != run_id(scenario)
+
+
+@pytest.mark.parametrize(
+    ("addition", "words"),
+    [
+        ("[network]\nlatenzy = 3", ["network", "unknown key", "latenzy"]),
+        ("[options]\ntime_silence = 50", ["options.time_silence", "50 is not a duration"]),
+        ('[options]\ntime_silence = "50 ms"', ["options.time_silence", "50 ms"]),
+        ("[options]\nflow_control = 3", ["options.flow_control"]),
+        ('[network]\nlatency = { kind = "normal" }', ["network.latency", "normal"]),
+        ('[network]\nlatency = { kind = "uniform", low = "2ms", high = "1ms" }', ["network.latency.low"]),
+        ('[network]\ntransport = "datagram"', ["network.transport"]),
+        ("[network]\nloss = 0.1", ["network.loss", "datagram"]),
+        ("[hosts]\ncount = 0", ["hosts.count"]),
+        ('[[workload]]\ngroup = "ordres"', ["workload[0].group", "ordres", "orders"]),
+        ('[[workload]]\ngroup = "orders"\nsenders = ["p9"]', ["workload[0].senders", "p9"]),
+        ('[[workload]]\ngroup = "orders"\nsenders = []', ["workload[0].senders"]),
+        ('[[workload]]\ngroup = "orders"\nmessages = -1', ["workload[0].messages"]),
+        ('[[workload]]\ngroup = "orders"\npayload = 99999999', ["workload[0].payload"]),
+        ('[[workload]]\ngroup = "orders"\njitter = 2.0', ["workload[0].jitter"]),
+        ('[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p9"', ["fault[0].process", "p9", "p1, p2, p3"]),
+        ('[[fault]]\nat = "1s"\nkind = "pause"', ["fault[0]", "missing key", "process"]),
+        ('[[fault]]\nat = "2s"\nuntil = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until"]),
+        ('[[fault]]\nat = "1s"\nkind = "explode"\nprocess = "p1"', ["fault[0].kind", "explode"]),
+        ('[[fault]]\nat = "1s"\nkind = "crash"\nprocess = "p1"', ["fault[0].kind", "crash", "membership"]),
+        ('[[fault]]\nat = "1s"\nkind = "slow"\nprocess = "p1"\nfactor = 2.0', ["fault[0].kind", "hosts.service"]),
+        ('[[fault]]\nat = "1s"\nkind = "loss"\nrate = 0.5', ["fault[0].kind", "datagram"]),
+        ('[[fault]]\nat = "1s"\nkind = "delay"\nextra = "1s"\nfrom = "p1"', ["fault[0].from", "to"]),
+        ('[[fault]]\nat = "1s"\nkind = "skew"\nprocess = "p1"\nrate = 0.0', ["fault[0].rate"]),
+        ('[[group]]\nname = "orders"\nmembers = ["a"]', ["group[1].name"]),
+        ('[[group]]\nname = "other"\nmembers = ["p1", "q"]', ["group[1].members", "p1", "overlap"]),
+        ('[[group]]\nname = "other"\nmembers = ["a", "a"]', ["group[1].members"]),
+        ('[[group]]\nname = "other"\nmembers = ["world"]', ["group[1].members", "world"]),
+        ('[[group]]\nname = "other"\nmembers = 0', ["group[1].members"]),
+        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "causal-fast"', ["group[1].service", "causal-fast"]),
+        ('[[site]]\nname = "north"', ["site"]),
+        ("[sweep]\nseeds = 10", ["sweep"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str, words: list[str]) -> None:
+    sentence = refusal(f"{GOOD}\n{addition}\n")
+    assert "\n" not in sentence
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name = ", ["TOML"]),
+        ('name = "small"', ["missing key", "group"]),
+        ('name = "small"\ngroup = []', ["group"]),
+        ('name = "small"\ngroup = 3', ["group"]),
+        ('name = "../escape"\n[[group]]\nname="a"\nmembers=1', ["name", "escape"]),
+        ('name = "small"\nprotocol = "intergroup"\n[[group]]\nname="a"\nmembers=1', ["protocol", "intergroup"]),
+        ('name = "small"\nseed = -1\n[[group]]\nname="a"\nmembers=1', ["seed"]),
+        ('name = "small"\nduration = "0s"\n[[group]]\nname="a"\nmembers=1', ["duration"]),
+        ('name = "small"\ntrace = "sampled"\n[[group]]\nname="a"\nmembers=1', ["trace", "sampled"]),
+    ],
+)
+def test_the_top_of_the_file_is_judged_too(text: str, words: list[str]) -> None:
+    sentence = refusal(text)
+    for word in words:
+        assert word in sentence
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.toml: No such file"):
+        read_scenario(tmp_path / "nowhere.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"binary\.toml: it is not UTF-8"):
+        read_scenario(tmp_path / "binary.toml")
