@@ -1,0 +1,181 @@
+"""The recorder: writes down what crosses the boundary of a core, in call order.
+
+It stands outside, in the driver of simulator or runtime, and numbers the application's messages itself: a core that
+loses, doubles or invents a message cannot make its trace agree. Rows are dicts of the columns that apply
+(`trace/schema.py`); `trace/writer.py` turns them into Parquet.
+"""
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from antiphon.core.effects import Discard, Frame, Stable
+from antiphon.types import GroupId, ProcessId, View, split_process_id
+
+Row = dict[str, Any]
+
+
+def digest(payload: bytes) -> int:
+    """64-bit hash of a payload, as traces show it."""
+    return int.from_bytes(hashlib.blake2b(payload, digest_size=8).digest(), "big", signed=True)
+
+
+def compact_json(value: object) -> str:
+    """The one text of a value: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+class Recorder:
+    """The history of one process incarnation. `world` has one too."""
+
+    def __init__(self, process: ProcessId, services: Mapping[GroupId, str] | None = None) -> None:
+        self.process, self.incarnation = split_process_id(process)
+        self.rows: list[Row] = []
+        self._services = services or {}
+        self._views: dict[GroupId, str] = {}
+        self._numbers = dict.fromkeys(self._services, 0)
+        self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
+        self._names: dict[ProcessId, tuple[str, int]] = {}
+
+    def note(self, kind: str, now: int, detail: object = None) -> None:
+        """A row without a message: `start`, `stop`, and the world's own."""
+        row: Row = {"time": now, "kind": kind}
+        if detail is not None:
+            row["detail"] = compact_json(detail)
+        self.rows.append(row)
+
+    def requested(self, group: GroupId, payload: bytes, now: int) -> int:
+        """The application asks to send; gives the number that the message will have, the label of its frame."""
+        number = self._numbers[group]
+        self._numbers[group] = number + 1
+        self._waiting[group].append((number, now, payload))
+        return number
+
+    def transmitted(self, frame: Frame, now: int, *, header_bytes: int, stamp_bytes: int, unstable: int) -> None:
+        """A frame of ours leaves: the messages in it are sent now, whenever they were asked for."""
+        for position in range(len(frame.payloads)):
+            self._sent(frame, frame.label + position, now)
+        detail = {
+            "count": len(frame.payloads),
+            "frame": _frame_name(frame),
+            "stamp_bytes": stamp_bytes,
+            "type": frame.kind,
+        }
+        self.rows.append(
+            {
+                "time": now,
+                "kind": "transmit",
+                "group": frame.group,
+                "clock": frame.clock,
+                "payload_bytes": sum(map(len, frame.payloads)),
+                "header_bytes": header_bytes,
+                "unstable": unstable,
+                "detail": compact_json(detail),
+            }
+        )
+
+    def received(self, frame: Frame, now: int, *, unstable: int) -> None:
+        """A frame reaches the protocol: one row a message, and one without number for a null."""
+        sender, incarnation = self._name(frame.sender)
+        numbers: list[int | None] = [frame.label + position for position in range(len(frame.payloads))]
+        detail = compact_json({"frame": _frame_name(frame), "type": frame.kind})
+        for number in numbers or [None]:
+            self.rows.append(
+                {
+                    "time": now,
+                    "kind": "receive",
+                    "group": frame.group,
+                    "sender": sender,
+                    "sender_incarnation": incarnation,
+                    "number": number,
+                    "peer": frame.sender,
+                    "clock": frame.clock,
+                    "unstable": unstable,
+                    "detail": detail,
+                }
+            )
+
+    def delivered(self, frame: Frame, now: int) -> None:
+        """The application takes the messages of a frame."""
+        sender, incarnation = self._name(frame.sender)
+        service, view = self._services[frame.group], self._views.get(frame.group)
+        for position, payload in enumerate(frame.payloads):
+            self.rows.append(
+                {
+                    "time": now,
+                    "kind": "deliver",
+                    "group": frame.group,
+                    "sender": sender,
+                    "sender_incarnation": incarnation,
+                    "number": frame.label + position,
+                    "service": service,
+                    "view": view,
+                    "clock": frame.clock,
+                    "payload_bytes": len(payload),
+                    "digest": digest(payload),
+                }
+            )
+
+    def installed(self, view: View, now: int) -> None:
+        """A view is in force from here on."""
+        self._views[view.group] = view.id
+        self.rows.append(
+            {
+                "time": now,
+                "kind": "view",
+                "group": view.group,
+                "view": view.id,
+                "members": list(view.members),
+                "previous": view.previous,
+                "transitional": list(view.transitional),
+            }
+        )
+
+    def prefix(self, effect: Stable | Discard, now: int, *, unstable: int) -> None:
+        """A prefix of each sender's messages became stable, or was freed."""
+        self.rows.append(
+            {
+                "time": now,
+                "kind": "stable" if isinstance(effect, Stable) else "discard",
+                "group": effect.group,
+                "view": self._views.get(effect.group),
+                "unstable": unstable,
+                "upto": list(effect.upto),
+            }
+        )
+
+    def _sent(self, frame: Frame, number: int, now: int) -> None:
+        """The `send` row tells what the application handed over, not what the core made of it."""
+        waiting = self._waiting[frame.group]
+        while waiting and waiting[0][0] < number:
+            waiting.popleft()  # the core passed it over: the gap in the numbers will tell
+        requested, payload = waiting.popleft()[1:] if waiting else (None, b"")
+        self.rows.append(
+            {
+                "time": now,
+                "requested": requested,
+                "kind": "send",
+                "group": frame.group,
+                "sender": self.process,
+                "sender_incarnation": self.incarnation,
+                "number": number,
+                "service": self._services[frame.group],
+                "view": self._views.get(frame.group),
+                "clock": frame.clock,
+                "payload_bytes": len(payload),
+                "digest": digest(payload),
+            }
+        )
+
+    def _name(self, process: ProcessId) -> tuple[str, int]:
+        name = self._names.get(process)
+        if name is None:
+            name = self._names[process] = split_process_id(process)
+        return name
+
+
+def _frame_name(frame: Frame) -> str:
+    """One name a frame in a run: numbers of one sender in one group strictly increase."""
+    return f"{frame.group}/{frame.sender}/{frame.clock}"
