@@ -1,0 +1,114 @@
+"""Happened-before, established topologically from local order and send-before-deliver, never from `time`.
+
+Gives the sends in an order that respects cause, and the deliveries that no such order allows (D1, O3;
+properties.md 7.3 and 7.5). Duplicates and messages that nobody sent carry no cause.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A process that can deliver a message only after something that itself waits for this process."""
+
+    process: int
+    message: int
+    row: int
+    """Where it delivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Causality:
+    """The sends and first deliveries of a run as one partial order."""
+
+    row: IntArray
+    """The events in the order of rows, without the deliveries at which circles were cut."""
+    message: IntArray
+    """The message each event sends or delivers."""
+    sending: BoolArray
+    """Whether it is a send."""
+    order: list[int]
+    """Positions of the sends among the events, causes before consequences."""
+    circles: list[list[Wait]]
+    """Deliveries before their own send: each waits for the sender of the next, the last for the first."""
+
+
+def establish(history: History) -> Causality:
+    """Sort the sends of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on."""
+    first, sends = history.first, history.sends
+    real = first.where(history.messages.known[first.message])
+    row = np.concatenate([real.row, sends.row])
+    sorting = np.argsort(row)
+    row, message = row[sorting], np.concatenate([real.message, sends.message])[sorting]
+    sending: BoolArray = sorting >= len(real.row)
+    walk = _Walk(history, row, message, sending)
+    walk.run()
+    kept = ~np.isin(row, [circle[0].row for circle in walk.circles])
+    order = (np.cumsum(kept) - 1)[np.array(walk.order, np.int64)].tolist()
+    return Causality(row[kept], message[kept], sending[kept], order, walk.circles)
+
+
+class _Walk:
+    """All logs are read side by side; one that must deliver what is not yet sent waits for it."""
+
+    def __init__(self, history: History, row: IntArray, message: IntArray, sending: BoolArray) -> None:
+        self.order: list[int] = []
+        self.circles: list[list[Wait]] = []
+        self._row = row
+        # A send is written as the complement of its message: one list to read, one test to tell them apart.
+        self._events: list[int] = np.where(sending, ~message, message).tolist()
+        self._at: list[int] = np.searchsorted(row, history.logs.begin).tolist()
+        self._end: list[int] = np.searchsorted(row, history.logs.end).tolist()
+        self._sender: list[int] = history.messages.sender.tolist()
+        self._passed = bytearray((history.messages.send_row < 0).astype(np.uint8).tobytes())
+        self._waiting: dict[int, list[int]] = {}
+
+    def run(self) -> None:
+        ready = list(reversed(range(len(self._at))))
+        while ready:
+            self._advance(ready)
+            if self._waiting:
+                ready.append(self._cut_circle())
+
+    def _advance(self, ready: list[int]) -> None:
+        events, passed, order, waiting = self._events, self._passed, self.order, self._waiting
+        while ready:
+            process = ready.pop()
+            at, end = self._at[process], self._end[process]
+            while at < end:
+                message = events[at]
+                if message < 0:
+                    passed[~message] = 1
+                    order.append(at)
+                    ready.extend(waiting.pop(~message, ()))
+                elif not passed[message]:
+                    waiting.setdefault(message, []).append(process)
+                    break
+                at += 1
+            self._at[process] = at
+
+    def _cut_circle(self) -> int:
+        """Report one circle and let its first process go on as if the delivery had no cause."""
+        process = next(iter(self._waiting.values()))[0]
+        trail: dict[int, Wait] = {}
+        # Whoever is waited for waits as well, or it would have gone on: the trail must close.
+        while process not in trail:
+            at = self._at[process]
+            trail[process] = Wait(process, self._events[at], int(self._row[at]))
+            process = self._sender[self._events[at]]
+        walked = list(trail)
+        circle = [trail[who] for who in walked[walked.index(process) :]]
+        self.circles.append(circle)
+        self._let_go(circle[0])
+        return circle[0].process
+
+    def _let_go(self, wait: Wait) -> None:
+        others = [who for who in self._waiting.pop(wait.message) if who != wait.process]
+        if others:
+            self._waiting[wait.message] = others
+        self._at[wait.process] += 1

@@ -1,0 +1,222 @@
+"""From one run's Arrow table to numpy columns: every string a dense code, rows in each process's own order.
+
+Reads the columns of `interfaces.md` 1 and refuses a table that is not one run of that schema. Says nothing
+about whether the run is well formed: that is property W.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antiphon.errors import TraceError
+from antiphon.trace.schema import EVENTS, KINDS
+from antiphon.types import ProcessId, process_id, split_process_id
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
+"""The code of each kind of event."""
+
+NO_CLOCK: Final = int(np.iinfo(np.int64).min)
+"""Stands for a null `clock`, since -1 could be a stamp."""
+
+_UNREAD: Final = {"requested", "transitional", "peer", "payload_bytes", "header_bytes", "unstable", "upto"}
+_READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows, sorted by process, incarnation and index. Codes and numbers are -1 for a null."""
+
+    process: IntArray
+    """Code of (process, incarnation)."""
+    index: IntArray
+    time: IntArray
+    kind: IntArray
+    group: IntArray
+    view: IntArray
+    previous: IntArray
+    sender: IntArray
+    """Code of (sender, sender_incarnation), among the same codes as `process`."""
+    number: IntArray
+    orderer: IntArray
+    """Among the same codes as `process`."""
+    clock: IntArray
+    digest: IntArray
+    service: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What one table holds. A code is a position in the tuple of its kind; codes order as the names do."""
+
+    run: str
+    processes: tuple[ProcessId, ...]
+    """Everybody who wrote a row, sent a message, gave a stamp or is in a view."""
+    groups: tuple[str, ...]
+    views: tuple[str, ...]
+    services: tuple[str, ...]
+    rows: Rows
+    members: dict[int, tuple[int, ...]]
+    """For each `view` row its members."""
+    details: dict[int, dict[str, Any]]
+    """For each `start`, `faults_end` and `end` row its detail, read."""
+
+
+def read(events: pa.Table) -> Columns:
+    """Decode the table of one run; TraceError if it is empty, mixed, or not of the schema."""
+    table = _one_run(admit(events))
+    kind = _kinds(table["kind"])
+    members, order_givers = _members(table, kind), _strings(table["orderer"])
+    identities = sorted({who for names in members.values() for who in names} | set(order_givers[0]))
+    processes, process, sender = _process_codes(table, identities)
+    code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
+    groups, group = _strings(table["group"])
+    views, view, previous = _strings(table["view"], table["previous"])
+    services, service = _strings(table["service"])
+    orderer = np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]
+    index = _integers(table["index"])
+    unsorted = Rows(
+        process=process,
+        index=index,
+        time=_integers(table["time"]),
+        kind=kind,
+        group=group,
+        view=view,
+        previous=previous,
+        sender=sender,
+        number=_integers(table["number"]),
+        orderer=orderer,
+        clock=_integers(table["clock"], NO_CLOCK),
+        digest=_integers(table["digest"], 0),
+        service=service,
+    )
+    _require_names(unsorted, processes)
+    order = np.lexsort((index, process))
+    position = np.argsort(order)
+    return Columns(
+        run=table["run"][0].as_py(),
+        processes=processes,
+        groups=groups,
+        views=views,
+        services=services,
+        rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
+        members={int(position[row]): tuple(code_of[who] for who in names) for row, names in members.items()},
+        details={int(position[row]): detail for row, detail in _details(table, kind).items()},
+    )
+
+
+def admit(events: pa.Table) -> pa.Table:
+    """The columns the checkers read, in the types of the schema; TraceError if they are not there."""
+    missing = [name for name in EVENTS.names if name not in events.column_names]
+    if missing:
+        raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
+    try:
+        return events.select(_READ).cast(pa.schema([EVENTS.field(name) for name in _READ]))
+    except (pa.ArrowException, ValueError) as error:
+        raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
+
+
+def _one_run(table: pa.Table) -> pa.Table:
+    runs = pc.unique(table["run"])
+    if len(runs) != 1:
+        found = "is empty" if len(runs) == 0 else f"holds {len(runs)} runs, one was expected"
+        raise TraceError(f"the table of events {found}")
+    if pc.min(table["incarnation"]).as_py() < 0 or (pc.min(table["sender_incarnation"]).as_py() or 0) < 0:
+        raise TraceError("the table of events has a negative incarnation")
+    return table
+
+
+def _kinds(column: Any) -> IntArray:
+    names, codes = _strings(column)
+    unknown = [name for name in names if name not in KIND]
+    if unknown:
+        raise TraceError(f"the trace has events of unknown kind {', '.join(unknown)}")
+    kinds: IntArray = np.array([KIND[name] for name in names], np.int64)[codes]
+    return kinds
+
+
+def _strings(*columns: Any) -> tuple[Any, ...]:
+    """The sorted values of the columns together, then each column as codes into them, -1 for null."""
+    parts = [pc.dictionary_encode(pa.concat_arrays(column.chunks or [pa.array([], pa.string())])) for column in columns]
+    values = tuple(sorted({value for part in parts for value in part.dictionary.to_pylist()}))
+    code_of = {value: code for code, value in enumerate(values)}
+    codes = []
+    for part in parts:
+        # The last place serves the code -1 of a null.
+        translate = np.array([*(code_of[value] for value in part.dictionary.to_pylist()), -1], np.int64)
+        codes.append(translate[_integers(part.indices)])
+    return (values, *codes)
+
+
+def _integers(column: Any, null: int = -1) -> IntArray:
+    filled = pc.fill_null(column, null) if column.null_count else column
+    return np.asarray(filled.to_numpy(), np.int64)
+
+
+def _members(table: pa.Table, kind: IntArray) -> dict[int, list[str]]:
+    rows = np.flatnonzero(kind == KIND["view"])
+    lists = table["members"].take(pa.array(rows)).to_pylist()
+    return {int(row): names or [] for row, names in zip(rows, lists, strict=True)}
+
+
+def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[ProcessId, ...], IntArray, IntArray]:
+    """Everybody by (name, incarnation), then the columns `process` and `sender` in these codes."""
+    others = [_split(who) for who in identities]
+    other_names = pa.chunked_array([pa.array([name for name, _ in others], pa.string())])
+    names, name, sender, other = _strings(table["process"], table["sender"], other_names)
+    incarnation = _integers(table["incarnation"])
+    sender_incarnation = _integers(table["sender_incarnation"], 0)
+    other_incarnation = np.array([number for _, number in others], np.int64)
+    width = 1 + max(int(part.max(initial=0)) for part in (incarnation, sender_incarnation, other_incarnation))
+    keys = [
+        name * width + incarnation,
+        sender * width + sender_incarnation,
+        other * width + other_incarnation,
+    ]
+    known = np.unique(np.concatenate([keys[0], keys[1][sender >= 0], keys[2]]))
+    processes = tuple(process_id(names[key // width], key % width) for key in known.tolist())
+    senders = np.where(sender >= 0, np.searchsorted(known, keys[1]), -1)
+    return processes, np.searchsorted(known, keys[0]), senders
+
+
+def _split(identity: str) -> tuple[str, int]:
+    try:
+        return split_process_id(ProcessId(identity))
+    except ValueError as error:
+        raise TraceError(f"{identity!r} is not a process: expected name or name#incarnation") from error
+
+
+def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
+    of_message = (rows.kind == KIND["send"]) | (rows.kind == KIND["deliver"])
+    nameless = np.flatnonzero(of_message & ((rows.group < 0) | (rows.sender < 0) | (rows.number < 0)))
+    if len(nameless):
+        where = f"{processes[rows.process[nameless[0]]]} at index {rows.index[nameless[0]]}"
+        raise TraceError(f"{where} sends or delivers a message without group, sender or number")
+    nameless = np.flatnonzero((rows.kind == KIND["view"]) & ((rows.group < 0) | (rows.view < 0)))
+    if len(nameless):
+        where = f"{processes[rows.process[nameless[0]]]} at index {rows.index[nameless[0]]}"
+        raise TraceError(f"{where} installs a view without group or id")
+
+
+def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
+    wanted = np.flatnonzero(np.isin(kind, [KIND["start"], KIND["faults_end"], KIND["end"]]))
+    rows = table.select(["process", "kind", "detail"]).take(pa.array(wanted)).to_pylist()
+    return {int(at): _detail(row) for at, row in zip(wanted, rows, strict=True)}
+
+
+def _detail(row: dict[str, Any]) -> dict[str, Any]:
+    text = row["detail"]
+    try:
+        value = json.loads(text) if text is not None else {}
+    except json.JSONDecodeError as error:
+        raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not a JSON object")
+    return value

@@ -1,0 +1,93 @@
+"""From violations found to verdicts told: one for each group or for the run (properties.md 7, Verdicts).
+
+A checker finds violations as arrays; the sentence is made for the first alone, the others are counted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from antiphon.properties.columns import IntArray
+from antiphon.properties.history import History
+from antiphon.properties.promises import Promises
+from antiphon.properties.verdict import Outcome, Verdict, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The violations of one property in one run, not yet told."""
+
+    rows: IntArray
+    """The later event of each: where a person reading along would first see it."""
+    groups: IntArray
+    """The group each falls into."""
+    tell: Callable[[int], Violation]
+    """Makes the witness and the sentence of the violation at that position."""
+
+
+def _untold(position: int) -> Violation:
+    raise AssertionError(f"there is no violation {position} to tell")
+
+
+NOTHING: Final = Broken(np.zeros(0, np.int64), np.zeros(0, np.int64), _untold)
+"""What is found where a property cannot be judged, or holds."""
+
+
+def over_run(
+    history: History,
+    promises: Promises,
+    property_id: str,
+    opportunities: int,
+    broken: Broken,
+    *,
+    note: str | None = None,
+) -> list[Verdict]:
+    """One verdict for a property that ranges over all groups."""
+    if not promises.groups(property_id).any():
+        return [_not_promised(history.run, property_id, None)]
+    violations, example = _summary(history, broken, np.arange(len(broken.rows)))
+    outcome = _outcome(opportunities, violations)
+    return [Verdict(history.run, property_id, None, outcome, opportunities, violations, example, note)]
+
+
+def over_groups(
+    history: History,
+    promises: Promises,
+    property_id: str,
+    opportunities: IntArray,
+    broken: Broken,
+    *,
+    note: str | None = None,
+) -> list[Verdict]:
+    """One verdict for each group; `opportunities` is by group."""
+    verdicts = []
+    promised = promises.groups(property_id)
+    for code, group in enumerate(history.groups):
+        if not promised[code]:
+            verdicts.append(_not_promised(history.run, property_id, group))
+            continue
+        counted = int(opportunities[code])
+        violations, example = _summary(history, broken, np.flatnonzero(broken.groups == code))
+        outcome = _outcome(counted, violations)
+        verdicts.append(Verdict(history.run, property_id, group, outcome, counted, violations, example, note))
+    return verdicts
+
+
+def _not_promised(run: str, property_id: str, group: str | None) -> Verdict:
+    """Nobody there offers the property, so nothing was asked."""
+    return Verdict(run, property_id, group, "not promised", opportunities=0, violations=0)
+
+
+def _outcome(opportunities: int, violations: int) -> Outcome:
+    return "violated" if violations else "pass" if opportunities else "vacuous"
+
+
+def _summary(history: History, broken: Broken, chosen: IntArray) -> tuple[int, Violation | None]:
+    """How many of the violations were chosen, and the one seen first."""
+    if not len(chosen):
+        return 0, None
+    rows = broken.rows[chosen]
+    earliest = np.lexsort((rows, history.rows.process[rows], history.rows.time[rows]))[0]
+    return len(chosen), broken.tell(int(chosen[earliest]))

@@ -1,0 +1,245 @@
+"""One run as the properties speak of it: messages, first deliveries, stays in views, logs, components.
+
+Built once per run from the decoded columns (properties.md 1 and 6), then only read. Positions called *row*
+are positions in `Rows`; within one process they order as its local history does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from antiphon.errors import TraceError
+from antiphon.properties.columns import KIND, BoolArray, Columns, IntArray, Rows, read
+from antiphon.trace.schema import WORLD
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Where each process's rows lie, and how they end; all arrays by process code."""
+
+    begin: IntArray
+    end: IntArray
+    """One past the last row; equal to `begin` for somebody who is only spoken of."""
+    member: BoolArray
+    """It wrote a log and is not the world."""
+    crashed: BoolArray
+    stopped: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Every mid that was sent or delivered, coded in the order of (group, sender, number)."""
+
+    group: IntArray
+    sender: IntArray
+    number: IntArray
+    stream: IntArray
+    """Code of (group, sender); within a stream, codes of messages grow with `number`."""
+    send_row: IntArray
+    """Where it was sent first, -1 if no log says so."""
+    known: BoolArray
+    """Sent, or excused: beyond the end of a crashed sender's log (properties.md 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """Delivery events in the order of rows."""
+
+    row: IntArray
+    process: IntArray
+    message: IntArray
+    group: IntArray
+
+    def where(self, chosen: BoolArray) -> "Deliveries":
+        """The chosen ones of them."""
+        return Deliveries(self.row[chosen], self.process[chosen], self.message[chosen], self.group[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """One for each `view` row: the time a process spends in one view of one group."""
+
+    row: IntArray
+    process: IntArray
+    group: IntArray
+    view: IntArray
+    following: IntArray
+    """The stay in the view installed next by that process in that group, -1 for its last."""
+    preceding: IntArray
+    members: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the world says about the end of the run (properties.md 6)."""
+
+    quiet: bool
+    """The run settled after the last fault, so that "eventually" can be judged."""
+    reason: str
+    """Why liveness cannot be judged, where it cannot."""
+    component: IntArray
+    """By process: its stable component, -1 if it is in none."""
+
+
+class History:
+    """One run, decoded."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.run = columns.run
+        self.processes, self.groups, self.views = columns.processes, columns.groups, columns.views
+        self.services, self.details = columns.services, columns.details
+        self.rows: Rows = columns.rows
+        self.logs = _logs(columns)
+        self.stays = _stays(columns)
+        self.messages, self.deliveries, self.sends = _messages(self.rows, self.logs)
+
+    @cached_property
+    def world(self) -> World:
+        """Quiet or not, and the stable components."""
+        return _world(self)
+
+    @cached_property
+    def first(self) -> Deliveries:
+        """The first delivery of each message at each process; order and sets are judged on these."""
+        key = self.deliveries.process * len(self.messages.number) + self.deliveries.message
+        chosen = np.zeros(len(key), np.bool_)
+        chosen[np.unique(key, return_index=True)[1]] = True
+        return self.deliveries.where(chosen)
+
+    @cached_property
+    def left(self) -> BoolArray:
+        """By process and group: it left the group on its own wish."""
+        gone = np.zeros((len(self.processes), len(self.groups)), np.bool_)
+        rows = self.of_kind("leave")
+        rows = rows[self.rows.group[rows] >= 0]
+        gone[self.rows.process[rows], self.rows.group[rows]] = True
+        return gone
+
+    def of_kind(self, *kinds: str) -> IntArray:
+        """The rows of these kinds, in order."""
+        return np.flatnonzero(np.isin(self.rows.kind, [KIND[kind] for kind in kinds]))
+
+    def stay_at(self, rows: IntArray) -> IntArray:
+        """For each row the stay its process was in, in the group of the row; -1 before the first view."""
+        total = len(self.rows.kind)
+        pair = self.rows.process * (len(self.groups) + 1) + self.rows.group + 1
+        views = np.sort(pair[self.stays.row] * total + self.stays.row)
+        before = np.searchsorted(views, pair[rows] * total + rows) - 1
+        if not len(views):
+            return before
+        found = views[before]
+        same = (before >= 0) & (found // total == pair[rows])
+        return np.where(same, np.searchsorted(self.stays.row, found % total), -1)
+
+    def process_name(self, process: int | np.int64) -> str:
+        """`name` or `name#incarnation`."""
+        return str(self.processes[process])
+
+    def message_name(self, message: int | np.int64) -> str:
+        """`group/sender:number`."""
+        group, sender = self.messages.group[message], self.messages.sender[message]
+        return f"{self.groups[group]}/{self.processes[sender]}:{self.messages.number[message]}"
+
+    def message_at(self, row: int) -> str:
+        """The name of the message that is sent or delivered at that row."""
+        rows = self.rows
+        return f"{self.groups[rows.group[row]]}/{self.processes[rows.sender[row]]}:{rows.number[row]}"
+
+    def told(self, row: int) -> str:
+        """The message of that row and its place, as sentences name them."""
+        return f"{self.message_at(row)} (index {self.index(row)})"
+
+    def index(self, row: int | np.int64) -> int:
+        """The position of a row in the history of its own process."""
+        return int(self.rows.index[row])
+
+
+def load(events: pa.Table) -> History:
+    """The history behind the table of one run."""
+    return History(read(events))
+
+
+def _logs(columns: Columns) -> Logs:
+    rows, total = columns.rows, len(columns.processes)
+    codes = np.arange(total)
+    begin = np.searchsorted(rows.process, codes)
+    end = np.searchsorted(rows.process, codes, side="right")
+    world = np.array([who.partition("#")[0] == WORLD for who in columns.processes], np.bool_)
+    member = (end > begin) & ~world
+    last_kind = np.where(member, rows.kind[np.maximum(end - 1, 0)], -1)
+    return Logs(begin, end, member, last_kind == KIND["crash"], last_kind == KIND["stop"])
+
+
+def _stays(columns: Columns) -> Stays:
+    rows = columns.rows
+    at = np.flatnonzero(rows.kind == KIND["view"])
+    process, group = rows.process[at], rows.group[at]
+    order = np.lexsort((at, group, process))
+    same = (process[order][1:] == process[order][:-1]) & (group[order][1:] == group[order][:-1])
+    following, preceding = np.full(len(at), -1, np.int64), np.full(len(at), -1, np.int64)
+    following[order[:-1][same]] = order[1:][same]
+    preceding[order[1:][same]] = order[:-1][same]
+    members = tuple(columns.members[row] for row in at.tolist())
+    return Stays(at, process, group, rows.view[at], following, preceding, members)
+
+
+def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]:
+    """The messages, then their deliveries and their sends as events."""
+    at = np.flatnonzero((rows.kind == KIND["send"]) | (rows.kind == KIND["deliver"]))
+    streams, stream = np.unique(rows.group[at] * len(logs.begin) + rows.sender[at], return_inverse=True)
+    numbers, number = np.unique(rows.number[at], return_inverse=True)
+    mids, message = np.unique(stream * max(len(numbers), 1) + number, return_inverse=True)
+    group, sender = np.divmod(streams[mids // max(len(numbers), 1)], len(logs.begin))
+    sending = rows.kind[at] == KIND["send"]
+    send_row = np.full(len(mids), -1, np.int64)
+    # Assigned backwards, so that the first of two sends of one mid stays (W3 reports the second).
+    send_row[message[sending][::-1]] = at[sending][::-1]
+    events = Deliveries(at, rows.process[at], message.astype(np.int64), rows.group[at])
+    messages = Messages(
+        group=group,
+        sender=sender,
+        number=numbers[mids % max(len(numbers), 1)],
+        stream=mids // max(len(numbers), 1),
+        send_row=send_row,
+        known=(send_row >= 0) | logs.crashed[sender],
+    )
+    return messages, events.where(~sending), events.where(sending)
+
+
+def _world(history: History) -> World:
+    ends = history.of_kind("end")
+    component = _components(history)
+    if not len(ends):
+        return World(quiet=False, reason="the trace has no end row: the run was cut off", component=component)
+    detail = history.details[int(ends[-1])]
+    if detail.get("quiet", True):
+        return World(quiet=True, reason="", component=component)
+    why = detail.get("reason")
+    reason = "the run did not end quiet" + (f": {why}" if why else "")
+    return World(quiet=False, reason=reason, component=component)
+
+
+def _components(history: History) -> IntArray:
+    """Stable components as the world names them; without a word of the world, all who stopped are one."""
+    faults_end = history.of_kind("faults_end")
+    named: Any = history.details[int(faults_end[-1])].get("components") if len(faults_end) else None
+    if named is None:
+        return np.where(history.logs.stopped, 0, -1).astype(np.int64)
+    component = np.full(len(history.processes), -1, np.int64)
+    code_of = {who: code for code, who in enumerate(history.processes)}
+    for number, names in enumerate(_lists_of_names(named)):
+        for who in names:
+            # A crashed process is in no component, and somebody without a log is not judged.
+            if who in code_of and history.logs.stopped[code_of[who]]:
+                component[code_of[who]] = number
+    return component
+
+
+def _lists_of_names(named: Any) -> Sequence[Any]:
+    if isinstance(named, list) and all(isinstance(names, list) for names in named):
+        return named
+    raise TraceError("the faults_end row has components that are not lists of processes")

@@ -1,0 +1,55 @@
+"""All verdicts of a run: W first, and if the trace is well formed, every property its services promise.
+
+The same function judges in-process after a simulation, in the tests, and on each run file of a cluster.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from antiphon.properties import delivery, liveness, order, total, wellformed
+from antiphon.properties.causality import establish
+from antiphon.properties.columns import admit
+from antiphon.properties.history import load
+from antiphon.properties.promises import Promises
+from antiphon.properties.sets import Delivered
+from antiphon.properties.verdict import Verdict
+
+
+def judge(events: pa.Table) -> list[Verdict]:
+    """The verdicts of one run, W first.
+
+    TraceError if the table is empty, holds more than one run, or cannot be read as a trace.
+    """
+    history = load(events)
+    wellformedness = wellformed.check(history)
+    if wellformedness.violations:
+        return [wellformedness]
+    promises, causality, delivered = Promises(history), establish(history), Delivered(history)
+    return [
+        wellformedness,
+        *delivery.check_integrity(history, promises, causality),
+        *delivery.check_duplication(history, promises),
+        *delivery.check_virtual_synchrony(history, promises, delivered),
+        *order.check_fifo(history, promises),
+        *order.check_causal(history, promises, causality),
+        *total.check_total(history, promises),
+        *liveness.check_multicast(history, promises, delivered),
+        *liveness.check_self_delivery(history, promises),
+    ]
+
+
+def judge_all(events: pa.Table) -> list[Verdict]:
+    """The verdicts of every run in the table, in the order of their ids; none for a table without rows."""
+    admit(events)
+    if not len(events):
+        return []
+    runs = np.asarray(events["run"].to_pylist(), np.str_)
+    order_of_runs = np.argsort(runs, kind="stable")
+    begins = np.unique(runs[order_of_runs], return_index=True)[1].tolist()
+    sorted_events = events.take(pa.array(order_of_runs)) if len(begins) > 1 else events
+    ends = [*begins[1:], len(runs)]
+    return [
+        verdict
+        for begin, end in zip(begins, ends, strict=True)
+        for verdict in judge(sorted_events.slice(begin, end - begin))
+    ]

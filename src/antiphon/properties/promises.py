@@ -1,0 +1,100 @@
+"""Who promises what (properties.md 8), read from the `start` rows and from nothing else.
+
+A property is judged among the processes whose service in a group offers it, whatever others chose (O9).
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from antiphon.errors import TraceError
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.history import History
+
+JUDGED: Final = ("W", "D1", "D2", "D8", "O1", "O3", "O6", "L2", "L3")
+"""The properties that have a checker, in the order of their verdicts."""
+
+PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
+    ("newtop", "total"): frozenset(JUDGED),  # class N of properties.md 8
+}
+"""What a protocol promises with a service, as far as it has a checker."""
+
+
+class Promises:
+    """The services of one run, by process and group."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._protocols: list[str] = []
+        self._protocol = np.full(len(history.processes), -1, np.int64)
+        self._services = [*history.services]
+        self._service = np.full((len(history.processes), len(history.groups)), -1, np.int64)
+        self._read_starts()
+        self._fill_from_rows()
+
+    def pairs(self, property_id: str) -> BoolArray:
+        """By process and group: the property is promised there."""
+        table = [
+            [property_id in PROMISES.get((protocol, service), ()) for service in (*self._services, "")]
+            for protocol in (*self._protocols, "")
+        ]
+        # Codes of -1 fall on the empty names at the ends, which promise nothing.
+        promised: BoolArray = np.array(table, np.bool_)[self._protocol[:, None], self._service]
+        return promised
+
+    def groups(self, property_id: str) -> BoolArray:
+        """By group: somebody promises the property there."""
+        promised: BoolArray = np.logical_or.reduce(self.pairs(property_id), axis=0)
+        return promised
+
+    def deliveries(self, property_id: str) -> BoolArray:
+        """Which of the first deliveries fall under the promise."""
+        first = self._history.first
+        return self.pairs(property_id)[first.process, first.group]
+
+    def _read_starts(self) -> None:
+        history = self._history
+        code_of = {group: code for code, group in enumerate(history.groups)}
+        for row in history.of_kind("start").tolist():
+            process = history.rows.process[row]
+            protocol, services = _start(history.process_name(process), history.details[row])
+            self._protocol[process] = _code(self._protocols, protocol)
+            for group, service in services.items():
+                if group in code_of:  # otherwise nothing ever happened in it
+                    self._service[process, code_of[group]] = _code(self._services, service)
+        self._require_starts()
+
+    def _require_starts(self) -> None:
+        history = self._history
+        active = history.rows.process[history.of_kind("send", "deliver", "view")]
+        silent = active[self._protocol[active] < 0]
+        if len(silent):
+            who = history.process_name(silent[0])
+            raise TraceError(f"{who} has no start row, so what it promises is unknown")
+
+    def _fill_from_rows(self) -> None:
+        """A group joined after the start is in no `start` row; its own rows name the service."""
+        rows = self._history.rows
+        at = np.flatnonzero((rows.service >= 0) & (rows.group >= 0))
+        seen: IntArray = np.full_like(self._service, -1)
+        seen[rows.process[at], rows.group[at]] = rows.service[at]
+        self._service = np.where(self._service < 0, seen, self._service)
+
+
+def _start(who: str, detail: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The protocol and the service of each group, from the detail of a `start` row."""
+    protocol, groups = detail.get("protocol"), detail.get("groups")
+    if not isinstance(protocol, str) or not isinstance(groups, dict):
+        raise TraceError(f"the start row of {who} does not name protocol and groups in its detail")
+    services: dict[str, Any] = {
+        group: entry.get("service") for group, entry in groups.items() if isinstance(entry, dict)
+    }
+    if len(services) < len(groups) or not all(isinstance(service, str) for service in services.values()):
+        raise TraceError(f"the start row of {who} names a group without its service")
+    return protocol, services
+
+
+def _code(names: list[str], name: str) -> int:
+    if name not in names:
+        names.append(name)
+    return names.index(name)

@@ -1,0 +1,269 @@
+"""Faults seeded into good traces, as properties.md 9 lists them: each must be caught under its own identifier.
+
+A mutation takes the table of one well-formed run and gives one that is still well formed (`index` is renumbered) but
+wrong in one place, or None where the trace offers no such place. They work on any trace of a total order service.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+T = TypeVar("T")
+Row = dict[str, Any]
+Place = tuple[int, int]
+"""Positions of two deliveries of one process in the sorted rows, the earlier first."""
+
+_KEPT: Final = ("process", "incarnation", "index", "time")
+"""What belongs to the place of a delivery, not to the message delivered there."""
+
+
+class Log:
+    """The rows of a run that matter here, sorted by process, incarnation and index."""
+
+    def __init__(self, events: pa.Table) -> None:
+        order = [("process", "ascending"), ("incarnation", "ascending"), ("index", "ascending")]
+        self.table = events.sort_by(order)
+        names = ["process", "incarnation", "kind", "group", "sender", "sender_incarnation", "number", "view"]
+        self.rows: list[Row] = self.table.select(names).to_pylist()
+        self.last: dict[Any, Row] = {_process(row): row for row in self.rows}
+        self.send_at = {mid(row): at for at, row in enumerate(self.rows) if row["kind"] == "send"}
+        self.delivered_at: dict[tuple[Any, Any], int] = {}
+        self.deliverers: dict[Any, set[Any]] = {}
+        for at in self.deliveries():
+            row = self.rows[at]
+            self.delivered_at.setdefault((_process(row), mid(row)), at)
+            self.deliverers.setdefault(mid(row), set()).add(_process(row))
+
+    def deliveries(self) -> Iterable[int]:
+        return (at for at, row in enumerate(self.rows) if row["kind"] == "deliver")
+
+    def crashed(self, process: Any) -> bool:
+        return bool(self.last[process]["kind"] == "crash")
+
+    def neighbours(self, *, of_one_sender: bool) -> Iterable[Place]:
+        """Deliveries next to each other, or next to each other in their stream, without a send or view between."""
+        before: dict[Any, int] = {}
+        for at, row in enumerate(self.rows):
+            if row["kind"] in ("start", "send", "view"):
+                before.clear()
+            elif row["kind"] == "deliver":
+                key = _process(row), mid(row)[:3] if of_one_sender else None
+                if key in before:
+                    yield before[key], at
+                before[key] = at
+
+    def seen_by_others(self, place: Place) -> bool:
+        """Some other process delivered both messages, so that their order is not a private matter."""
+        both = set.intersection(*(self.deliverers[mid(self.rows[at])] for at in place))
+        return len(both) > 1
+
+    def directly_causes(self, place: Place) -> bool:
+        """The sender of the second delivered the first before it sent the second, and is not the one who reads it."""
+        cause, effect = (mid(self.rows[at]) for at in place)
+        sender, send_at = effect[1:3], self.send_at.get(effect)
+        delivered_at = self.delivered_at.get((sender, cause))
+        if send_at is None or delivered_at is None or sender == _process(self.rows[place[0]]):
+            return False
+        return delivered_at < send_at
+
+
+def mid(row: Row) -> tuple[str, str, int, int]:
+    """The name of the message of a row: group, sender, its incarnation, number."""
+    return row["group"], row["sender"], row["sender_incarnation"], row["number"]
+
+
+def _process(row: Row) -> tuple[str, int]:
+    return row["process"], row["incarnation"]
+
+
+Mutate = Callable[[Log, random.Random], pa.Table | None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One seeded fault and what the checkers must say to it."""
+
+    name: str
+    apply: Mutate
+    one_of: tuple[frozenset[str], ...]
+    """One identifier of each set must be raised."""
+    also: frozenset[str] = frozenset()
+    """Identifiers that may be raised too, since the same edit breaks them."""
+
+    def __call__(self, events: pa.Table, rng: random.Random) -> pa.Table | None:
+        return self.apply(Log(events), rng)
+
+    def is_caught(self, violated: set[str]) -> bool:
+        """Everything asked for was raised, and nothing that the edit does not explain."""
+        explained = self.also.union(*self.one_of)
+        return all(violated & wanted for wanted in self.one_of) and violated <= explained
+
+
+def _swap_one_sender(log: Log, rng: random.Random) -> pa.Table | None:
+    return _swap(log, rng, log.neighbours(of_one_sender=True))
+
+
+def _swap_two_senders(log: Log, rng: random.Random) -> pa.Table | None:
+    return _swap(log, rng, _of_two_senders(log))
+
+
+def _swap_cause_and_effect(log: Log, rng: random.Random) -> pa.Table | None:
+    return _swap(log, rng, filter(log.directly_causes, _of_two_senders(log)))
+
+
+def _drop_in_the_middle(log: Log, rng: random.Random) -> pa.Table | None:
+    return _drop(log, rng, last=False, crashed=False)
+
+
+def _drop_the_last(log: Log, rng: random.Random) -> pa.Table | None:
+    return _drop(log, rng, last=True, crashed=False)
+
+
+def _drop_before_crash(log: Log, rng: random.Random) -> pa.Table | None:
+    return _drop(log, rng, last=True, crashed=True)
+
+
+def _deliver_twice(log: Log, rng: random.Random) -> pa.Table | None:
+    at = _choice(rng, log.deliveries())
+    return None if at is None else _insert(log.table, at, log.table.slice(at, 1))
+
+
+def _deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
+    at = _choice(rng, (at for at in log.deliveries() if not log.crashed(mid(log.rows[at])[1:3])))
+    if at is None:
+        return None
+    numbers = [row["number"] for row in log.rows if row["kind"] == "send"]
+    forged = _with(log.table.slice(at, 1), "number", [max(numbers) + 1])
+    return _insert(log.table, at, forged)
+
+
+def _flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
+    at = _choice(rng, (at for at in log.deliveries() if mid(log.rows[at]) in log.send_at))
+    if at is None:
+        return None
+    digests = log.table["digest"].to_pylist()
+    digests[at] ^= 1 << rng.randrange(63)
+    return _with(log.table, "digest", digests)
+
+
+def _of_two_senders(log: Log) -> Iterable[Place]:
+    for place in log.neighbours(of_one_sender=False):
+        if mid(log.rows[place[0]])[1:3] != mid(log.rows[place[1]])[1:3]:
+            yield place
+
+
+def _swap(log: Log, rng: random.Random, places: Iterable[Place]) -> pa.Table | None:
+    place = _choice(rng, filter(log.seen_by_others, places))
+    if place is None:
+        return None
+    order = np.arange(len(log.rows))
+    order[[place[0], place[1]]] = order[[place[1], place[0]]]
+    swapped = log.table.take(pa.array(order))
+    for name in _KEPT:
+        swapped = _with(swapped, name, log.table[name].combine_chunks())
+    views = swapped["view"].to_pylist()
+    for at in place:
+        # The view of a delivery is that of its place, in the group of the message now delivered there.
+        views[at] = _view_in_force(log, at, swapped["group"][at].as_py())
+    return _with(swapped, "view", views)
+
+
+def _view_in_force(log: Log, at: int, group: str) -> str:
+    process = _process(log.rows[at])
+    for row in reversed(log.rows[:at]):
+        if row["kind"] == "view" and row["group"] == group and _process(row) == process:
+            return str(row["view"])
+    raise AssertionError(f"no view of {group} before row {at}")
+
+
+def _drop(log: Log, rng: random.Random, *, last: bool, crashed: bool) -> pa.Table | None:
+    """Take out a delivery of a message that another member of the same company also has."""
+    ends = _last_in_view(log)
+    at = _choice(
+        rng,
+        (
+            at
+            for at in log.deliveries()
+            if (at in ends) == last
+            and log.crashed(_process(log.rows[at])) == crashed
+            and (crashed or _shared_with_the_living(log, at))
+        ),
+    )
+    if at is None or (crashed and not _is_final(log, at)):
+        return None
+    keep = np.ones(len(log.rows), np.bool_)
+    keep[at] = False
+    return _renumbered(log.table.filter(pa.array(keep)))
+
+
+def _last_in_view(log: Log) -> set[int]:
+    """The last delivery of each process in each view of each group."""
+    last = {}
+    for at in log.deliveries():
+        row = log.rows[at]
+        last[_process(row), row["group"], row["view"]] = at
+    return set(last.values())
+
+
+def _is_final(log: Log, at: int) -> bool:
+    """Nothing that counts follows in that log."""
+    process = _process(log.rows[at])
+    after = (row for row in log.rows[at + 1 :] if _process(row) == process)
+    return all(row["kind"] not in ("send", "deliver", "view") for row in after)
+
+
+def _shared_with_the_living(log: Log, at: int) -> bool:
+    """Another process that does not crash delivered it too, in the same view."""
+    row = log.rows[at]
+    others = log.deliverers[mid(row)] - {_process(row)}
+    return any(
+        not log.crashed(other) and log.rows[log.delivered_at[other, mid(row)]]["view"] == row["view"]
+        for other in others
+    )
+
+
+def _choice(rng: random.Random, places: Iterable[T]) -> T | None:
+    found = list(places)
+    return rng.choice(found) if found else None
+
+
+def _insert(table: pa.Table, at: int, row: pa.Table) -> pa.Table:
+    """The row behind the one at that position."""
+    return _renumbered(pa.concat_tables([table.slice(0, at + 1), row, table.slice(at + 1)]))
+
+
+def _renumbered(table: pa.Table) -> pa.Table:
+    """`index` counts again from 0 in each log; the rows are already in order."""
+    keys = list(zip(table["process"].to_pylist(), table["incarnation"].to_pylist(), strict=True))
+    begins = {key: at for at, key in reversed(list(enumerate(keys)))}
+    index: npt.NDArray[np.int64] = np.arange(len(keys)) - np.array([begins[key] for key in keys])
+    return _with(table, "index", index)
+
+
+def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    field = table.schema.field(at)
+    return table.set_column(at, field, pa.array(values, field.type))
+
+
+def _ids(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+MUTATIONS: Final = (
+    Mutation("swap two deliveries of one sender", _swap_one_sender, (_ids("O1"), _ids("O6")), _ids("O3")),
+    Mutation("swap two deliveries of two senders", _swap_two_senders, (_ids("O6"),), _ids("O1", "O3")),
+    Mutation("swap cause and effect", _swap_cause_and_effect, (_ids("O3", "O1"), _ids("O6"))),
+    Mutation("drop a delivery in the middle", _drop_in_the_middle, (_ids("D8"),), _ids("L2", "L3")),
+    Mutation("drop the last delivery of a view", _drop_the_last, (_ids("D8"),), _ids("L2", "L3")),
+    Mutation("drop the last delivery before a crash", _drop_before_crash, ()),
+    Mutation("deliver twice", _deliver_twice, (_ids("D2"),)),
+    Mutation("deliver what nobody sent", _deliver_forged, (_ids("D1"),), _ids("D8")),
+    Mutation("flip a bit of a digest", _flip_digest, (_ids("D1"),)),
+)
+"""The faults of properties.md 9 that the checkers of today must catch."""

@@ -1,0 +1,40 @@
+"""Every checker must be caught lying (properties.md 9): seeded faults are all found, good traces raise nothing."""
+
+import random
+
+import pytest
+
+from tests.properties_checkers.mutations import MUTATIONS, Mutation
+from tests.properties_checkers.traces import good_trace, verdicts, violated
+
+TRACES = 100
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 20))
+def test_good_traces_raise_no_alarm(seed: int) -> None:
+    for number in range(seed, seed + 20):
+        assert violated(good_trace(number)) == set()
+
+
+def test_good_traces_give_every_property_opportunities() -> None:
+    seen = {
+        verdict.property
+        for seed in range(5)
+        for verdict in verdicts(good_trace(seed)).values()
+        if verdict.opportunities
+    }
+    assert seen == {"W", "D1", "D2", "D8", "O1", "O3", "O6", "L2", "L3"}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_each_seeded_fault_is_caught(mutation: Mutation) -> None:
+    tried = 0
+    for seed in range(1000):
+        mutant = mutation(good_trace(seed), random.Random(seed))
+        if mutant is not None:
+            raised = violated(mutant)
+            assert mutation.is_caught(raised), f"seed {seed} raised {sorted(raised)}"
+            tried += 1
+        if tried == TRACES:
+            return
+    pytest.fail(f"only {tried} traces offered a place for it")
