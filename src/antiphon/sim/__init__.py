@@ -1,0 +1,1 @@
+"""The deterministic simulator: the same cores, in virtual time. Start with `run.py`."""

@@ -1,0 +1,83 @@
+"""The faults of a scenario: put in force at their time, undone at theirs, and told in the world's own history."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from antiphon.scenario.model import Delay, Fault, Heal, Loss, Pause, Skew, Slow, Stall
+from antiphon.sim.hosts import Clock, Node
+from antiphon.sim.network import SimulatedNetwork
+from antiphon.sim.world import EventQueue
+from antiphon.trace.recorder import Recorder
+from antiphon.types import ProcessId
+
+
+class Faults:
+    """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`."""
+
+    def __init__(
+        self,
+        plan: tuple[Fault, ...],
+        queue: EventQueue,
+        nodes: Mapping[ProcessId, Node],
+        network: SimulatedNetwork,
+        world: Recorder | None,
+    ) -> None:
+        self.ended_at: int | None = None
+        self._queue = queue
+        self._nodes = nodes
+        self._network = network
+        self._world = world
+        self._entries_left = 0
+        for fault in plan:
+            self._plan(fault.at, fault, begins=True)
+            if not isinstance(fault, Heal) and fault.until is not None:
+                self._plan(fault.until, fault, begins=False)
+        if not plan:
+            self._end()
+
+    def _plan(self, when: int, fault: Fault, *, begins: bool) -> None:
+        self._entries_left += 1
+        self._queue.at(when, self._carry_out, (fault, begins))
+
+    def _carry_out(self, entry: tuple[Fault, bool]) -> None:
+        fault, begins = entry
+        if self._world is not None:
+            detail = msgspec.to_builtins(fault, enc_hook=str) | {"begins": begins}
+            self._world.note(
+                "fault", self._queue.now, {key: value for key, value in detail.items() if value is not None}
+            )
+        self._apply(fault, begins)
+        self._entries_left -= 1
+        if not self._entries_left:
+            self._end()
+
+    def _apply(self, fault: Fault, begins: bool) -> None:
+        match fault:
+            case Pause():
+                self._node(fault.process).pause(begins)
+            case Stall():
+                self._node(fault.process).stall(begins)
+            case Slow():
+                self._node(fault.process).slowness = fault.factor if begins else 1.0
+            case Skew():
+                node = self._node(fault.process)
+                node.clock = node.clock or Clock()
+                node.clock.set(self._queue.now, fault.offset if begins else 0, fault.rate if begins else 1.0)
+                node.turn()  # its timer goes by the new clock
+            case Delay() | Loss() if begins:
+                self._network.disturb(fault)
+            case Delay() | Loss():
+                self._network.calm(fault)
+            case Heal():
+                self._network.calm()
+
+    def _node(self, name: str) -> Node:
+        return self._nodes[ProcessId(name)]
+
+    def _end(self) -> None:
+        """A stable component: processes that are up and connected from here on. Without cuts there is one."""
+        self.ended_at = self._queue.now
+        if self._world is not None:
+            up = [node.id for node in self._nodes.values() if not node.hindered]
+            self._world.note("faults_end", self._queue.now, {"components": [up]})

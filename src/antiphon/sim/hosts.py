@@ -1,0 +1,273 @@
+"""A simulated process on its host: it feeds the core, carries out its effects, and costs CPU time.
+
+This is the simulator's driver; a runtime's does the same with sockets: feed everything that has come, drain, carry
+out, re-arm one timer.
+"""
+
+from collections import deque
+from fractions import Fraction
+from typing import Final, Protocol
+
+from antiphon.core.contract import Core
+from antiphon.core.effects import Deliver, Effect, Frame, InstallView, Transmit
+from antiphon.scenario.model import Hosts
+from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
+from antiphon.sim.world import EventQueue
+from antiphon.trace.recorder import Recorder
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import STAMP_BYTES, header_bytes
+
+_RATE_PARTS: Final = 1_000_000
+"""Clock rates are exact to a millionth, so that reading and alarm of a clock agree to the nanosecond."""
+
+
+class Host:
+    """One machine: a single CPU, first come first served."""
+
+    def __init__(self) -> None:
+        self._free_at = 0
+
+    def work(self, now: int, cost_ns: int) -> int:
+        """Queue so much work; gives the time at which it is done."""
+        self._free_at = max(self._free_at, now) + cost_ns
+        return self._free_at
+
+
+class Clock:
+    """The clock of one process, as far off as its faults made it."""
+
+    def __init__(self) -> None:
+        self._shown = self._since = 0
+        self._rate = Fraction(1)
+
+    def read(self, now: int) -> int:
+        """What this clock shows at world time `now`."""
+        return self._shown + (now - self._since) * self._rate.numerator // self._rate.denominator
+
+    def when(self, reading: int) -> int:
+        """The first world time at which this clock shows `reading` or more."""
+        ahead = (reading - self._shown) * self._rate.denominator
+        return self._since - (-ahead // self._rate.numerator)
+
+    def set(self, now: int, offset_ns: int, rate: float) -> None:
+        """Jump by `offset_ns`, and run at `rate` from here on."""
+        self._shown, self._since = self.read(now) + offset_ns, now
+        self._rate = Fraction(rate).limit_denominator(_RATE_PARTS) or Fraction(1, _RATE_PARTS)
+
+
+class Application(Protocol):
+    """What runs on top of the processes."""
+
+    def taken(self, node: "Node", frame: Frame) -> None:
+        """The application at `node` has got the messages of this frame."""
+
+
+class Node:
+    """One process: core, inbox, timer, and the side that the application sees."""
+
+    def __init__(
+        self,
+        process: ProcessId,
+        core: Core,
+        *,
+        host: Host,
+        hosts: Hosts,
+        queue: EventQueue,
+        network: SimulatedNetwork,
+        application: Application,
+        recorder: Recorder | None,
+    ) -> None:
+        self.id = process
+        self.recorder = recorder
+        self.clock: Clock | None = None
+        """None while it shows the world's own time."""
+        self.slowness = 1.0
+        self.inputs = 0
+        """Frames, requests and ticks fed to the core so far."""
+        self.line = network.attach(self)
+        self.last_arrival: dict[ProcessId, int] = {}
+        self._core = core
+        self._host = host
+        self._service_ns = int(hosts.service)
+        self._tick_ns = int(hosts.tick)
+        self._wake_ns = int(hosts.wake)
+        self._queue = queue
+        self._network = network
+        self._application = application
+        self._paused = self._stalled = self._waking = self._choked = False
+        self._armed: int | None = None  # world time of the timer entry that counts
+        self._inbox: list[object] = []
+        self._requests: list[tuple[GroupId, bytes]] = []
+        self._untaken: deque[Deliver | InstallView] = deque()
+        self._taken: dict[GroupId, int] = {}  # messages that the application has got
+        self._taken_news: dict[GroupId, int] = {}  # the same, where the core does not know yet
+
+    @property
+    def hindered(self) -> bool:
+        """Whether a fault keeps this process from delivering."""
+        return self._paused or self._stalled
+
+    # What comes in
+
+    def arrive(self, carried: object) -> None:
+        """A frame reaches this host."""
+        if self._service_ns:
+            self._queue.at(self._cpu(), self._accept, carried)
+        else:
+            self._accept(carried)
+
+    def request(self, group: GroupId, *payloads: bytes) -> None:
+        """The application sends, all of these in one turn; that of a paused process gets to it later."""
+        if self._paused:
+            self._requests += [(group, payload) for payload in payloads]
+            return
+        now = self._queue.now if self.clock is None else self._now()
+        for payload in payloads:
+            self._send(group, payload, now)
+        self._settle(now)
+
+    def pause(self, paused: bool) -> None:
+        """Stop the whole process, or let it go on with all that came meanwhile."""
+        self._paused = paused
+        if not paused:
+            self._tick(self._armed)
+            self.turn()
+
+    def stall(self, stalled: bool) -> None:
+        """Stop the application from taking deliveries, or let it catch up."""
+        self._stalled = stalled
+        while self._untaken and not stalled:
+            self._hand_over(self._untaken.popleft())
+        self.turn()
+
+    def _accept(self, carried: object) -> None:
+        if not self._wake_ns and not self._paused:
+            now = self._queue.now if self.clock is None else self._now()
+            self._receive(carried, now)
+            self._settle(now)
+            return
+        self._inbox.append(carried)
+        if self._wake_ns and not self._waking:
+            self._waking = True
+            self._queue.at(self._queue.now + self._wake_ns, self._wake)
+
+    def _wake(self, _: object) -> None:
+        self._waking = False
+        self.turn()
+
+    def _tick(self, armed: int | None) -> None:
+        if armed != self._armed or self._paused:
+            return  # superseded, or nobody there to notice; on resumption we are called again
+        self._armed = None
+        self.inputs += 1
+        now = self._now()
+        self._core.tick(now)
+        self._settle(now)
+        deadline = self._core.deadline
+        assert deadline is None or deadline > now, "what was due is settled; else the alarm would ring for ever"
+
+    # One turn of the loop
+
+    def turn(self) -> None:
+        """Feed everything that has come, then settle."""
+        if self._paused:
+            return
+        now = self._now()
+        inbox, self._inbox = self._inbox, []
+        for carried in inbox:
+            self._receive(carried, now)
+        requests, self._requests = self._requests, []
+        for group, payload in requests:
+            self._send(group, payload, now)
+        self._settle(now)
+
+    def _send(self, group: GroupId, payload: bytes, now: int) -> None:
+        self.inputs += 1
+        label = 0 if self.recorder is None else self.recorder.requested(group, payload, self._queue.now)
+        self._core.send(group, payload, now, label)
+
+    def _receive(self, carried: object, now: int) -> None:
+        self.inputs += 1
+        frame = self._network.unpack(carried)
+        self._core.receive(frame, now)
+        if self.recorder is not None:
+            self.recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group))
+
+    def _settle(self, now: int) -> None:
+        """Drain and carry out until there is nothing left to do, then arm the timer."""
+        core = self._core
+        effects = core.drain(now)
+        while effects:
+            self._carry_out(effects)
+            for group, taken in self._taken_news.items():
+                core.consumed(group, taken, now)
+            self._taken_news.clear()
+            effects = core.drain(now)  # what the application took may let something leave
+        deadline = core.deadline
+        if deadline is not None:
+            self._arm(deadline)
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Transmit):
+                self._transmit(effect)
+            elif isinstance(effect, (Deliver, InstallView)):
+                if isinstance(effect, InstallView):
+                    self._network.route(self.id, effect.view.group, effect.view.members)
+                if self._stalled:
+                    self._untaken.append(effect)
+                else:
+                    self._hand_over(effect)
+            elif self.recorder is not None:
+                self.recorder.prefix(effect, self._queue.now, unstable=self._core.unstable(effect.group))
+
+    def _transmit(self, effect: Transmit) -> None:
+        frame, now = effect.frame, self._queue.now
+        if self.recorder is not None:
+            self.recorder.transmitted(
+                frame,
+                now,
+                header_bytes=header_bytes(frame),
+                stamp_bytes=STAMP_BYTES,
+                unstable=self._core.unstable(frame.group),
+            )
+        self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
+        if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
+            self._choked = True
+            self._core.writable(False, self._now())
+            self._queue.at(self.line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
+
+    def _hand_over(self, effect: Deliver | InstallView) -> None:
+        """The application sees one stream, views and messages in their order."""
+        now = self._queue.now
+        if isinstance(effect, InstallView):
+            if self.recorder is not None:
+                self.recorder.installed(effect.view, now)
+            return
+        frame = effect.frame
+        if self.recorder is not None:
+            self.recorder.delivered(frame, now)
+        taken = self._taken.get(frame.group, 0) + len(frame.payloads)
+        self._taken[frame.group] = self._taken_news[frame.group] = taken
+        self._application.taken(self, frame)
+
+    def _unchoke(self, _: object) -> None:
+        self._choked = False
+        self._core.writable(True, self._now())
+        self.turn()
+
+    def _arm(self, deadline: int) -> None:
+        when = max(deadline if self.clock is None else self.clock.when(deadline), self._queue.now)
+        if self._tick_ns:
+            when = -(-when // self._tick_ns) * self._tick_ns
+        if self._armed is None or when < self._armed:
+            self._armed = when
+            self._queue.at(when, self._tick, when)
+
+    def _now(self) -> int:
+        """The time on this process's own clock."""
+        return self._queue.now if self.clock is None else self.clock.read(self._queue.now)
+
+    def _cpu(self) -> int:
+        """Queue the handling of one frame at the host; gives the time at which it is done."""
+        return self._host.work(self._queue.now, int(self._service_ns * self.slowness))

@@ -1,0 +1,176 @@
+"""The network between simulated processes: latency, order, loss, bandwidth; all drawn from one seeded stream.
+
+It carries bytes, as a real network does, so that no two processes ever share an object; for speed it can carry the
+frames themselves, with the same result (tests compare the traces).
+"""
+
+import math
+import random
+from collections.abc import Callable
+from heapq import heappush
+from typing import Any, Final, Literal, Protocol
+
+from antiphon.core.effects import Frame, Scope, Transmit
+from antiphon.scenario.model import Delay, Fixed, Latency, Loss, Network, Uniform
+from antiphon.sim.world import EventQueue
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
+
+Carry = Literal["bytes", "frames"]
+REORDER_LATENCIES: Final = 10
+"""A datagram that is held back arrives up to this many latencies later."""
+HIGH_WATER_BYTES: Final = 65_536
+"""A line with more than this waiting tells its process to pack; at half of it, to go on."""
+
+
+def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]:
+    """A function that draws one travel time after another, in nanoseconds."""
+    if isinstance(latency, Fixed):
+        value = int(latency.value)
+        return lambda: value
+    uniform = chance.random
+    if isinstance(latency, Uniform):
+        low, span = int(latency.low), latency.high - latency.low + 1
+        return lambda: low + int(uniform() * span)
+    median, sigma, gauss, exp = latency.median, latency.sigma, chance.gauss, math.exp
+    return lambda: int(median * exp(sigma * gauss(0.0, 1.0)))
+
+
+class Line:
+    """The line out of one process: one frame after another at a fixed rate."""
+
+    def __init__(self, bits_per_second: int) -> None:
+        self._bits_per_second = bits_per_second
+        self._free_at = 0
+
+    def send(self, size_bytes: int, now: int) -> int:
+        """When the last bit of a frame that is ready now has left."""
+        self._free_at = max(self._free_at, now) + size_bytes * 8 * 1_000_000_000 // self._bits_per_second
+        return self._free_at
+
+    def falls_to(self, size_bytes: int) -> int:
+        """When no more than so many bytes will be waiting; in the past if that is so already."""
+        return self._free_at - size_bytes * 8 * 1_000_000_000 // self._bits_per_second
+
+
+class Endpoint(Protocol):
+    """As much of a process as the network sees."""
+
+    @property
+    def id(self) -> ProcessId: ...  # noqa: D102
+    @property
+    def line(self) -> Line | None:
+        """Its line out, where lines are limited."""
+
+    @property
+    def last_arrival(self) -> dict[ProcessId, int]:
+        """Per receiver, when the last frame of the stream to it arrives: the network's own notebook."""
+
+    def arrive(self, carried: Any) -> None:
+        """A frame reaches it."""
+
+
+class SimulatedNetwork:
+    """Carries frames between nodes; the faults of links act here."""
+
+    def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry) -> None:
+        self._settings = settings
+        self._queue = queue
+        self._chance = chance
+        self._draw = latency_source(settings.latency, chance)
+        self._nodes: dict[ProcessId, Endpoint] = {}
+        self._routes: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
+        self._disturbances: list[Delay | Loss] = []
+        self.pack: Callable[[Frame], Any] = encode if carry == "bytes" else _same
+        self.unpack: Callable[[Any], Frame] = decode if carry == "bytes" else _same
+
+    def attach(self, node: Endpoint) -> Line | None:
+        """Let a node be reached; gives its line out, if lines are limited."""
+        self._nodes[node.id] = node
+        return Line(self._settings.bandwidth) if self._settings.bandwidth else None
+
+    def route(self, sender: ProcessId, group: GroupId, members: tuple[ProcessId, ...]) -> None:
+        """From now on the view of `sender` in `group` has these members; own copies never travel."""
+        self._routes[sender, group] = [self._nodes[member] for member in members if member != sender]
+
+    def disturb(self, fault: Delay | Loss) -> None:
+        """Put a fault on links in force."""
+        self._disturbances.append(fault)
+
+    def calm(self, fault: Delay | Loss | None = None) -> None:
+        """Undo one fault on links, or all of them."""
+        self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
+
+    def transmit(self, sender: Endpoint, effect: Transmit, departure: int) -> None:
+        """Let a frame leave for everyone it is addressed to."""
+        frame = effect.frame
+        if isinstance(effect.to, Scope):
+            assert effect.to is Scope.VIEW, "the other scopes come with their family"
+            receivers = self._routes[sender.id, frame.group]
+        else:
+            receivers = [self._nodes[effect.to]]
+        carried = self.pack(frame)
+        if self._settings.transport == "stream":
+            self._stream(sender, receivers, frame, carried, departure)
+        else:
+            self._datagram(sender, receivers, frame, carried, departure)
+
+    def _stream(
+        self, sender: Endpoint, receivers: list[Endpoint], frame: Frame, carried: object, departure: int
+    ) -> None:
+        heap, ticket, draw = self._queue.heap, self._queue.ticket, self._draw
+        disturbed, line, last_arrival = bool(self._disturbances), sender.line, sender.last_arrival
+        for receiver in receivers:
+            if line is not None:
+                departure = line.send(_size(frame), departure)
+            arrival = departure + draw()
+            if disturbed:
+                arrival += self._extra_ns(sender.id, receiver.id)
+            earliest = last_arrival.get(receiver.id, 0)
+            if arrival < earliest:
+                arrival = earliest  # FIFO: never before its predecessor
+            last_arrival[receiver.id] = arrival
+            heappush(heap, (arrival, ticket(), receiver.arrive, carried))
+
+    def _datagram(
+        self, sender: Endpoint, receivers: list[Endpoint], frame: Frame, carried: object, departure: int
+    ) -> None:
+        settings, chance, draw = self._settings, self._chance.random, self._draw
+        if sender.line is not None:
+            departure = sender.line.send(_size(frame), departure)
+        for receiver in receivers:
+            for _ in range(1 + (chance() < settings.duplicate)):
+                if chance() < settings.loss or self._lost(sender.id, receiver.id):
+                    continue
+                arrival = departure + draw() + self._extra_ns(sender.id, receiver.id)
+                if chance() < settings.reorder:
+                    arrival += int(chance() * REORDER_LATENCIES * draw())
+                self._queue.at(arrival, receiver.arrive, carried)
+
+    def _extra_ns(self, sender: ProcessId, receiver: ProcessId) -> int:
+        return sum(
+            fault.extra
+            for fault in self._disturbances
+            if isinstance(fault, Delay) and _concerns(fault, sender, receiver)
+        )
+
+    def _lost(self, sender: ProcessId, receiver: ProcessId) -> bool:
+        return any(
+            self._chance.random() < fault.rate
+            for fault in self._disturbances
+            if isinstance(fault, Loss) and _concerns(fault, sender, receiver)
+        )
+
+
+def _concerns(fault: Delay | Loss, sender: ProcessId, receiver: ProcessId) -> bool:
+    if fault.from_ is not None:
+        return (fault.from_, fault.to) == (sender, receiver)
+    return fault.process is None or fault.process in (sender, receiver)
+
+
+def _size(frame: Frame) -> int:
+    return header_bytes(frame) + payload_bytes(frame)
+
+
+def _same(carried: Any) -> Any:
+    return carried

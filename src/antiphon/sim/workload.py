@@ -1,0 +1,107 @@
+"""The simulated applications: who asks to send what, when; and the replies of the papers' experiments."""
+
+import random
+from collections.abc import Mapping
+
+from antiphon.core.effects import Frame
+from antiphon.scenario.model import Workload
+from antiphon.sim.hosts import Node
+from antiphon.sim.world import EventQueue
+from antiphon.types import GroupId, ProcessId
+
+
+class Applications:
+    """All applications of a run: they ask by their workloads and count what they get."""
+
+    def __init__(self, workloads: tuple[Workload, ...], queue: EventQueue, chance: random.Random) -> None:
+        self.requests = 0
+        self.deliveries = 0
+        self.last_request_at = 0
+        self._queue = queue
+        self._chance = chance
+        self._workloads = workloads
+        self._awaited = [_Replies(workload) for workload in workloads if workload.replies]
+
+    def start(self, nodes: Mapping[ProcessId, Node]) -> None:
+        """Let every sender of every workload begin."""
+        for workload in self._workloads:
+            for name in workload.senders if workload.messages else ():
+                _Sender(self, workload, nodes[ProcessId(name)], self._queue, self._chance).start()
+
+    def request(self, node: Node, group: GroupId, *payloads: bytes) -> None:
+        """An application asks to send, all of these in one turn of its loop."""
+        self.requests += len(payloads)
+        self.last_request_at = self._queue.now
+        node.request(group, *payloads)
+
+    def taken(self, node: Node, frame: Frame) -> None:
+        """Count deliveries; send the reply that is due, as the next thing to happen."""
+        self.deliveries += len(frame.payloads)
+        for replies in self._awaited:
+            if replies.due(node.id, frame):
+                self._queue.at(
+                    self._queue.now, lambda payload: self.request(node, frame.group, payload), replies.payload
+                )
+
+
+class _Sender:
+    """One sender of one workload."""
+
+    def __init__(
+        self, applications: Applications, workload: Workload, node: Node, queue: EventQueue, chance: random.Random
+    ) -> None:
+        self._applications = applications
+        self._workload = workload
+        self._group = GroupId(workload.group)
+        self._node = node
+        self._queue = queue
+        self._chance = chance
+        self._filler = f".{node.id}.{workload.name}".encode().ljust(workload.payload, b".")
+        self._position = 0
+
+    def start(self) -> None:
+        """Schedule the first request, or without an interval all of them."""
+        if self._workload.interval:
+            self._schedule()
+        else:
+            self._queue.at(0, self._request_all)
+
+    def _schedule(self) -> None:
+        workload, planned = self._workload, (self._position + 1) * self._workload.interval
+        if workload.jitter:
+            planned += int(workload.jitter * (2.0 * self._chance.random() - 1.0) * workload.interval)
+        self._queue.at(max(planned, self._queue.now), self._request_next)
+
+    def _request_next(self, _: object) -> None:
+        payload = self._payload(self._position)
+        self._position += 1
+        self._applications.request(self._node, self._group, payload)
+        if self._position < self._workload.messages:
+            self._schedule()
+
+    def _request_all(self, _: object) -> None:
+        payloads = map(self._payload, range(self._workload.messages))
+        self._applications.request(self._node, self._group, *payloads)
+
+    def _payload(self, position: int) -> bytes:
+        """As many bytes as asked for, what differs first: most payloads of a run are different."""
+        return (b"%d" % position + self._filler)[: self._workload.payload]
+
+
+class _Replies:
+    """Who has delivered how much of a workload that is to be answered (Macedo94 ch. 7: 1-active, all-active)."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.payload = f"reply.{workload.name}".encode().ljust(workload.payload, b".")[: workload.payload]
+        self._workload = workload
+        self._senders = set(workload.senders)
+        self._silent = workload.senders[0]
+        self._missing: dict[ProcessId, int] = {}
+
+    def due(self, process: ProcessId, frame: Frame) -> bool:
+        """Whether this delivery was the last that `process` waited for."""
+        if process == self._silent or frame.group != self._workload.group or frame.sender not in self._senders:
+            return False
+        before = self._missing.get(process, self._workload.messages * len(self._senders))
+        after = self._missing[process] = before - len(frame.payloads)
+        return after <= 0 < before
