@@ -1,0 +1,143 @@
+"""One quiet Spark session: local unless a master is named, nothing left behind in the working directory.
+
+A session costs seconds to start, so a command starts one and keeps it. What Spark reads from the environment
+while it starts (Java, interpreter, address) is set for that moment only.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from antiphon.errors import ConfigurationError, TraceError
+from antiphon.pipeline.java import java_home
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
+
+
+def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSession:
+    """The session of this process, started if there is none; `master` is `local[*]` unless given."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    master = master or "local[*]"
+    if re.match(r"(local|yarn)\b|(spark|k8s)://", master) is None:
+        raise ConfigurationError(
+            f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port."
+        )
+    scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    session = _started(master, app, scratch)
+    atexit.register(session.stop)  # before the directory goes
+    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+    if not _is_local(master):
+        archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
+        session.sparkContext.addPyFile(archive)
+    return session
+
+
+@contextmanager
+def as_trace_error(directory: Path) -> Iterator[None]:
+    """Turns what Spark throws while it works on `directory` into a TraceError of one line."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
+
+
+def _started(master: str, app: str, scratch: Path) -> SparkSession:
+    builder = SparkSession.builder.master(master).appName(app)
+    for key, value in _settings(master, scratch).items():
+        builder = builder.config(key, value)
+    try:
+        with _environment(_variables(master)):
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise ConfigurationError(f"Spark did not start on {master}: {_reason(error)}") from error
+
+
+def _settings(master: str, scratch: Path) -> dict[str, str]:
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()}",
+        "spark.driver.memory": "2g",  # an upper bound; in local mode the driver is the executor too
+        "spark.local.dir": str(scratch),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",  # no job just to list files
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if _is_local(master):
+        settings["spark.executorEnv.PYTHONPATH"] = _worker_path()
+    return settings
+
+
+def _log_configuration() -> str:
+    return Path(__file__).with_name("log4j2.properties").as_uri()
+
+
+def _variables(master: str) -> dict[str, str]:
+    variables = {"JAVA_HOME": str(java_home())}
+    home = Path(pyspark.__file__).parent
+    if (home / "bin" / "spark-submit").exists():  # pip's own Spark, whatever else is installed
+        variables["SPARK_HOME"] = str(home)
+    if _is_local(master):
+        return {**variables, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    return {**variables, "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+
+
+def _worker_path() -> str:
+    """Where workers look for antiphon when it is not installed beside their interpreter's other packages."""
+    root = str(_PACKAGE.parent)
+    inherited = os.environ.get("PYTHONPATH", "")
+    if root in sysconfig.get_paths().values():
+        return inherited
+    return os.pathsep.join(filter(None, [root, inherited]))
+
+
+def _is_local(master: str) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _reason(error: Exception) -> str:
+    """One line of what Spark says: that of the outermost Java exception that does more than wrap another."""
+    thrown = getattr(error, "java_exception", None)
+    while thrown is not None:
+        line = _first_line(thrown.getMessage())
+        if line and not line.startswith(_WRAPPERS):
+            return line
+        thrown = thrown.getCause()
+    return _first_line(str(error)) or type(error).__name__
+
+
+def _first_line(text: str | None) -> str:
+    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
+    return re.sub(r"^\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)

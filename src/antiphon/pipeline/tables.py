@@ -1,0 +1,78 @@
+"""Silver tables: what the events say of messages, deliveries and transmissions, typed and joined once.
+
+Each function takes the events of any number of runs. A `select` at its entry and at its exit states what it
+reads and what it gives; times are in nanoseconds.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
+"""What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
+
+
+def messages(events: DataFrame) -> DataFrame:
+    """One row for each message sent: who sent it, when it was requested, when it was taken into a frame."""
+    sends = events.filter(F.col("kind") == "send").select(
+        "run", "group", "process", "incarnation", "number", "requested", "time", "payload_bytes"
+    )
+    return sends.select(
+        "run",
+        "group",
+        F.col("process").alias("sender"),
+        F.col("incarnation").alias("sender_incarnation"),
+        "number",
+        "requested",
+        F.col("time").alias("sent"),
+        "payload_bytes",
+    )
+
+
+def deliveries(events: DataFrame) -> DataFrame:
+    """One row for each delivery with its request and its latency, from the request to the hand-over.
+
+    Both are null where the send is not in the trace: the log of a killed sender may be cut short.
+    """
+    delivers = events.filter(F.col("kind") == "deliver").select(*MESSAGE_KEY, "process", "incarnation", "time")
+    requests = messages(events).select(*MESSAGE_KEY, "requested")
+    joined = delivers.join(requests, on=list(MESSAGE_KEY), how="left")
+    return joined.select(
+        *MESSAGE_KEY,
+        "process",
+        "incarnation",
+        "time",
+        "requested",
+        (F.col("time") - F.col("requested")).alias("latency_ns"),
+    )
+
+
+def transmits(events: DataFrame) -> DataFrame:
+    """One row for each frame that left a process, counted once whatever the fan-out."""
+    frames = events.filter(F.col("kind") == "transmit").select(
+        "run", "group", "process", "incarnation", "time", "payload_bytes", "header_bytes", "detail"
+    )
+    return frames.select(
+        "run",
+        "group",
+        "process",
+        "incarnation",
+        "time",
+        "payload_bytes",
+        "header_bytes",
+        detail("type").alias("type"),
+        detail("frame").alias("frame"),
+        detail_number("stamp_bytes").alias("stamp_bytes"),
+        detail_number("count").alias("count"),
+    )
+
+
+def detail(key: str) -> Column:
+    """A value of the `detail` JSON as a string, null where the row has none."""
+    return F.get_json_object(F.col("detail"), f"$.{key}")
+
+
+def detail_number(key: str) -> Column:
+    """A value of the `detail` JSON as a whole number, null where the row has none."""
+    return detail(key).try_cast("bigint")

@@ -1,0 +1,15 @@
+"""One Spark session for all tests: it takes seconds to start."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.pipeline.session import spark_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = spark_session("local[2]", app="antiphon-tests")
+    yield session
+    session.stop()

