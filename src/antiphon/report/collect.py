@@ -1,0 +1,149 @@
+"""From a run directory to a page: verdicts, figures and the rows of one diagram, through Spark."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+from antiphon.errors import ConfigurationError, TraceError
+from antiphon.pipeline.read import events
+from antiphon.pipeline.session import as_trace_error
+from antiphon.pipeline.statistics import Statistics, latency_histogram, messages_over_time
+from antiphon.pipeline.statistics import statistics as compute_statistics
+from antiphon.pipeline.verify import verify
+from antiphon.properties.summary import by_property, summarise
+from antiphon.properties.verdict import Verdict
+from antiphon.report.figures import duration
+from antiphon.report.model import About, Page, RunVerdict
+from antiphon.report.spacetime import Scene
+from antiphon.report.window import (
+    Cast,
+    cast,
+    first_messages_window,
+    scene,
+    violation_window,
+    witness_events,
+)
+
+_RECORDED: Final = tuple(field.name for field in fields(About))
+
+
+def collect(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    run: str | None = None,
+    window: tuple[int, int] | None = None,
+    verdicts: Sequence[Verdict] | None = None,
+    statistics: Statistics | None = None,
+) -> Page:
+    """All that the page on a run directory tells.
+
+    TraceError if it cannot be read or has no such run, ConfigurationError for a window without length.
+
+    `run` and `window` choose what the diagram shows, the window in nanoseconds since the first event of that run;
+    without them it is the first violation, or the first messages of the first run. Verdicts and statistics that
+    the caller has already are not computed again.
+    """
+    if window is not None and window[0] >= window[1]:
+        raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}.")
+    verdicts = verify(spark, directory) if verdicts is None else verdicts
+    statistics = compute_statistics(spark, directory) if statistics is None else statistics
+    records = _records(directory)
+    runs = _run_verdicts(verdicts, statistics, records)
+    shown = _shown(directory, runs, run)
+    rows = events(spark, directory).filter(F.col("run") == shown.run)
+    own = [verdict for verdict in verdicts if verdict.run == shown.run]
+    with as_trace_error(directory):
+        players = cast(rows)
+        drawn, reason = _diagram(rows, players, own, window)
+    return Page(
+        shown=shown,
+        runs=runs,
+        overall=summarise(verdicts),
+        properties=tuple(by_property(verdicts)),
+        statistics=statistics,
+        histograms=tuple(latency_histogram(spark, directory)),
+        course=messages_over_time(spark, directory, run=shown.run),
+        happenings=players.happenings,
+        scene=drawn,
+        window_reason=reason,
+    )
+
+
+def _diagram(
+    rows: DataFrame, players: Cast, verdicts: Iterable[Verdict], window: tuple[int, int] | None
+) -> tuple[Scene, str]:
+    """The scene, and why it is this one."""
+    broken = next((verdict for verdict in verdicts if verdict.example and verdict.example.indexes), None)
+    witness = witness_events(broken.example) if broken and broken.example else []
+    if window is not None:
+        return scene(rows, players, window, witness), "the window that was asked for"
+    begin, end = first_messages_window(rows, players.began_ns)
+    if broken:
+        around = violation_window(rows, players.began_ns, witness, end - begin)
+        if around:
+            return scene(rows, players, around, witness), _where(broken)
+    return scene(rows, players, (begin, end), witness), "its first messages"
+
+
+def _where(verdict: Verdict) -> str:
+    if verdict.outcome == "violated":
+        return f"around the first violation of {verdict.property}"
+    return "around the first flaw of the trace"
+
+
+def _records(directory: Path) -> dict[str, About]:
+    """What `runs.parquet` or `run.json` says of each run; nothing where there is neither."""
+    try:
+        if (directory / "runs.parquet").is_file():
+            return {row["run"]: _about(row) for row in pq.read_table(directory / "runs.parquet").to_pylist()}
+        if (directory / "run.json").is_file():
+            record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+            return {record["run"]: _about({**record, "scenario_toml": _scenario(directory)})}
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise TraceError(f"what {directory} says of its runs cannot be read: {error}") from error
+    return {}
+
+
+def _about(record: Mapping[str, Any]) -> About:
+    return About(**{name: record[name] for name in _RECORDED if name in record})
+
+
+def _scenario(directory: Path) -> str | None:
+    path = directory / "scenario.toml"
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _run_verdicts(
+    verdicts: Iterable[Verdict], statistics: Statistics, records: Mapping[str, About]
+) -> tuple[RunVerdict, ...]:
+    """The runs that left events, by id; those violated name what they violate."""
+    ordered = sorted(verdicts, key=lambda verdict: verdict.run)
+    judged = {run: list(own) for run, own in groupby(ordered, key=lambda verdict: verdict.run)}
+    with_events = {run.run for run in statistics.runs if run.run is not None}
+    return tuple(
+        RunVerdict(records.get(run, About(run)), summarise(judged.get(run, ())), _violated(judged.get(run, ())))
+        for run in sorted(with_events | judged.keys())
+    )
+
+
+def _violated(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(verdict.property for verdict in verdicts if verdict.outcome == "violated"))
+
+
+def _shown(directory: Path, runs: Sequence[RunVerdict], run: str | None) -> About:
+    """The run asked for, else the first one violated, else the first that cannot be judged, else the first."""
+    if run is None:
+        return min(runs, key=lambda each: ("violated", "unknown", "hold").index(each.overall)).about
+    chosen = next((each.about for each in runs if each.about.run == run), None)
+    if chosen is None:
+        raise TraceError(f"{directory} has no run `{run}`; it has {runs[0].about.run} and {len(runs) - 1} more.")
+    return chosen

@@ -1,0 +1,62 @@
+"""All that one page tells, gathered and not yet drawn."""
+
+from dataclasses import dataclass
+
+from antiphon.pipeline.statistics import LatencyHistogram, MessagesOverTime, RunStatistics, Statistics
+from antiphon.properties.summary import Overall, PropertySummary
+from antiphon.report.spacetime import Happening, Scene
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """One run, as `run.json` or `runs.parquet` names it; None where nothing is recorded."""
+
+    run: str
+    scenario: str | None = None
+    """Name of the scenario."""
+    seed: int | None = None
+    antiphon_version: str | None = None
+    clock: str | None = None
+    """`virtual` or `wall`."""
+    finished: bool | None = None
+    scenario_toml: str | None = None
+    """Exactly what was run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """One line in the list of runs."""
+
+    about: About
+    overall: Overall
+    violated: tuple[str, ...]
+    """The properties it violates, by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything `render` needs; the same page gives the same bytes."""
+
+    shown: About
+    """The run whose members, course and diagram are shown; the only one, unless `runs` has more."""
+    runs: tuple[RunVerdict, ...]
+    overall: Overall
+    """Over all runs."""
+    properties: tuple[PropertySummary, ...]
+    """Over all runs."""
+    statistics: Statistics
+    histograms: tuple[LatencyHistogram, ...]
+    """Over all runs."""
+    course: MessagesOverTime
+    """Of the run shown."""
+    happenings: tuple[Happening, ...]
+    """What the world did to the run shown."""
+    scene: Scene
+    """What the diagram shows."""
+    window_reason: str
+    """Why the diagram shows this part: a sentence without its full stop."""
+
+    @property
+    def shown_statistics(self) -> RunStatistics | None:
+        """The figures of the run shown."""
+        return next((run for run in self.statistics.runs if run.run == self.shown.run), None)

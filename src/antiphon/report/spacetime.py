@@ -1,0 +1,385 @@
+"""A space-time diagram as SVG text: a lifeline for each process, time to the right, an arrow for each frame received.
+
+A pure function of a scene. Elements carry classes, not colours: the page's style sheet gives those, in light and dark.
+"""
+
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, log10
+from statistics import fmean
+from typing import Final
+
+ARROWS_MAX: Final = 400
+"""More than this many cannot be told apart: a diagram shows the first of them, and says so."""
+
+_WIDTH: Final = 1080
+_RIGHT: Final = 20
+_TOP: Final = 26
+_AXIS: Final = 44
+_ARROW_ROOM: Final = 46
+"""Height between two lifelines that labels leave free, at least."""
+_LINE: Final = 11
+_LETTER: Final = 5.7
+"""Height of a line and width of a letter in a label, about."""
+_SENDS_TOLD: Final = 2
+_DELIVERIES_TOLD: Final = 5
+"""Lines of one label above and below a lifeline."""
+_COLOURS: Final = 6
+_MS: Final = 1_000_000
+_ON_MESSAGES: Final = ("send", "deliver")
+"""Kinds that have a sign of their own and are labelled with their message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifeline:
+    """One process incarnation, from its first event to its last."""
+
+    process: str
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One frame, from the process that transmitted it to one that received it."""
+
+    frame: str
+    type: str
+    """`data`, `null`, or another protocol message."""
+    source: str
+    target: str
+    sent_ns: int
+    received_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened at one process: `send`, `deliver`, or another kind, which is shown by its name."""
+
+    process: str
+    index: int
+    time_ns: int
+    kind: str
+    sender: str | None = None
+    number: int | None = None
+    group: str | None = None
+    """Given only where sender and number alone do not name a message."""
+
+    @property
+    def name(self) -> str:
+        """The message as `p2:4`, or the kind of event."""
+        if self.number is None or self.kind not in _ON_MESSAGES:
+            return self.kind
+        return f"{self.group}/{self.sender}:{self.number}" if self.group else f"{self.sender}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something the world did to the run."""
+
+    time_ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A window of one run. Times are nanoseconds since the run's first event."""
+
+    window_ns: tuple[int, int]
+    lifelines: tuple[Lifeline, ...]
+    arrows: tuple[Arrow, ...]
+    """In the order in which the frames were sent; those that cross an edge of the window included."""
+    marks: tuple[Mark, ...]
+    """In the order of time, and at one process of its history."""
+    happenings: tuple[Happening, ...] = ()
+    witness: frozenset[tuple[str, int]] = frozenset()
+    """Process and index of the events that a violation names: they are circled."""
+    arrows_total: int = 0
+    """How many arrows the window has, should `arrows` hold fewer."""
+    processes_total: int = 0
+    """How many processes the run has, should `lifelines` hold fewer."""
+    marks_cut: bool = False
+    """Whether the window has more marks than `marks` holds: then it holds the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """The drawing, and what its caption must say of it."""
+
+    svg: str
+    description: str
+    shown_ns: tuple[int, int]
+    """The part of the window that is drawn."""
+    arrows_shown: int
+    arrows_total: int
+    witness_shown: bool
+    """Whether an event is circled."""
+
+
+def draw(scene: Scene, *, arrows_max: int = ARROWS_MAX, prefix: str = "spacetime") -> Diagram:
+    """The scene as one SVG element; `prefix` begins every id in it.
+
+    A window with more than `arrows_max` arrows is drawn up to where the last of the first `arrows_max` begins.
+    """
+    known = {line.process for line in scene.lifelines}
+    arrows = [arrow for arrow in scene.arrows if {arrow.source, arrow.target} <= known]
+    total = max(scene.arrows_total, len(arrows))
+    arrows = arrows[:arrows_max]
+    begin, end = scene.window_ns
+    if arrows and total > len(arrows):
+        end = max(begin + 1, min(end, max(arrow.sent_ns for arrow in arrows)))
+    drawing = _Drawing(scene, arrows, (begin, end), prefix)
+    description = _description(scene, len(arrows), (begin, end))
+    circled = any(drawing.is_witness(mark) for mark in drawing.marks)
+    return Diagram(drawing.svg(description), description, (begin, end), len(arrows), total, circled)
+
+
+def _description(scene: Scene, arrows: int, window_ns: tuple[int, int]) -> str:
+    begin, end = (f"{edge / _MS:,.2f}" for edge in window_ns)
+    happened = [mark.kind for mark in scene.marks if window_ns[0] <= mark.time_ns <= window_ns[1]]
+    return (
+        f"{len(scene.lifelines)} processes from {begin} to {end} ms: {happened.count('send')} sends, "
+        f"{arrows} arrows and {happened.count('deliver')} deliveries."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """Names told together: those whose places are too close for labels of their own."""
+
+    x: float
+    lines: tuple[str, ...]
+
+
+class _Drawing:
+    """One diagram while it is being drawn: where everything goes, then the elements."""
+
+    def __init__(self, scene: Scene, arrows: Sequence[Arrow], window_ns: tuple[int, int], prefix: str) -> None:
+        self._scene, self._arrows, self._prefix = scene, arrows, prefix
+        self._begin, self._end = window_ns
+        self.marks = [mark for mark in scene.marks if self._begin <= mark.time_ns <= self._end]
+        names = [line.process for line in scene.lifelines]
+        self._left = 26 + min(150.0, max([7.2 * len(name) for name in names], default=0))
+        self._above = self._labels((mark for mark in self.marks if mark.kind != "deliver"), _SENDS_TOLD)
+        self._below = self._labels((mark for mark in self.marks if mark.kind == "deliver"), _DELIVERIES_TOLD)
+        over, under = self._height(self._above), self._height(self._below)
+        pitch = _ARROW_ROOM + over + under
+        self._y = {name: round(_TOP + 14 + over + row * pitch, 1) for row, name in enumerate(names)}
+        self._bottom = _TOP + 14 + over + max(0, len(names) - 1) * pitch + under + 14
+        self._colour = {name: row % _COLOURS for row, name in enumerate(names)}
+
+    def svg(self, description: str) -> str:
+        height = round(self._bottom + _AXIS)
+        root = ET.Element(
+            "svg",
+            {
+                "xmlns": "http://www.w3.org/2000/svg",
+                "class": "spacetime",
+                "viewBox": f"0 0 {_WIDTH} {height}",
+                "role": "img",
+                "aria-labelledby": f"{self._prefix}-title {self._prefix}-desc",
+            },
+        )
+        _add(root, "title", "Space-time diagram", id=f"{self._prefix}-title")
+        _add(root, "desc", description, id=f"{self._prefix}-desc")
+        self._definitions(root)
+        self._axis(root)
+        self._happenings(root)
+        self._lifelines(root)
+        self._draw_arrows(root)
+        self._draw_marks(root)
+        self._draw_labels(root)
+        if not self._arrows and not self.marks:
+            middle = (self._left + _WIDTH - _RIGHT) / 2
+            _add(root, "text", "Nothing happens in this window.", x=middle, y=_TOP + 4, class_="empty")
+        return ET.tostring(root, encoding="unicode")
+
+    def is_witness(self, mark: Mark) -> bool:
+        return (mark.process, mark.index) in self._scene.witness
+
+    def _x(self, time_ns: int) -> float:
+        share = (time_ns - self._begin) / max(1, self._end - self._begin)
+        return round(self._left + share * (_WIDTH - _RIGHT - self._left), 1)
+
+    def _definitions(self, root: ET.Element) -> None:
+        definitions = _add(root, "defs")
+        clip = _add(definitions, "clipPath", id=f"{self._prefix}-plot")
+        width = round(_WIDTH - _RIGHT - self._left + 4, 1)
+        _add(clip, "rect", x=round(self._left - 2, 1), y=0, width=width, height=self._bottom)
+        for colour in sorted(set(self._colour.values())):
+            head = _add(
+                definitions,
+                "marker",
+                id=f"{self._prefix}-head-{colour}",
+                viewBox="0 0 8 8",
+                refX=7.5,
+                refY=4,
+                markerWidth=7,
+                markerHeight=7,
+                markerUnits="userSpaceOnUse",
+                orient="auto",
+            )
+            _add(head, "path", d="M0 1 8 4 0 7Z", class_=f"fill-{colour}")
+
+    def _axis(self, root: ET.Element) -> None:
+        axis = _add(root, "g", class_="axis")
+        y, right = round(self._bottom, 1), _WIDTH - _RIGHT
+        _add(axis, "line", x1=self._left, y1=y, x2=right, y2=y)
+        step_ns, decimals = _step(self._end - self._begin)
+        for number in range(ceil(self._begin / step_ns), floor(self._end / step_ns) + 1):
+            x = self._x(round(number * step_ns))
+            _add(axis, "line", x1=x, y1=_TOP, x2=x, y2=y + 5, class_="grid")
+            _add(axis, "text", f"{number * step_ns / _MS:,.{decimals}f}", x=x, y=y + 18)
+        _add(axis, "text", "ms since the run began", x=right, y=y + 36, class_="unit")
+
+    def _happenings(self, root: ET.Element) -> None:
+        free_from = 0.0
+        for happening in self._scene.happenings:
+            if not self._begin <= happening.time_ns <= self._end:
+                continue
+            x = self._x(happening.time_ns)
+            group = _add(root, "g", class_="happening")
+            _add(group, "title", happening.text)
+            _add(group, "line", x1=x, y1=14, x2=x, y2=round(self._bottom, 1))
+            if x >= free_from:
+                ends = x > _WIDTH / 2
+                _add(group, "text", happening.text, x=x - 4 if ends else x + 4, y=12, class_="ends" if ends else "")
+                free_from = x + 12 + (0 if ends else _LETTER * len(happening.text))
+
+    def _lifelines(self, root: ET.Element) -> None:
+        for line in self._scene.lifelines:
+            y, name = self._y[line.process], line.process
+            group = _add(root, "g", class_="lifeline")
+            shown = name if len(name) <= 20 else name[:19] + "…"
+            label = _add(group, "text", shown, x=round(self._left - 14, 1), y=y + 4, class_=f"ink-{self._colour[name]}")
+            if shown != name:
+                _add(label, "title", name)
+            first, last = max(line.first_ns, self._begin), min(line.last_ns, self._end)
+            if first <= last:
+                _add(group, "line", x1=self._x(first), y1=y, x2=self._x(last), y2=y)
+
+    def _draw_arrows(self, root: ET.Element) -> None:
+        group = _add(root, "g", clip_path=f"url(#{self._prefix}-plot)")
+        for arrow in self._arrows:
+            colour = self._colour[arrow.source]
+            kind = arrow.type if arrow.type in ("data", "null") else "other"
+            line = _add(
+                group,
+                "line",
+                x1=self._x(arrow.sent_ns),
+                y1=self._y[arrow.source],
+                x2=self._x(arrow.received_ns),
+                y2=self._y[arrow.target],
+                class_=f"arrow {kind} line-{colour}",
+                marker_end=f"url(#{self._prefix}-head-{colour})",
+            )
+            left, reached = arrow.sent_ns / _MS, arrow.received_ns / _MS
+            told = (
+                f"{arrow.frame} ({arrow.type}): {arrow.source} at {left:.3f} ms to {arrow.target} at {reached:.3f} ms"
+            )
+            _add(line, "title", told)
+
+    def _draw_marks(self, root: ET.Element) -> None:
+        group = _add(root, "g", class_="marks")
+        for (process, x), marks in self._places(self.marks).items():
+            y = self._y[process]
+            kinds = {mark.kind for mark in marks}
+            told = _add(group, "g")
+            names = ", ".join(f"{mark.kind} {mark.name}" if mark.kind in _ON_MESSAGES else mark.kind for mark in marks)
+            _add(told, "title", f"{process} at {marks[0].time_ns / _MS:.3f} ms: {names}")
+            if any(map(self.is_witness, marks)):
+                _add(told, "circle", cx=x, cy=y, r=9, class_="witness")
+            if kinds.difference(_ON_MESSAGES):
+                _add(told, "path", d=f"M{x} {y - 9}V{y + 9}", class_="tick")
+            if "send" in kinds:
+                _add(told, "circle", cx=x, cy=y, r=4.5, class_=f"send fill-{self._colour[process]}")
+            if "deliver" in kinds:
+                _add(told, "path", d=f"M{x} {y - 5}l5 5-5 5-5-5Z", class_="deliver")
+
+    def _draw_labels(self, root: ET.Element) -> None:
+        group = _add(root, "g", class_="labels")
+        for process, labels in self._above.items():
+            for label in labels:
+                for row, text in enumerate(reversed(label.lines)):
+                    _add(group, "text", text, x=label.x, y=round(self._y[process] - 9 - row * _LINE, 1))
+        for process, labels in self._below.items():
+            for label in labels:
+                for row, text in enumerate(label.lines):
+                    _add(group, "text", text, x=label.x, y=round(self._y[process] + 17 + row * _LINE, 1))
+
+    def _places(self, marks: Iterable[Mark]) -> dict[tuple[str, float], list[Mark]]:
+        """What happens at the same place of the drawing, which is drawn once."""
+        places = defaultdict(list)
+        for mark in marks:
+            places[mark.process, self._x(mark.time_ns)].append(mark)
+        known = {line.process for line in self._scene.lifelines}
+        return {place: own for place, own in places.items() if place[0] in known}
+
+    def _labels(self, marks: Iterable[Mark], lines_max: int) -> dict[str, list[_Label]]:
+        """For each process its labels, none over another."""
+        crowds: dict[str, list[tuple[list[float], list[Mark]]]] = defaultdict(list)
+        for (process, x), own in self._places(marks).items():
+            crowd = crowds[process]
+            if crowd and x - fmean(crowd[-1][0]) < (_width(crowd[-1][1]) + _width(own)) / 2 + _LETTER:
+                crowd[-1][0].append(x)
+                crowd[-1][1].extend(own)
+            else:
+                crowd.append(([x], [*own]))
+        return {
+            process: [_Label(round(fmean(xs), 1), _cut(_told(own), lines_max)) for xs, own in crowd]
+            for process, crowd in crowds.items()
+        }
+
+    @staticmethod
+    def _height(labels: dict[str, list[_Label]]) -> int:
+        return _LINE * max((len(label.lines) for own in labels.values() for label in own), default=0)
+
+
+def _told(marks: Sequence[Mark]) -> list[str]:
+    """The names of marks, runs of one sender drawn together with a dash."""
+    runs: list[list[Mark]] = [[marks[0]]]
+    for before, mark in pairwise(marks):
+        follows = (
+            before.kind in _ON_MESSAGES
+            and before.number is not None
+            and mark.number == before.number + 1
+            and (mark.kind, mark.sender, mark.group) == (before.kind, before.sender, before.group)
+        )
+        if follows:
+            runs[-1].append(mark)
+        else:
+            runs.append([mark])
+    return [run[0].name if len(run) == 1 else f"{run[0].name}\N{EN DASH}{run[-1].number}" for run in runs]
+
+
+def _width(marks: Sequence[Mark]) -> float:
+    return _LETTER * max(map(len, _told(marks)))
+
+
+def _cut(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
+    if len(lines) <= lines_max:
+        return tuple(lines)
+    return (*lines[: lines_max - 1], f"+{len(lines) - lines_max + 1} more")
+
+
+def _step(span_ns: int) -> tuple[float, int]:
+    """The distance of two ticks, and the decimals that tell them apart in ms."""
+    rough = max(1, span_ns) / 9
+    power = 10 ** floor(log10(rough))
+    step_ns = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return step_ns, max(0, -floor(log10(step_ns / _MS)))
+
+
+def _add(parent: ET.Element, tag: str, text: str | None = None, **attributes: str | float) -> ET.Element:
+    """A child element; `class_` and the like lose their underscore, others become hyphens."""
+    named = {
+        name.rstrip("_").replace("_", "-"): f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in attributes.items()
+        if value != ""
+    }
+    child = ET.SubElement(parent, tag, named)
+    child.text = text
+    return child
