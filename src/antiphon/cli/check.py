@@ -1,0 +1,34 @@
+"""`antiphon check DIR`: every promised property, over every run of a directory, under Spark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from antiphon.cli.output import Json, Master, print_json, progress, waiting
+from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+
+
+def check(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    json: Json = False,
+    master: Master = None,
+) -> None:
+    """Judge traces: whether every property that the services in use promise holds.
+
+    Exit code 0: all promised properties hold; 1: violated; 2: cannot tell.
+    """
+    from antiphon.pipeline.read import find_event_files  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.session import spark_session  # noqa: PLC0415
+    from antiphon.pipeline.verify import verify  # noqa: PLC0415
+
+    find_event_files(directory)  # a wrong directory is said at once, not after Spark has started
+    with waiting("starting Spark"):
+        spark = spark_session(master)
+    with progress("judging") as advance:
+        verdicts = verify(spark, directory, progress=advance)
+    if json:
+        print_json(as_document(verdicts))
+    else:
+        print_verdicts(verdicts)
+    raise typer.Exit(exit_code(verdicts))

@@ -1,0 +1,55 @@
+"""`antiphon demo`: the whole story in one go, from message to verdict to page."""
+
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from antiphon.cli.output import Json, Master, out, print_json, progress, waiting
+from antiphon.cli.report import write_page
+from antiphon.cli.simulate import simulate_one
+from antiphon.cli.stats import print_statistics
+from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+from antiphon.scenario.read import parse_scenario, run_id
+from antiphon.trace.writer import appearing, check_free, write_run
+
+
+def demo(
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where trace and page go.")] = Path(
+        "demo-run"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    json: Json = False,
+    master: Master = None,
+) -> None:
+    """Simulate five members that multicast in total order, judge the trace with Spark, and write the page."""
+    from antiphon.pipeline.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.statistics import statistics  # noqa: PLC0415
+    from antiphon.pipeline.verify import verify  # noqa: PLC0415
+    from antiphon.report.collect import collect  # noqa: PLC0415
+    from antiphon.report.page import render  # noqa: PLC0415
+
+    scenario = parse_scenario(files("antiphon.cli").joinpath("demo.toml").read_text(encoding="utf-8"))
+    check_free(directory, [run_id(scenario)], force=force)
+    with waiting("simulating"), appearing(directory) as aside:
+        outcome = simulate_one(scenario, "bytes", check=False, directory=aside)
+        write_run(aside, outcome.record, outcome.scenario_toml)
+    with waiting("starting Spark"):
+        spark = spark_session(master)
+    with progress("judging") as advance:
+        verdicts = verify(spark, directory, progress=advance)
+    with waiting("measuring"):
+        figures = statistics(spark, directory)
+    page = directory / "report.html"
+    with waiting("drawing the page"):
+        write_page(page, render(collect(spark, directory, verdicts=verdicts, statistics=figures)))
+    if json:
+        print_json({"check": as_document(verdicts), "statistics": asdict(figures), "page": str(page)})
+    else:
+        print_statistics(figures)
+        print_verdicts(verdicts)
+        out.print(f"trace in {escape(str(directory))}, page in {escape(str(page))}", highlight=False)
+    raise typer.Exit(exit_code(verdicts))

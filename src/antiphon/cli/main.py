@@ -1,0 +1,65 @@
+"""The `antiphon` command: one file per command, one place for errors and exit codes.
+
+0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 130 interrupted.
+"""
+
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from antiphon import __version__
+from antiphon.cli import check, demo, report, simulate, stats
+from antiphon.errors import AntiphonError
+
+INTERRUPTED: Final = 130
+
+app = typer.Typer(
+    name="antiphon",
+    help="Group communication for Python: simulate a scenario, judge its trace, show what happened.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("simulate")(simulate.simulate)
+app.command("check")(check.check)
+app.command("stats")(stats.stats)
+app.command("report")(report.report)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"antiphon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Group communication for Python: simulate a scenario, judge its trace, show what happened."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except (AntiphonError, OSError) as error:
+        _say(str(error))
+        sys.exit(2)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            _say("interrupted; nothing was left half-written")
+        raise
+
+
+def _say(sentence: str) -> None:
+    typer.echo(f"antiphon: {sentence}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""How commands speak: tables and sentences for people, one JSON document for programs, progress on a terminal only."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+out = Console(width=None if sys.stdout.isatty() else 120)
+err = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output instead of tables.")]
+Master = Annotated[
+    str | None, typer.Option("--master", help="Spark master; default: all cores of this machine.", show_default=False)
+]
+
+
+def print_json(document: Any) -> None:
+    """The one document of a command under `--json`."""
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, nothing when piped; gives the function to call with (done, total)."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A spinner on a terminal while something takes its time."""
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(what):
+        yield

@@ -1,0 +1,197 @@
+"""`antiphon simulate SCENARIO --out DIR`: deterministic runs in virtual time."""
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+
+from antiphon import __version__
+from antiphon.cli.output import Json, out, print_json, progress
+from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+from antiphon.errors import ConfigurationError
+from antiphon.properties.judge import judge
+from antiphon.properties.verdict import Verdict
+from antiphon.scenario.model import Scenario
+from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
+from antiphon.sim.run import simulate as run_simulation
+from antiphon.trace.writer import (
+    RunRecord,
+    appearing,
+    check_free,
+    events_table,
+    read_index,
+    write_events,
+    write_index,
+    write_run,
+)
+
+Carry = Literal["bytes", "frames"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one run amounted to."""
+
+    run: str
+    seed: int
+    requests: int
+    deliveries: int
+    virtual_seconds: float
+    quiet: bool
+    wall_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    summary: Summary
+    record: RunRecord
+    scenario_toml: str
+    verdicts: list[Verdict]
+
+
+def simulate(
+    scenario: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")] = None,
+    out_directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="A..B", help="Run every seed from A to B, on all cores.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Run under this seed instead of the scenario's.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Replay a run kept in this directory; see --run.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Which run of --from to replay.")] = None,
+    carry: Annotated[
+        Carry, typer.Option("--carry", help="What the simulated network carries; frames are faster.")
+    ] = "bytes",
+    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a scenario in virtual time: the same scenario and seed give the same trace, byte for byte."""
+    chosen = _scenario(scenario, source, run)
+    scenarios = [with_seed(chosen, number) for number in _seeds(chosen, seeds, seed)]
+    if check and chosen.trace == "off":
+        raise ConfigurationError('--check needs a trace, and the scenario says trace = "off"')
+    if out_directory is not None:
+        check_free(out_directory, [run_id(each) for each in scenarios], force=force)
+    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside:
+        outcomes = list(_outcomes(scenarios, carry, check, aside))
+        if aside is not None and seeds is None:
+            write_run(aside, outcomes[0].record, outcomes[0].scenario_toml)
+        elif aside is not None:
+            write_index(aside, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
+    _print(outcomes, out_directory, check, json)
+    if check:
+        raise typer.Exit(exit_code([verdict for outcome in outcomes for verdict in outcome.verdicts]))
+
+
+def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> _Outcome:
+    """Simulate one scenario, judge it if asked to, and put its events into `directory`."""
+    started = time.perf_counter()
+    run = run_simulation(scenario, carry)
+    traced = scenario.trace == "full" and (check or directory is not None)
+    events = events_table(run.id, run.histories) if traced else None
+    if events is not None and directory is not None:
+        write_events(events, directory, run.id)
+    verdicts = judge(events) if check and events is not None else []
+    summary = Summary(
+        run=run.id,
+        seed=scenario.seed,
+        requests=run.requests,
+        deliveries=run.deliveries,
+        virtual_seconds=run.virtual_ns / 1e9,
+        quiet=run.quiet,
+        wall_seconds=time.perf_counter() - started,
+    )
+    record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock="virtual", finished=True)
+    return _Outcome(summary, record, scenario_toml(scenario), verdicts)
+
+
+def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> Iterator[_Outcome]:
+    """One after the other here, or spread over all cores; in the order of the seeds either way."""
+    if len(scenarios) == 1:
+        yield simulate_one(scenarios[0], carry, check, directory)
+        return
+    pool = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_ignore_interrupt)
+    try:
+        futures = [pool.submit(simulate_one, scenario, carry, check, directory) for scenario in scenarios]
+        with progress("simulating") as advance:
+            for done, _ in enumerate(as_completed(futures), start=1):
+                advance(done, len(futures))
+        yield from (future.result() for future in futures)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ignore_interrupt() -> None:
+    """Ctrl-C is the parent's to handle: it cancels what has not begun and waits for the rest."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenario:
+    if (path is None) == (source is None):
+        raise ConfigurationError("give either a SCENARIO file or --from DIR, with --run ID where it holds several runs")
+    if path is not None:
+        return read_scenario(path)
+    assert source is not None
+    held = read_index(source)
+    if run is None and len(held) == 1:
+        run = next(iter(held))
+    if run not in held:
+        known = ", ".join(list(held)[:5]) + (", …" if len(held) > 5 else "")
+        raise ConfigurationError(f"{source} holds no run {run!r} (it holds {known}); name one with --run")
+    return parse_scenario(held[run])
+
+
+def _seeds(scenario: Scenario, seeds: str | None, seed: int | None) -> Sequence[int]:
+    if seeds is not None and seed is not None:
+        raise ConfigurationError("--seed and --seeds exclude one another")
+    if seeds is None:
+        return [scenario.seed if seed is None else _seed(str(seed))]
+    first, dots, last = seeds.partition("..")
+    if not dots or _seed(first) > _seed(last):
+        raise ConfigurationError(f"--seeds {seeds!r} is not a range such as 1..100")
+    return range(_seed(first), _seed(last) + 1)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise ConfigurationError(f"{text!r} is not a seed: a non-negative 64-bit number")
+    return int(text)
+
+
+def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, json: bool) -> None:
+    verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
+    if json:
+        document: dict[str, Any] = {"runs": [asdict(outcome.summary) for outcome in outcomes]}
+        document["directory"] = str(directory) if directory is not None else None
+        if check:
+            document["check"] = as_document(verdicts)
+        print_json(document)
+        return
+    for outcome in outcomes if len(outcomes) <= 10 else ():
+        summary = outcome.summary
+        out.print(
+            f"{escape(summary.run)}: {summary.requests:,} messages, {summary.deliveries:,} deliveries in "
+            f"{summary.virtual_seconds:.3f} s of virtual time ({summary.wall_seconds:.1f} s), "
+            f"{'quiet' if summary.quiet else 'cut off before it was quiet'}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if len(outcomes) > 10:
+        messages = sum(outcome.summary.requests for outcome in outcomes)
+        out.print(f"{len(outcomes)} runs, {messages:,} messages", highlight=False)
+    if directory is not None:
+        out.print(f"trace in {escape(str(directory))}", highlight=False)
+    if check:
+        print_verdicts(verdicts)

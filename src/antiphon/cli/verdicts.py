@@ -1,0 +1,59 @@
+"""The verdict table, and what it means for the exit code."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from antiphon.cli.output import out
+from antiphon.properties.summary import by_property, summarise
+from antiphon.properties.verdict import Verdict
+
+EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
+_STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
+_SENTENCE: Final = {
+    "hold": "every promised property holds",
+    "violated": "a promised property is violated",
+    "unknown": "cannot tell: the trace is ill-formed or empty",
+}
+
+
+def as_document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """What `check --json` prints."""
+    return {"verdict": summarise(verdicts), "properties": by_property(verdicts)}
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 all hold, 1 violated, 2 cannot tell."""
+    return EXIT[summarise(verdicts)]
+
+
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """The table, then a sentence for each violation and note, then the verdict."""
+    rows = by_property(verdicts)
+    runs = len({verdict.run for verdict in verdicts})
+    table = Table(title=f"Verdicts over {runs} run{'s' if runs != 1 else ''}", title_justify="left")
+    for heading in ("property", "group", "outcome"):
+        table.add_column(heading)
+    for heading in ("opportunities", "violations"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        style = _STYLE.get(row["outcome"], "")
+        table.add_row(
+            row["property"],
+            escape(row["group"] or "all"),
+            f"[{style}]{row['outcome']}[/]" if style else row["outcome"],
+            f"{row['opportunities']:,}",
+            f"{row['violations']:,}",
+        )
+    out.print(table)
+    for row in rows:
+        if row["example"]:
+            more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
+            sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
+            out.print(f"[bold]{row['property']}[/]: {sentence}", soft_wrap=True)
+        if row["note"]:
+            out.print(f"{row['property']}: {escape(row['note'])}", soft_wrap=True)
+    overall = summarise(verdicts)
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}")

@@ -1,0 +1,40 @@
+"""The command line as a user has it: arguments in; exit code, standard output and standard error out."""
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from antiphon.cli.main import main
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+class Console:
+    """Calls the console script's entry point in this process, so that commands share the tests' Spark session."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self._patch = patch
+        self._capture = capture
+
+    def __call__(self, *arguments: object) -> Result:
+        self._patch.setattr(sys, "argv", ["antiphon", *map(str, arguments)])
+        self._capture.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = self._capture.readouterr()
+        return Result(int(stop.value.code or 0), captured.out, captured.err)
+
+    def refused(self, *arguments: object) -> str:
+        """Run something that cannot work: exit code 2, one sentence, nothing on standard output."""
+        result = self(*arguments)
+        assert (result.code, result.out) == (2, "")
+        sentence = result.err.rstrip("\n")
+        assert sentence.startswith("antiphon: ")
+        assert "\n" not in sentence
+        return sentence

@@ -1,0 +1,21 @@
+import pytest
+
+from antiphon import __version__
+from tests.commands.console import Console
+
+
+def test_version(antiphon: Console) -> None:
+    assert antiphon("--version").out == f"antiphon {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "simulate", "check", "stats", "report"])
+def test_every_command_explains_itself(antiphon: Console, command: str) -> None:
+    result = antiphon(command, "--help")
+    assert result.code == 0
+    assert "--json" in result.out
+
+
+def test_an_unknown_command_is_a_wrong_question(antiphon: Console) -> None:
+    result = antiphon("ponder")
+    assert result.code == 2
+    assert "ponder" in result.err

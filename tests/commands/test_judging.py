@@ -1,0 +1,109 @@
+"""`check`, `stats` and `report` on real traces of the simulator, under the one Spark session of the tests."""
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.trace.writer import write_events
+from tests.commands.console import Console
+from tests.properties_checkers.mutations import MUTATIONS, Mutation
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture(scope="module")
+def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    from antiphon.cli.simulate import simulate_one  # noqa: PLC0415
+    from antiphon.scenario.read import read_scenario  # noqa: PLC0415
+    from antiphon.trace.writer import appearing, write_run  # noqa: PLC0415
+
+    assert spark is not None
+    directory = tmp_path_factory.mktemp("runs") / "run"
+    scenario = read_scenario(SCENARIOS / "troubled.toml")
+    with appearing(directory) as aside:
+        outcome = simulate_one(scenario, "bytes", check=False, directory=aside)
+        write_run(aside, outcome.record, outcome.scenario_toml)
+    return directory
+
+
+def test_a_good_run_holds(antiphon: Console, run_directory: Path) -> None:
+    result = antiphon("check", run_directory)
+    assert result.code == 0
+    assert "hold: every promised property holds" in result.out
+    document = json.loads(antiphon("check", run_directory, "--json").out)
+    assert document["verdict"] == "hold"
+    assert set(document["properties"][0]) >= {"property", "group", "opportunities", "violations", "example"}
+
+
+@pytest.mark.parametrize(
+    "mutation", [each for each in MUTATIONS if each.one_of], ids=lambda mutation: mutation.name.replace(" ", "-")
+)
+def test_a_mutated_run_is_violated_under_the_right_name(
+    antiphon: Console, run_directory: Path, tmp_path: Path, mutation: Mutation
+) -> None:
+    (path,) = (run_directory / "events").glob("*.parquet")
+    mutant = mutation(pq.read_table(path), random.Random(4))
+    if mutant is None:
+        pytest.fail("the trace offers no place for this mutation")
+    write_events(mutant, tmp_path, path.stem)
+    result = antiphon("check", tmp_path, "--json")
+    properties = json.loads(result.out)["properties"]
+    violated = {entry["property"] for entry in properties if entry["violations"]}
+    assert result.code == 1
+    assert mutation.is_caught(violated)
+    sentences = [entry["example"]["sentence"] for entry in properties if entry["violations"]]
+    assert all(sentence.strip() for sentence in sentences)
+
+
+def test_an_ill_formed_trace_cannot_be_judged(antiphon: Console, run_directory: Path, tmp_path: Path) -> None:
+    (path,) = (run_directory / "events").glob("*.parquet")
+    table = pq.read_table(path)
+    write_events(table.slice(0, 100), tmp_path, path.stem)
+    result = antiphon("check", tmp_path)
+    assert result.code == 2
+    assert "W7" in result.out
+
+
+def test_figures_of_a_run(antiphon: Console, run_directory: Path) -> None:
+    figures = json.loads(antiphon("stats", run_directory, "--json").out)
+    (group,) = figures["runs"][0]["groups"]
+    assert group["traffic"]["delivered"] == 9030
+    assert [member["process"] for member in group["members"]] == ["p1", "p2", "p3", "p4", "p5", "p6"]
+    assert all(0 < member["latency"]["p50_ns"] <= member["latency"]["p99_ns"] for member in group["members"])
+    assert max(member["unstable_max"] for member in group["members"]) == group["unstable_max"]
+    table = antiphon("stats", run_directory)
+    assert table.code == 0
+    assert "p99 ms" in table.out
+
+
+def test_a_page(antiphon: Console, run_directory: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = antiphon("report", run_directory, "--out", page, "--from", "500ms", "--to", "520ms")
+    assert result.code == 0
+    text = page.read_text()
+    assert "troubled" in text
+    assert "<svg" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "report"])
+def test_a_wrong_directory_is_named(antiphon: Console, tmp_path: Path, command: str) -> None:
+    assert "nowhere does not exist" in antiphon.refused(command, tmp_path / "nowhere")
+    assert "events" in antiphon.refused(command, tmp_path)
+
+
+@pytest.mark.parametrize("window", [["--from", "1s"], ["--from", "2s", "--to", "1s"], ["--from", "x", "--to", "1s"]])
+def test_a_wrong_window_is_refused(antiphon: Console, run_directory: Path, window: list[str]) -> None:
+    assert "--from" in antiphon.refused("report", run_directory, *window)
+
+
+def test_the_demo_tells_the_whole_story(antiphon: Console, tmp_path: Path) -> None:
+    result = antiphon("demo", "--out", tmp_path / "demo")
+    assert result.code == 0
+    assert "hold: every promised property holds" in result.out
+    assert (tmp_path / "demo/report.html").is_file()

@@ -1,0 +1,162 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from antiphon.trace.schema import EVENTS
+from tests.commands.console import Console
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FIRST = SCENARIOS / "first.toml"
+
+
+def script(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "antiphon.cli.main", *map(str, arguments)],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()
+    }
+
+
+def test_a_run_directory_holds_events_scenario_and_run(antiphon: Console, tmp_path: Path) -> None:
+    result = antiphon("simulate", FIRST, "--out", tmp_path / "run")
+    assert result.code == 0
+    assert "300 messages, 900 deliveries" in result.out
+    run = json.loads((tmp_path / "run/run.json").read_text())
+    assert {key: run[key] for key in ("scenario", "seed", "clock", "finished")} == {
+        "scenario": "first",
+        "seed": 1,
+        "clock": "virtual",
+        "finished": True,
+    }
+    (path,) = (tmp_path / "run/events").glob("*.parquet")
+    table = pq.read_table(path)
+    assert table.schema.equals(EVENTS)
+    assert set(table.column("run").to_pylist()) == {run["run"]}
+    assert (tmp_path / "run/scenario.toml").read_text().startswith('name = "first"')
+
+
+def test_the_hash_seed_changes_nothing(tmp_path: Path) -> None:
+    scenario = SCENARIOS / "troubled.toml"
+    for number in ("1", "2", "77"):
+        with script("simulate", scenario, "--out", tmp_path / number, PYTHONHASHSEED=number) as process:
+            process.communicate(timeout=120)
+        assert process.returncode == 0
+    first, second, third = (contents(tmp_path / number) for number in ("1", "2", "77"))
+    assert first == second == third
+
+
+def test_check_judges_at_once(antiphon: Console) -> None:
+    result = antiphon("simulate", FIRST, "--check", "--json")
+    document = json.loads(result.out)
+    assert result.code == 0
+    assert document["check"]["verdict"] == "hold"
+    assert {entry["property"] for entry in document["check"]["properties"]} == set("W D1 D2 D8 O1 O3 O6 L2 L3".split())
+    assert all(entry["opportunities"] for entry in document["check"]["properties"])
+
+
+def test_many_seeds_make_a_directory_of_runs_each_of_which_can_be_replayed(antiphon: Console, tmp_path: Path) -> None:
+    assert antiphon("simulate", FIRST, "--seeds", "3..5", "--out", tmp_path / "many", "--check").code == 0
+    index = pq.read_table(tmp_path / "many/runs.parquet").to_pylist()
+    assert [row["seed"] for row in index] == [3, 4, 5]
+    run = index[1]["run"]
+    assert antiphon("simulate", "--from", tmp_path / "many", "--run", run, "--out", tmp_path / "one").code == 0
+    name = f"events/{run}.parquet"
+    assert contents(tmp_path / "one")[name] == contents(tmp_path / "many")[name]
+    assert antiphon("simulate", "--from", tmp_path / "one").code == 0  # a single run needs no --run
+    assert "--run" in antiphon.refused("simulate", "--from", tmp_path / "many")
+
+
+def test_the_same_run_may_be_written_again_and_another_may_not(antiphon: Console, tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    assert antiphon("simulate", FIRST, "--out", target).code == 0
+    before = contents(target)
+    assert antiphon("simulate", FIRST, "--out", target).code == 0
+    assert "holds other runs" in antiphon.refused("simulate", FIRST, "--seed", "2", "--out", target)
+    assert contents(target) == before
+    assert antiphon("simulate", FIRST, "--seed", "2", "--out", target, "--force").code == 0
+    assert contents(target) != before
+
+
+def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("dear")
+    sentence = antiphon.refused("simulate", FIRST, "--out", tmp_path, "--force")
+    assert "not a run directory" in sentence
+    assert contents(tmp_path) == {"letters.txt": b"dear"}
+    assert "not a run directory" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt")
+    assert "cannot write" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt/run")
+
+
+GOOD = FIRST.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (GOOD + "\ncolour = 3\n", "colour"),
+        (GOOD.replace('"10ms"', '"10 parsecs"'), "workload[0].interval"),
+        (GOOD + '\n[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p9"\n', "p9"),
+        ("name = [", "TOML"),
+    ],
+    ids=["unknown key", "bad duration", "unknown process", "not TOML"],
+)
+def test_a_bad_scenario_is_refused_and_nothing_is_written(
+    antiphon: Console, tmp_path: Path, text: str, word: str
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    assert word in antiphon.refused("simulate", path, "--out", tmp_path / "run")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_a_missing_scenario_is_refused_and_nothing_is_written(antiphon: Console, tmp_path: Path) -> None:
+    sentence = antiphon.refused("simulate", tmp_path / "none.toml", "--out", tmp_path / "run")
+    assert "No such file" in sentence
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seeds", "5"],
+        ["--seeds", "9..3"],
+        ["--seeds", "a..b"],
+        ["--seeds", "1..2", "--seed", "3"],
+        ["--seed", "-4"],
+        ["--from", "elsewhere"],
+    ],
+)
+def test_bad_arguments_are_refused(antiphon: Console, arguments: list[str]) -> None:
+    assert antiphon.refused("simulate", FIRST, *arguments)
+
+
+def test_checking_without_a_trace_is_refused(antiphon: Console, tmp_path: Path) -> None:
+    path = tmp_path / "untraced.toml"
+    path.write_text('trace = "off"\n' + GOOD)
+    assert "trace" in antiphon.refused("simulate", path, "--check")
+    assert antiphon("simulate", path).code == 0
+
+
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = script("simulate", SCENARIOS / "troubled.toml", "--seeds", "1..5000", "--out", tmp_path / "run")
+    while not any(tmp_path.rglob("*.parquet")):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert not list(tmp_path.iterdir())
