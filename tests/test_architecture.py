@@ -1,0 +1,49 @@
+"""The shape of the house: what loads what, and that the documents tell the truth."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return {name.partition(".")[0] for name in output.split()}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import antiphon", "import antiphon.core.newtop.process", "import antiphon.sim.run", "import antiphon.wire.codec"],
+)
+def test_the_base_install_loads_nothing_heavy(statement: str) -> None:
+    assert not modules_after(statement) & HEAVY
+
+
+def test_help_does_not_wait_for_spark() -> None:
+    assert "pyspark" not in modules_after("import antiphon.cli.main")
+
+
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md"], ids=lambda path: path.name)
+def test_examples_in_the_documents_run(path: Path, tmp_path: Path) -> None:
+    blocks = python_blocks(path)
+    assert blocks
+    for block in blocks:
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: path.name
+)
+def test_links_between_documents_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
