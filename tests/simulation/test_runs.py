@@ -226,3 +226,28 @@ interval = "5ms"
     outcomes = {verdict.property: verdict.outcome for verdict in judge(events(run))}
     assert not run.quiet
     assert (outcomes["L2"], outcomes["L3"], outcomes["O6"]) == ("vacuous", "vacuous", "pass")
+
+
+def test_overlapping_faults_on_one_process_end_one_by_one() -> None:
+    text = """
+name = "overlap"
+[[group]]
+name = "g"
+members = 2
+[[workload]]
+group = "g"
+messages = 5
+interval = "10ms"
+[[fault]]
+at = "0s"
+until = "2s"
+kind = "pause"
+process = "p2"
+[[fault]]
+at = "100ms"
+until = "200ms"
+kind = "pause"
+process = "p2"
+"""
+    deliveries = events(simulate(parse_scenario(text))).filter(pa.compute.field("kind") == "deliver")
+    assert min(deliveries.column("time").to_pylist()) == 2_000_000_000

@@ -1,11 +1,13 @@
 """The faults of a scenario: put in force at their time, undone at theirs, and told in the world's own history."""
 
+import math
+from collections import defaultdict
 from collections.abc import Mapping
 
 import msgspec
 
 from antiphon.scenario.model import Delay, Fault, Heal, Loss, Pause, Skew, Slow, Stall
-from antiphon.sim.hosts import Clock, Node
+from antiphon.sim.hosts import Node
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
@@ -29,6 +31,7 @@ class Faults:
         self._network = network
         self._world = world
         self._entries_left = 0
+        self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
             self._plan(fault.at, fault, begins=True)
             if not isinstance(fault, Heal) and fault.until is not None:
@@ -59,18 +62,25 @@ class Faults:
             case Stall():
                 self._node(fault.process).stall(begins)
             case Slow():
-                self._node(fault.process).slowness = fault.factor if begins else 1.0
+                self._node(fault.process).slowness = self._combined(fault, begins, fault.factor)
             case Skew():
-                node = self._node(fault.process)
-                node.clock = node.clock or Clock()
-                node.clock.set(self._queue.now, fault.offset if begins else 0, fault.rate if begins else 1.0)
-                node.turn()  # its timer goes by the new clock
+                rate = self._combined(fault, begins, fault.rate)
+                self._node(fault.process).skew(fault.offset if begins else 0, rate)
             case Delay() | Loss() if begins:
                 self._network.disturb(fault)
             case Delay() | Loss():
                 self._network.calm(fault)
             case Heal():
                 self._network.calm()
+
+    def _combined(self, fault: Slow | Skew, begins: bool, factor: float) -> float:
+        """The product of all factors of this kind now in force at a process: faults may overlap."""
+        factors = self._factors[type(fault), fault.process]
+        if begins:
+            factors.append(factor)
+        else:
+            factors.remove(factor)
+        return math.prod(factors)
 
     def _node(self, name: str) -> Node:
         return self._nodes[ProcessId(name)]

@@ -4,7 +4,7 @@ This is the simulator's driver; a runtime's does the same with sockets: feed eve
 out, re-arm one timer.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from fractions import Fraction
 from typing import Final, Protocol
 
@@ -79,14 +79,13 @@ class Node:
     ) -> None:
         self.id = process
         self.recorder = recorder
-        self.clock: Clock | None = None
-        """None while it shows the world's own time."""
         self.slowness = 1.0
         self.inputs = 0
         """Frames, requests and ticks fed to the core so far."""
         self.line = network.attach(self)
         self.last_arrival: dict[ProcessId, int] = {}
         self._core = core
+        self._clock: Clock | None = None  # None while it shows the world's own time
         self._host = host
         self._service_ns = int(hosts.service)
         self._tick_ns = int(hosts.tick)
@@ -94,18 +93,19 @@ class Node:
         self._queue = queue
         self._network = network
         self._application = application
-        self._paused = self._stalled = self._waking = self._choked = False
+        self._paused = self._stalled = 0  # how many faults hold it
+        self._waking = self._choked = False
         self._armed: int | None = None  # world time of the timer entry that counts
         self._inbox: list[object] = []
         self._requests: list[tuple[GroupId, bytes]] = []
         self._untaken: deque[Deliver | InstallView] = deque()
-        self._taken: dict[GroupId, int] = {}  # messages that the application has got
+        self._taken: dict[GroupId, int] = defaultdict(int)  # messages that the application has got
         self._taken_news: dict[GroupId, int] = {}  # the same, where the core does not know yet
 
     @property
     def hindered(self) -> bool:
         """Whether a fault keeps this process from delivering."""
-        return self._paused or self._stalled
+        return bool(self._paused or self._stalled)
 
     # What comes in
 
@@ -121,28 +121,33 @@ class Node:
         if self._paused:
             self._requests += [(group, payload) for payload in payloads]
             return
-        now = self._queue.now if self.clock is None else self._now()
+        now = self._queue.now if self._clock is None else self._now()
         for payload in payloads:
             self._send(group, payload, now)
         self._settle(now)
 
-    def pause(self, paused: bool) -> None:
-        """Stop the whole process, or let it go on with all that came meanwhile."""
-        self._paused = paused
-        if not paused:
-            self._tick(self._armed)
-            self.turn()
+    def pause(self, begins: bool) -> None:
+        """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
+        self._paused += 1 if begins else -1
+        self._tick(self._armed)
+        self.turn()
 
-    def stall(self, stalled: bool) -> None:
-        """Stop the application from taking deliveries, or let it catch up."""
-        self._stalled = stalled
-        while self._untaken and not stalled:
+    def stall(self, begins: bool) -> None:
+        """Stop the application from taking deliveries; when the last stall ends, let it catch up."""
+        self._stalled += 1 if begins else -1
+        while self._untaken and not self._stalled:
             self._hand_over(self._untaken.popleft())
+        self.turn()
+
+    def skew(self, offset_ns: int, rate: float) -> None:
+        """Set the clock ahead and let it run at another rate; the timer goes by it from now on."""
+        self._clock = self._clock or Clock()
+        self._clock.set(self._queue.now, offset_ns, rate)
         self.turn()
 
     def _accept(self, carried: object) -> None:
         if not self._wake_ns and not self._paused:
-            now = self._queue.now if self.clock is None else self._now()
+            now = self._queue.now if self._clock is None else self._now()
             self._receive(carried, now)
             self._settle(now)
             return
@@ -209,11 +214,15 @@ class Node:
 
     def _carry_out(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Transmit):
+            if isinstance(effect, Deliver):
+                if self._stalled:
+                    self._untaken.append(effect)
+                else:
+                    self._hand_over(effect)
+            elif isinstance(effect, Transmit):
                 self._transmit(effect)
-            elif isinstance(effect, (Deliver, InstallView)):
-                if isinstance(effect, InstallView):
-                    self._network.route(self.id, effect.view.group, effect.view.members)
+            elif isinstance(effect, InstallView):
+                self._network.route(self.id, effect.view.group, effect.view.members)
                 if self._stalled:
                     self._untaken.append(effect)
                 else:
@@ -239,17 +248,16 @@ class Node:
 
     def _hand_over(self, effect: Deliver | InstallView) -> None:
         """The application sees one stream, views and messages in their order."""
-        now = self._queue.now
-        if isinstance(effect, InstallView):
-            if self.recorder is not None:
-                self.recorder.installed(effect.view, now)
-            return
-        frame = effect.frame
-        if self.recorder is not None:
-            self.recorder.delivered(frame, now)
-        taken = self._taken.get(frame.group, 0) + len(frame.payloads)
-        self._taken[frame.group] = self._taken_news[frame.group] = taken
-        self._application.taken(self, frame)
+        recorder = self.recorder
+        if isinstance(effect, Deliver):
+            frame = effect.frame
+            if recorder is not None:
+                recorder.delivered(frame, self._queue.now)
+            group = frame.group
+            self._taken[group] = self._taken_news[group] = self._taken[group] + len(frame.payloads)
+            self._application.taken(self, frame)
+        elif recorder is not None:
+            recorder.installed(effect.view, self._queue.now)
 
     def _unchoke(self, _: object) -> None:
         self._choked = False
@@ -257,7 +265,7 @@ class Node:
         self.turn()
 
     def _arm(self, deadline: int) -> None:
-        when = max(deadline if self.clock is None else self.clock.when(deadline), self._queue.now)
+        when = max(deadline if self._clock is None else self._clock.when(deadline), self._queue.now)
         if self._tick_ns:
             when = -(-when // self._tick_ns) * self._tick_ns
         if self._armed is None or when < self._armed:
@@ -266,7 +274,7 @@ class Node:
 
     def _now(self) -> int:
         """The time on this process's own clock."""
-        return self._queue.now if self.clock is None else self.clock.read(self._queue.now)
+        return self._queue.now if self._clock is None else self._clock.read(self._queue.now)
 
     def _cpu(self) -> int:
         """Queue the handling of one frame at the host; gives the time at which it is done."""
