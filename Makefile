@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types imports unit bench pin clean
+.PHONY: demo test lint types imports unit campaign bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
@@ -23,6 +23,9 @@ imports: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/pytest
+
+campaign: $(INSTALLED)
+	$(BIN)/python -m tests.simulation.campaign
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py

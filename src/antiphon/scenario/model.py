@@ -26,6 +26,18 @@ class Options(_Table, frozen=True, kw_only=True):
     """How many payload bytes are packed in one frame at most; a larger message travels alone."""
     flow_control: int = 0
     """0 off."""
+    window: int = 64
+    """Frames that flow control lets be outstanding; without effect while it is off."""
+    window_bytes: int = 1_048_576
+    """The same in bytes."""
+    suspect_after: Duration = Duration(500_000_000)
+    """Silence after which a member is suspected; without effect while groups have no membership protocol."""
+    idle_probe: Duration = Duration(1_000_000_000)
+    """How often an idle group looks for crashed members; likewise without effect."""
+    view_change: Literal["cut", "remove", "closed"] = "cut"
+    """How a view is installed when a member fails; likewise without effect."""
+    literal: tuple[str, ...] = ()
+    """Errata to follow as printed; none can be chosen in this version."""
 
 
 class Group(_Table, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from antiphon.scenario.model import (
     Lognormal,
     Loss,
     Network,
+    Options,
     Scenario,
     Slow,
     Uniform,
@@ -168,10 +169,7 @@ def _problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "seed", "must be a non-negative 64-bit number"
     if not scenario.duration:
         yield "duration", "must be above zero"
-    if scenario.options.flow_control:
-        yield "options.flow_control", "flow control is not available in this version; 0 turns it off"
-    if scenario.options.frame_bytes < 1:
-        yield "options.frame_bytes", "must be above zero"
+    yield from _option_problems(scenario.options)
     yield from _group_problems(scenario.group)
     yield from _network_problems(scenario.network)
     for i, workload in enumerate(scenario.workload):
@@ -182,6 +180,16 @@ def _problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, fault in enumerate(scenario.fault):
         for key, problem in _fault_problems(scenario, fault):
             yield f"fault[{i}].{key}", problem
+
+
+def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
+    if options.flow_control:
+        yield "options.flow_control", "flow control is not available in this version; 0 turns it off"
+    if options.literal:
+        yield "options.literal", "no erratum can be followed as printed in this version"
+    for key in ("frame_bytes", "window", "window_bytes"):
+        if getattr(options, key) < 1:
+            yield f"options.{key}", "must be above zero"
 
 
 def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
