@@ -101,6 +101,15 @@ def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_pa
     assert "cannot write" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt/run")
 
 
+def test_the_current_directory_is_never_replaced(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for place in (".", "..", tmp_path):
+        assert "name a new directory" in antiphon.refused("simulate", FIRST, "--out", place)
+
+
 GOOD = FIRST.read_text()
 
 

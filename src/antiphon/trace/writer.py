@@ -114,9 +114,9 @@ def read_index(directory: Path) -> dict[str, str]:
 
 def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
     """Refuse to write where something else is; the very same runs may be written again, they are equal."""
-    if directory.is_dir() and not any(directory.iterdir()):
-        return
-    if not directory.exists():
+    if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise TraceError(f"{directory} is where this command runs; name a new directory for its output")
+    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return
     held = read_index(directory)  # whatever is not a run directory is never replaced
     if not force and set(held) != set(runs):
@@ -126,19 +126,22 @@ def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
 @contextmanager
 def appearing(directory: Path) -> Iterator[Path]:
     """A new directory to fill that takes its place when it is complete, and leaves nothing behind if it fails."""
+    directory = directory.resolve()
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     except OSError as error:
         raise TraceError(f"cannot write {directory}: {error.strerror}") from error
+    replaced = aside.with_name(f"{aside.name}-replaced")
     try:
         aside.chmod(0o755)
         yield aside
         if directory.exists():
-            shutil.rmtree(directory)
+            directory.rename(replaced)  # moved, not deleted, until its successor is in place
         aside.rename(directory)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _some(names: Iterable[str]) -> str:
