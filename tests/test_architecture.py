@@ -1,5 +1,6 @@
 """The shape of the house: what loads what, and that the documents tell the truth."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,6 +10,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
+
+
+PURE = {"collections", "dataclasses", "enum", "hashlib", "heapq", "operator", "typing"}
+"""All that a core may import of the standard library: no clock, socket, randomness, thread or log."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src/antiphon/core").rglob("*.py")), ids=lambda path: path.stem)
+def test_cores_are_pure(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for name in names:
+            assert name.partition(".")[0] in PURE or name.startswith(("antiphon.core", "antiphon.types")), name
 
 
 def modules_after(statement: str) -> set[str]:

@@ -6,6 +6,8 @@ AntiphonError
 └── ProtocolViolation      bytes of a peer that no correct peer sends; carries a code
 """
 
+from collections.abc import Sequence
+
 
 class AntiphonError(Exception):
     """Everything antiphon raises on purpose."""
@@ -26,3 +28,10 @@ class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the p
         super().__init__(message)
         self.code = code
         """Short, stable name of what was wrong: `length`, `version`, `kind`, `checksum`, `body`."""
+
+
+def some(names: Sequence[str], shown: int = 8) -> str:
+    """Names in a sentence: all of a few, the first and the last of many."""
+    if len(names) <= shown:
+        return ", ".join(names)
+    return f"{', '.join(names[: shown - 1])}, … {names[-1]}"

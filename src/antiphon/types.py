@@ -6,15 +6,17 @@ two incarnations of one name never compare equal.
 """
 
 import hashlib
-from dataclasses import dataclass
-from typing import NewType
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NewType
 
 ProcessId = NewType("ProcessId", str)
 """`name` or `name#incarnation`; totally ordered as a string, which is the tie order of the protocols."""
 
 GroupId = NewType("GroupId", str)
 ViewId = NewType("ViewId", str)
-BlockNumber = int
+WORLD: Final = ProcessId("world")
+"""Under this name the simulator or the supervisor writes its own rows; no process may bear it."""
 
 
 def process_id(name: str, incarnation: int = 0) -> ProcessId:
@@ -41,6 +43,11 @@ class View:
     """The view it replaces at this process; None for the first."""
     transitional: tuple[ProcessId, ...] = ()
     """The members that came along from this process's previous view."""
+    ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
+    """Place of each member in `members`, made once and shared by all who install the view in one simulation."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ranks", {member: rank for rank, member in enumerate(self.members)})
 
 
 def first_view(group: GroupId, members: frozenset[ProcessId]) -> View:

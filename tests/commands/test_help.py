@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from antiphon import __version__
@@ -19,3 +21,16 @@ def test_an_unknown_command_is_a_wrong_question(antiphon: Console) -> None:
     result = antiphon("ponder")
     assert result.code == 2
     assert "ponder" in result.err
+
+
+def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
+    antiphon: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("an invariant is broken")
+
+    monkeypatch.setattr("antiphon.cli.simulate.run_simulation", fail)
+    result = antiphon("simulate", Path(__file__).parents[2] / "scenarios/first.toml")
+    assert result.code == 70
+    assert "an invariant is broken" in result.err
+    assert "fault of antiphon itself" in result.err

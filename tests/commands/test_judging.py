@@ -4,11 +4,12 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from antiphon.trace.writer import write_events
+from antiphon.trace.directory import write_events
 from tests.commands.console import Console
 from tests.properties_checkers.mutations import MUTATIONS, Mutation
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     from antiphon.cli.simulate import simulate_one  # noqa: PLC0415
     from antiphon.scenario.read import read_scenario  # noqa: PLC0415
-    from antiphon.trace.writer import appearing, write_run  # noqa: PLC0415
+    from antiphon.trace.directory import appearing, write_run  # noqa: PLC0415
 
     assert spark is not None
     directory = tmp_path_factory.mktemp("runs") / "run"
@@ -34,7 +35,7 @@ def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession)
 def test_a_good_run_holds(antiphon: Console, run_directory: Path) -> None:
     result = antiphon("check", run_directory)
     assert result.code == 0
-    assert "hold: every promised property holds" in result.out
+    assert "hold: every property judged holds" in result.out
     document = json.loads(antiphon("check", run_directory, "--json").out)
     assert document["verdict"] == "hold"
     assert set(document["properties"][0]) >= {"property", "group", "opportunities", "violations", "example"}
@@ -67,6 +68,24 @@ def test_an_ill_formed_trace_cannot_be_judged(antiphon: Console, run_directory: 
     result = antiphon("check", tmp_path)
     assert result.code == 2
     assert "W7" in result.out
+
+
+def test_an_unreadable_run_does_not_hide_what_another_violates(
+    antiphon: Console, run_directory: Path, tmp_path: Path
+) -> None:
+    (path,) = (run_directory / "events").glob("*.parquet")
+    table = pq.read_table(path)
+    twice = next(each for each in MUTATIONS if each.name.startswith("deliver twice"))(table, random.Random(1))
+    write_events(twice, tmp_path, path.stem)
+    at = table.schema.get_field_index("run")
+    other = table.set_column(at, table.schema.field("run"), pa.array(["other"] * len(table)))
+    details = pa.array([None] * len(table), pa.string())
+    write_events(other.set_column(table.schema.get_field_index("detail"), "detail", details), tmp_path, "other")
+    result = antiphon("check", tmp_path, "--json")
+    outcomes = {(entry["property"], entry["outcome"]) for entry in json.loads(result.out)["properties"]}
+    assert result.code == 1
+    assert ("D2", "violated") in outcomes
+    assert ("W", "harness error") in outcomes
 
 
 def test_figures_of_a_run(antiphon: Console, run_directory: Path) -> None:
@@ -105,5 +124,5 @@ def test_a_wrong_window_is_refused(antiphon: Console, run_directory: Path, windo
 def test_the_demo_tells_the_whole_story(antiphon: Console, tmp_path: Path) -> None:
     result = antiphon("demo", "--out", tmp_path / "demo")
     assert result.code == 0
-    assert "hold: every promised property holds" in result.out
+    assert "hold: every property judged holds" in result.out
     assert (tmp_path / "demo/report.html").is_file()

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
-from antiphon.trace.schema import EVENTS, WORLD
-from antiphon.types import ProcessId, process_id, split_process_id
+from antiphon.trace.schema import EVENTS
+from antiphon.types import WORLD, ProcessId, process_id, split_process_id
 
 
 class Mid(NamedTuple):

@@ -15,8 +15,9 @@ from antiphon.report.collect import collect
 from antiphon.report.page import render
 from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
 from antiphon.sim.run import simulate
+from antiphon.trace.directory import RunRecord, write_events, write_index
 from antiphon.trace.schema import EVENTS
-from antiphon.trace.writer import RunRecord, events_table, write_events, write_index
+from antiphon.trace.table import events_table
 
 SCENARIO = """
 name = "orders"

@@ -98,7 +98,7 @@ def test_a_page_that_holds_names_everything() -> None:
         "scenario orders-scenario",
         "seed 7",
         "antiphon 0.1.0",
-        "All promised properties hold",
+        "All judged properties hold",
         "Never put to the test: D8.",
         'name = "<orders>"',
         "strong total order",

@@ -11,14 +11,14 @@ from concurrent.futures import ProcessPoolExecutor
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
 from antiphon.sim.run import simulate
-from antiphon.trace.writer import events_table
+from antiphon.trace.table import events_table
 from tests.simulation.families import fixed_group
 
 CHUNK = 50
 
 
 def judged(seed: int) -> list[Verdict]:
-    """The verdicts on one random run; one that never settles counts as violated liveness."""
+    """The verdicts on one random run; one that never settles stops the campaign with its seed."""
     run = simulate(fixed_group(seed))
     assert run.quiet, f"seed {seed} never settles"
     return judge(events_table(run.id, run.histories))

@@ -12,7 +12,7 @@ from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Netw
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.sim.network import Line, SimulatedNetwork, latency_source
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, first_view
 
 MS = 1_000_000
 GROUP = GroupId("g")
@@ -37,7 +37,7 @@ def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: in
     queue = EventQueue()
     network = SimulatedNetwork(settings, queue, random.Random(1), "bytes")
     a, b = Endpoint("a", network, queue), Endpoint("b", network, queue)
-    network.route(a.id, GROUP, (a.id, b.id))
+    network.install(a.id, first_view(GROUP, frozenset({a.id, b.id})))
     for fault in faults:
         network.disturb(fault)
     for number in range(1, frames + 1):

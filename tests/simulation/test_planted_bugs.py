@@ -9,7 +9,7 @@ from antiphon.core.newtop.outbox import Outbox
 from antiphon.core.newtop.silence import Silence
 from antiphon.properties.judge import judge
 from antiphon.sim.run import simulate
-from antiphon.trace.writer import events_table
+from antiphon.trace.table import events_table
 from tests.simulation.families import fixed_group
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -32,6 +32,11 @@ def lose_the_last_packed_message(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def lose_whatever_comes_late(patch: pytest.MonkeyPatch) -> None:
+    put = Outbox.put
+    patch.setattr(Outbox, "put", lambda self, payload, label: put(self, payload, label) if label < 3 else None)
+
+
 def alter_a_payload(patch: pytest.MonkeyPatch) -> None:
     take = Outbox.take
     patch.setattr(
@@ -46,7 +51,8 @@ def alter_a_payload(patch: pytest.MonkeyPatch) -> None:
     [
         (equal_blocks_in_arrival_order, "O6"),
         (no_nulls_under_silence, "L2"),
-        (lose_the_last_packed_message, "W"),
+        (lose_the_last_packed_message, "L3"),
+        (lose_whatever_comes_late, "L3"),
         (alter_a_payload, "D1"),
     ],
 )

@@ -11,7 +11,7 @@ from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
 from antiphon.sim.run import Run, simulate
-from antiphon.trace.writer import events_table
+from antiphon.trace.table import events_table
 from tests.simulation.families import fixed_group
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -251,3 +251,30 @@ process = "p2"
 """
     deliveries = events(simulate(parse_scenario(text))).filter(pa.compute.field("kind") == "deliver")
     assert min(deliveries.column("time").to_pylist()) == 2_000_000_000
+
+
+def test_a_paused_process_delivers_nothing_even_when_its_application_recovers() -> None:
+    text = """
+name = "pause-and-stall"
+[[group]]
+name = "g"
+members = 2
+[[workload]]
+group = "g"
+messages = 5
+interval = "10ms"
+[[fault]]
+at = "0s"
+until = "500ms"
+kind = "stall"
+process = "p2"
+[[fault]]
+at = "400ms"
+until = "900ms"
+kind = "pause"
+process = "p2"
+"""
+    deliveries = events(simulate(parse_scenario(text))).filter(
+        (pa.compute.field("kind") == "deliver") & (pa.compute.field("process") == "p2")
+    )
+    assert set(deliveries.column("time").to_pylist()) == {900_000_000}

@@ -99,7 +99,7 @@ def test_what_no_correct_peer_sends_is_refused(frame: BlockFrame) -> None:
     core = process()
     core.receive(frame, 0)
     assert core.drain(0) == []
-    assert core.unstable(GROUP) == 0
+    assert core.unstable(GROUP) == core.unstable(frame.group) == 0
 
 
 def test_a_copy_is_refused() -> None:

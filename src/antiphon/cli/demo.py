@@ -14,7 +14,7 @@ from antiphon.cli.simulate import simulate_one
 from antiphon.cli.stats import print_statistics
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
 from antiphon.scenario.read import parse_scenario, run_id
-from antiphon.trace.writer import appearing, check_free, write_run
+from antiphon.trace.directory import appearing, check_free, write_run
 
 
 def demo(

@@ -1,9 +1,10 @@
 """The `antiphon` command: one file per command, one place for errors and exit codes.
 
-0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 130 interrupted.
+0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 70 a fault of our own; 130 interrupted.
 """
 
 import sys
+import traceback
 from typing import Annotated, Final
 
 import typer
@@ -13,6 +14,7 @@ from antiphon.cli import check, demo, report, simulate, stats
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
+OWN_FAULT: Final = 70
 
 app = typer.Typer(
     name="antiphon",
@@ -51,6 +53,10 @@ def main() -> None:
     except (AntiphonError, OSError) as error:
         _say(str(error))
         sys.exit(2)
+    except Exception:
+        traceback.print_exc()
+        _say("this is a fault of antiphon itself; please report it with the lines above")
+        sys.exit(OWN_FAULT)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             _say("interrupted; nothing was left half-written")

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -16,24 +16,23 @@ from rich.markup import escape
 from antiphon import __version__
 from antiphon.cli.output import Json, out, print_json, progress
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, some
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
+from antiphon.sim.network import Carry
 from antiphon.sim.run import simulate as run_simulation
-from antiphon.trace.writer import (
+from antiphon.trace.directory import (
     RunRecord,
     appearing,
     check_free,
-    events_table,
     read_index,
     write_events,
     write_index,
     write_run,
 )
-
-Carry = Literal["bytes", "frames"]
+from antiphon.trace.table import events_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +143,13 @@ def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenar
     if path is not None:
         return read_scenario(path)
     assert source is not None
-    held = read_index(source)
+    held = {record.run: text for record, text in read_index(source)}
     if run is None and len(held) == 1:
         run = next(iter(held))
+    if run is None:
+        raise ConfigurationError(f"{source} holds {len(held)} runs ({some([*held])}); name one with --run")
     if run not in held:
-        known = ", ".join(list(held)[:5]) + (", …" if len(held) > 5 else "")
-        raise ConfigurationError(f"{source} holds no run {run!r} (it holds {known}); name one with --run")
+        raise ConfigurationError(f"{source} holds no run {run!r}; it holds {some([*held])}")
     return parse_scenario(held[run])
 
 

@@ -7,13 +7,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.output import out
+from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.summary import by_property, summarise
 from antiphon.properties.verdict import Verdict
 
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _SENTENCE: Final = {
-    "hold": "every promised property holds",
+    "hold": "every property judged holds",
     "violated": "a promised property is violated",
     "unknown": "cannot tell: the trace is ill-formed or empty",
 }
@@ -21,7 +22,7 @@ _SENTENCE: Final = {
 
 def as_document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """What `check --json` prints."""
-    return {"verdict": summarise(verdicts), "properties": by_property(verdicts)}
+    return {"verdict": summarise(verdicts), "properties": by_property(verdicts), "not_judged": list(NOT_JUDGED)}
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
@@ -56,4 +57,4 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         if row["note"]:
             out.print(f"{row['property']}: {escape(row['note'])}", soft_wrap=True)
     overall = summarise(verdicts)
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}")
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {len(NOT_JUDGED)} others")

@@ -36,7 +36,7 @@ class Core(Protocol):
         """Time has passed: `deadline` or later."""
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:
-        """The application has taken the first `position` deliveries of this group (the papers' Δ)."""
+        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ)."""
 
     def writable(self, ready: bool, now: int) -> None:
         """Whether the transport takes more; while it does not, application messages gather and are packed."""

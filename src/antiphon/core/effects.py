@@ -16,7 +16,9 @@ class Frame(Protocol):
     @property
     def group(self) -> GroupId: ...  # noqa: D102
     @property
-    def sender(self) -> ProcessId: ...  # noqa: D102
+    def sender(self) -> ProcessId:
+        """Who transmits it; a copy of somebody else's frame travels inside a frame of the one who relays it."""
+
     @property
     def payloads(self) -> tuple[bytes, ...]:
         """The application messages packed in it; empty for messages of the protocol itself."""
@@ -35,7 +37,7 @@ class Frame(Protocol):
 
 
 class Scope(Enum):
-    """Whom a frame is for, when not for one process. Who they are is the network's business, not the core's."""
+    """Whom a frame is for, when not for one process. The network knows them from the views it is told to install."""
 
     VIEW = "view"
     """Every other member of the sender's view of the frame's group."""
@@ -55,7 +57,7 @@ class Channel(Enum):
     DATAGRAM = "datagram"
     """May be lost, doubled, reordered."""
     CONTROL = "control"
-    """As the group's own channel, ahead of flow control and packing."""
+    """In its place on the group's own channel; the core lets it leave whatever flow control says."""
 
 
 class Transmit(NamedTuple):

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.tables import deliveries, detail, detail_number
-from antiphon.trace.schema import WORLD
+from antiphon.types import WORLD
 
 EXACT_EVENTS_MAX: Final = 2_000_000
 """Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""

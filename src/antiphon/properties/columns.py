@@ -206,7 +206,7 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
-    wanted = np.flatnonzero(np.isin(kind, [KIND["start"], KIND["faults_end"], KIND["end"]]))
+    wanted = np.flatnonzero(np.isin(kind, [KIND[name] for name in ("start", "stop", "faults_end", "end")]))
     rows = table.select(["process", "kind", "detail"]).take(pa.array(wanted)).to_pylist()
     return {int(at): _detail(row) for at, row in zip(wanted, rows, strict=True)}
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import KIND, BoolArray, Columns, IntArray, Rows, read
-from antiphon.trace.schema import WORLD
+from antiphon.types import WORLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ The same function judges in-process after a simulation, in the tests, and on eac
 import numpy as np
 import pyarrow as pa
 
+from antiphon.errors import TraceError
 from antiphon.properties import delivery, liveness, order, total, wellformed
 from antiphon.properties.causality import establish
 from antiphon.properties.columns import admit
 from antiphon.properties.history import load
 from antiphon.properties.promises import Promises
 from antiphon.properties.sets import Delivered
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.verdict import Verdict, Violation
 
 
 def judge(events: pa.Table) -> list[Verdict]:
@@ -39,7 +40,10 @@ def judge(events: pa.Table) -> list[Verdict]:
 
 
 def judge_all(events: pa.Table) -> list[Verdict]:
-    """The verdicts of every run in the table, in the order of their ids; none for a table without rows."""
+    """The verdicts of every run in the table, in the order of their ids; none for a table without rows.
+
+    A run that cannot be read as a trace gets a verdict that says why: it must not hide what others violate.
+    """
     admit(events)
     if not len(events):
         return []
@@ -51,5 +55,13 @@ def judge_all(events: pa.Table) -> list[Verdict]:
     return [
         verdict
         for begin, end in zip(begins, ends, strict=True)
-        for verdict in judge(sorted_events.slice(begin, end - begin))
+        for verdict in _judge_or_tell(sorted_events.slice(begin, end - begin))
     ]
+
+
+def _judge_or_tell(events: pa.Table) -> list[Verdict]:
+    try:
+        return judge(events)
+    except TraceError as error:
+        run = events["run"][0].as_py()
+        return [Verdict(run, "W", None, "harness error", len(events), 1, Violation(str(error)))]

@@ -42,15 +42,19 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered) 
 
 
 def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
-    """L3: a member of S delivers what it sent."""
+    """L3: a member of S delivers what it sent; what it was asked to send and never sent it has not delivered either."""
     if not history.world.quiet:
         return _cannot_tell(history, promises, "L3")
     sends, first, sender = history.sends, history.first, history.messages.sender
-    asked = sends.where(_stable(history, promises, "L3")[sends.process, sends.group])
+    stable = _stable(history, promises, "L3")
+    asked = sends.where(stable[sends.process, sends.group])
     own = first.message[first.process == sender[first.message]]
     lost = asked.message[~np.isin(asked.message, own)]
+    forgotten = _never_sent(history, stable)
 
     def tell(position: int) -> Violation:
+        if position >= len(lost):
+            return _tell_forgotten(history, forgotten[position - len(lost)])
         message = int(lost[position])
         who, name = history.process_name(sender[message]), history.message_name(message)
         index = history.index(history.messages.send_row[message])
@@ -58,8 +62,35 @@ def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
         return Violation(sentence, (who,), (name,), (index,))
 
     opportunities = np.bincount(asked.group, minlength=len(history.groups))
-    broken = Broken(history.logs.end[sender[lost]] - 1, history.messages.group[lost], tell)
-    return over_groups(history, promises, "L3", opportunities, broken)
+    for _, group, count in forgotten:
+        opportunities[group] += count
+    stops = np.array([row for row, _, _ in forgotten], np.int64)
+    rows = np.concatenate([history.logs.end[sender[lost]] - 1, stops])
+    groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
+    return over_groups(history, promises, "L3", opportunities, Broken(rows, groups, tell))
+
+
+def _never_sent(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:
+    """(stop row, group, count) of requests that no frame ever took, as the `stop` rows of members of S tell."""
+    code_of = {group: code for code, group in enumerate(history.groups)}
+    found = []
+    for row in history.of_kind("stop").tolist():
+        waiting = history.details[row].get("waiting", {})
+        for group, count in waiting.items() if isinstance(waiting, dict) else ():
+            code = code_of.get(group, -1)
+            if isinstance(count, int) and count > 0 and code >= 0 and stable[history.rows.process[row], code]:
+                found.append((row, code, count))
+    return found
+
+
+def _tell_forgotten(history: History, forgotten: tuple[int, int, int]) -> Violation:
+    row, group, count = forgotten
+    who, index = history.process_name(history.rows.process[row]), history.index(row)
+    sentence = (
+        f"{who} stopped (index {index}) while {count} message{'s' if count != 1 else ''} that its application had "
+        f"asked to send in {history.groups[group]} had never left, although the run ended quiet"
+    )
+    return Violation(sentence, (who,), (), (index,))
 
 
 def _cannot_tell(history: History, promises: Promises, property_id: str) -> list[Verdict]:

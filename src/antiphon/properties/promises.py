@@ -14,10 +14,17 @@ from antiphon.properties.history import History
 JUDGED: Final = ("W", "D1", "D2", "D8", "O1", "O3", "O6", "L2", "L3")
 """The properties that have a checker, in the order of their verdicts."""
 
-PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
-    ("newtop", "total"): frozenset(JUDGED),  # class N of properties.md 8
-}
-"""What a protocol promises with a service, as far as it has a checker."""
+_N: Final = frozenset(
+    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
+    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
+)
+"""Class N of properties.md 8: Newtop's symmetric total order."""
+
+PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _N}
+"""What a protocol promises with a service; those in `JUDGED` have a checker."""
+
+NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values()) - frozenset(JUDGED)))
+"""Promised somewhere, and without a checker in this version: a verdict is silent about them, and says so."""
 
 
 class Promises:

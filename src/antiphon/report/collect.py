@@ -1,14 +1,10 @@
 """From a run directory to a page: verdicts, figures and the rows of one diagram, through Spark."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
@@ -31,8 +27,7 @@ from antiphon.report.window import (
     violation_window,
     witness_events,
 )
-
-_RECORDED: Final = tuple(field.name for field in fields(About))
+from antiphon.trace.directory import read_index
 
 
 def collect(
@@ -53,7 +48,7 @@ def collect(
     the caller has already are not computed again.
     """
     if window is not None and window[0] >= window[1]:
-        raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}.")
+        raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}")
     verdicts = verify(spark, directory) if verdicts is None else verdicts
     statistics = compute_statistics(spark, directory) if statistics is None else statistics
     records = _records(directory)
@@ -101,25 +96,10 @@ def _where(verdict: Verdict) -> str:
 
 
 def _records(directory: Path) -> dict[str, About]:
-    """What `runs.parquet` or `run.json` says of each run; nothing where there is neither."""
-    try:
-        if (directory / "runs.parquet").is_file():
-            return {row["run"]: _about(row) for row in pq.read_table(directory / "runs.parquet").to_pylist()}
-        if (directory / "run.json").is_file():
-            record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-            return {record["run"]: _about({**record, "scenario_toml": _scenario(directory)})}
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise TraceError(f"what {directory} says of its runs cannot be read: {error}") from error
-    return {}
-
-
-def _about(record: Mapping[str, Any]) -> About:
-    return About(**{name: record[name] for name in _RECORDED if name in record})
-
-
-def _scenario(directory: Path) -> str | None:
-    path = directory / "scenario.toml"
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    """What the directory says of each run; nothing where it holds events alone."""
+    if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
+        return {}
+    return {record.run: About(**asdict(record), scenario_toml=text) for record, text in read_index(directory)}
 
 
 def _run_verdicts(
@@ -145,5 +125,5 @@ def _shown(directory: Path, runs: Sequence[RunVerdict], run: str | None) -> Abou
         return min(runs, key=lambda each: ("violated", "unknown", "hold").index(each.overall)).about
     chosen = next((each.about for each in runs if each.about.run == run), None)
     if chosen is None:
-        raise TraceError(f"{directory} has no run `{run}`; it has {runs[0].about.run} and {len(runs) - 1} more.")
+        raise TraceError(f"{directory} has no run `{run}`; it has {runs[0].about.run} and {len(runs) - 1} more")
     return chosen

@@ -90,7 +90,7 @@ def _banner(page: Page) -> _Banner:
     elif page.overall == "unknown":
         headline = "Unknown: the trace cannot be judged"
     else:
-        headline = "All promised properties hold"
+        headline = "All judged properties hold"
     return _Banner(symbol, headline, tuple(_banner_lines(page)))
 
 
@@ -108,7 +108,7 @@ def _banner_lines(page: Page) -> list[str]:
         lines.append(f"Never put to the test: {untested}.")
     ill_formed = [each for each in page.properties if each["outcome"] == "harness error"]
     if ill_formed:
-        lines.append("An ill-formed trace speaks neither for nor against the protocol: its recorder is at fault.")
+        lines.append("An ill-formed trace speaks neither for nor against the protocol: what wrote it is at fault.")
     if page.shown.finished is False:
         lines.append(f"Run {page.shown.run} did not finish.")
     return lines

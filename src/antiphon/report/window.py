@@ -15,7 +15,7 @@ from antiphon.pipeline.tables import MESSAGE_KEY, detail
 from antiphon.properties.verdict import Violation
 from antiphon.report.spacetime import ARROWS_MAX, Arrow, Happening, Lifeline, Mark, Scene
 from antiphon.report.wording import fault
-from antiphon.trace.schema import WORLD
+from antiphon.types import WORLD, process_id
 
 MESSAGES_SHOWN: Final = 12
 """How many messages the default window follows from the first send to their deliveries."""
@@ -184,7 +184,7 @@ def _mark(row: Mapping[str, Any], began_ns: int, *, with_group: bool) -> Mark:
     place = row["who"], row["index"], row["time"] - began_ns, row["kind"]
     if row["number"] is None:
         return Mark(*place)
-    sender = _name(row["sender"], row["sender_incarnation"])
+    sender = process_id(row["sender"], row["sender_incarnation"])
     return Mark(*place, sender, row["number"], row["group"] if with_group else None)
 
 
@@ -194,11 +194,7 @@ def _widened(begin: int, end: int) -> tuple[int, int]:
 
 
 def _identity(row: Mapping[str, Any]) -> str:
-    return _name(row["process"], row["incarnation"])
-
-
-def _name(process: str, incarnation: int | None) -> str:
-    return f"{process}#{incarnation}" if incarnation else process
+    return process_id(row["process"], row["incarnation"])
 
 
 def _identity_column() -> Column:

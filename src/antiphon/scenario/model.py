@@ -4,7 +4,7 @@ The fields are the keys of the TOML file, with its names; a sentence beside each
 say beyond its types is in `read.py`.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -38,6 +38,10 @@ class Options(_Table, frozen=True, kw_only=True):
     """How a view is installed when a member fails; likewise without effect."""
     literal: tuple[str, ...] = ()
     """Errata to follow as printed; none can be chosen in this version."""
+
+
+OPTIONS_IN_FORCE: Final = frozenset({"time_silence", "packing", "frame_bytes", "flow_control"})
+"""The options that act in this version."""
 
 
 class Group(_Table, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 import tomli_w
 
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, some
 from antiphon.scenario.model import (
     Delay,
     Fault,
@@ -30,6 +30,7 @@ from antiphon.scenario.model import (
     members_of,
 )
 from antiphon.scenario.units import Bandwidth, Duration
+from antiphon.types import WORLD
 
 PAYLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 MEMBERS_MAX: Final = 10_000
@@ -206,7 +207,7 @@ def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
         if not 1 <= len(members) <= MEMBERS_MAX or len(set(members)) < len(members):
             yield f"group[{i}].members", f"must be 1 to {MEMBERS_MAX} different processes"
         for name in members:
-            if not _NAME.fullmatch(name) or name == "world":
+            if not _NAME.fullmatch(name) or name == WORLD:
                 yield f"group[{i}].members", f"{name!r} cannot name a process"
             if home.setdefault(name, group.name) != group.name:
                 yield (
@@ -256,7 +257,7 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
     for key in ("process", "from", "to"):
         name = getattr(fault, key.replace("from", "from_"), None)
         if name is not None and name not in scenario.processes:
-            yield key, f"unknown process {name!r} (processes: {_some(scenario.processes)})"
+            yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
     if fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     if isinstance(fault, Delay | Loss):
@@ -273,7 +274,3 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
             yield "kind", "slow changes nothing while hosts.service is 0"
     if fault.__struct_config__.tag == "skew" and not 0 < getattr(fault, "rate", 1.0) <= 1000:
         yield "rate", "must be above 0 and at most 1000"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:7])}, … {names[-1]}"

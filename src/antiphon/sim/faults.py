@@ -10,7 +10,7 @@ from antiphon.scenario.model import Delay, Fault, Heal, Loss, Pause, Skew, Slow,
 from antiphon.sim.hosts import Node
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.world import EventQueue
-from antiphon.trace.recorder import Recorder
+from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import ProcessId
 
 
@@ -47,9 +47,8 @@ class Faults:
         fault, begins = entry
         if self._world is not None:
             detail = msgspec.to_builtins(fault, enc_hook=str) | {"begins": begins}
-            self._world.note(
-                "fault", self._queue.now, {key: value for key, value in detail.items() if value is not None}
-            )
+            told = {key: value for key, value in detail.items() if value is not None}
+            self._world.note("fault", self._queue.now, compact_json(told))
         self._apply(fault, begins)
         self._entries_left -= 1
         if not self._entries_left:
@@ -90,4 +89,4 @@ class Faults:
         self.ended_at = self._queue.now
         if self._world is not None:
             up = [node.id for node in self._nodes.values() if not node.hindered]
-            self._world.note("faults_end", self._queue.now, {"components": [up]})
+            self._world.note("faults_end", self._queue.now, compact_json({"components": [up]}))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Protocol
 
 from antiphon.core.contract import Core
-from antiphon.core.effects import Deliver, Effect, Frame, InstallView, Transmit
+from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Stable, Transmit
 from antiphon.scenario.model import Hosts
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
@@ -99,8 +99,7 @@ class Node:
         self._inbox: list[object] = []
         self._requests: list[tuple[GroupId, bytes]] = []
         self._untaken: deque[Deliver | InstallView] = deque()
-        self._taken: dict[GroupId, int] = defaultdict(int)  # messages that the application has got
-        self._taken_news: dict[GroupId, int] = {}  # the same, where the core does not know yet
+        self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
 
     @property
     def hindered(self) -> bool:
@@ -135,8 +134,6 @@ class Node:
     def stall(self, begins: bool) -> None:
         """Stop the application from taking deliveries; when the last stall ends, let it catch up."""
         self._stalled += 1 if begins else -1
-        while self._untaken and not self._stalled:
-            self._hand_over(self._untaken.popleft())
         self.turn()
 
     def skew(self, offset_ns: int, rate: float) -> None:
@@ -174,10 +171,12 @@ class Node:
     # One turn of the loop
 
     def turn(self) -> None:
-        """Feed everything that has come, then settle."""
+        """Feed everything that has come, let the application catch up, then settle."""
         if self._paused:
             return
         now = self._now()
+        while self._untaken and not self._stalled:
+            self._hand_over(self._untaken.popleft())
         inbox, self._inbox = self._inbox, []
         for carried in inbox:
             self._receive(carried, now)
@@ -204,9 +203,6 @@ class Node:
         effects = core.drain(now)
         while effects:
             self._carry_out(effects)
-            for group, taken in self._taken_news.items():
-                core.consumed(group, taken, now)
-            self._taken_news.clear()
             effects = core.drain(now)  # what the application took may let something leave
         deadline = core.deadline
         if deadline is not None:
@@ -222,13 +218,17 @@ class Node:
             elif isinstance(effect, Transmit):
                 self._transmit(effect)
             elif isinstance(effect, InstallView):
-                self._network.route(self.id, effect.view.group, effect.view.members)
+                self._network.install(self.id, effect.view)
                 if self._stalled:
                     self._untaken.append(effect)
                 else:
                     self._hand_over(effect)
-            elif self.recorder is not None:
-                self.recorder.prefix(effect, self._queue.now, unstable=self._core.unstable(effect.group))
+            else:
+                self._record_prefix(effect)
+
+    def _record_prefix(self, effect: Stable | Discard) -> None:
+        assert self.recorder is not None, "trace effects are built only when tracing"
+        self.recorder.prefix(effect, self._queue.now, unstable=self._core.unstable(effect.group))
 
     def _transmit(self, effect: Transmit) -> None:
         frame, now = effect.frame, self._queue.now
@@ -253,8 +253,8 @@ class Node:
             frame = effect.frame
             if recorder is not None:
                 recorder.delivered(frame, self._queue.now)
-            group = frame.group
-            self._taken[group] = self._taken_news[group] = self._taken[group] + len(frame.payloads)
+            self._taken[frame.group] += 1
+            self._core.consumed(frame.group, self._taken[frame.group], self._now())
             self._application.taken(self, frame)
         elif recorder is not None:
             recorder.installed(effect.view, self._queue.now)

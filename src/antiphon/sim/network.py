@@ -10,10 +10,10 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Final, Literal, Protocol
 
-from antiphon.core.effects import Frame, Scope, Transmit
+from antiphon.core.effects import Channel, Frame, Scope, Transmit
 from antiphon.scenario.model import Delay, Fixed, Latency, Loss, Network, Uniform
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, View, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
 
 Carry = Literal["bytes", "frames"]
@@ -79,7 +79,8 @@ class SimulatedNetwork:
         self._chance = chance
         self._draw = latency_source(settings.latency, chance)
         self._nodes: dict[ProcessId, Endpoint] = {}
-        self._routes: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
+        self._views: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
+        self._members: dict[ViewId, list[Endpoint]] = {}  # shared by all who install the view
         self._disturbances: list[Delay | Loss] = []
         self.pack: Callable[[Frame], Any] = encode if carry == "bytes" else _same
         self.unpack: Callable[[Any], Frame] = decode if carry == "bytes" else _same
@@ -89,9 +90,11 @@ class SimulatedNetwork:
         self._nodes[node.id] = node
         return Line(self._settings.bandwidth) if self._settings.bandwidth else None
 
-    def route(self, sender: ProcessId, group: GroupId, members: tuple[ProcessId, ...]) -> None:
-        """From now on the view of `sender` in `group` has these members; own copies never travel."""
-        self._routes[sender, group] = [self._nodes[member] for member in members if member != sender]
+    def install(self, process: ProcessId, view: View) -> None:
+        """From now on frames of `process` to its view of that group go to these members."""
+        if view.id not in self._members:
+            self._members[view.id] = [self._nodes[member] for member in view.members]
+        self._views[process, view.group] = self._members[view.id]
 
     def disturb(self, fault: Delay | Loss) -> None:
         """Put a fault on links in force."""
@@ -104,9 +107,10 @@ class SimulatedNetwork:
     def transmit(self, sender: Endpoint, effect: Transmit, departure: int) -> None:
         """Let a frame leave for everyone it is addressed to."""
         frame = effect.frame
+        assert effect.channel is Channel.STREAM and not effect.ttl, "other channels and hops come with their family"  # noqa: PT018
         if isinstance(effect.to, Scope):
             assert effect.to is Scope.VIEW, "the other scopes come with their family"
-            receivers = self._routes[sender.id, frame.group]
+            receivers = self._views[sender.id, frame.group]
         else:
             receivers = [self._nodes[effect.to]]
         carried = self.pack(frame)
@@ -121,6 +125,8 @@ class SimulatedNetwork:
         heap, ticket, draw = self._queue.heap, self._queue.ticket, self._draw
         disturbed, line, last_arrival = bool(self._disturbances), sender.line, sender.last_arrival
         for receiver in receivers:
+            if receiver is sender:
+                continue  # own copies never travel (Macedo94 §7.1)
             if line is not None:
                 departure = line.send(_size(frame), departure)
             arrival = departure + draw()
@@ -139,7 +145,7 @@ class SimulatedNetwork:
         if sender.line is not None:
             departure = sender.line.send(_size(frame), departure)
         for receiver in receivers:
-            for _ in range(1 + (chance() < settings.duplicate)):
+            for _ in range(receiver is not sender and 1 + (chance() < settings.duplicate)):
                 if chance() < settings.loss or self._lost(sender.id, receiver.id):
                     continue
                 arrival = departure + draw() + self._extra_ns(sender.id, receiver.id)

@@ -10,17 +10,15 @@ import msgspec
 
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.scenario.model import Scenario, members_of
+from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of
 from antiphon.scenario.read import run_id
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host, Node
 from antiphon.sim.network import Carry, SimulatedNetwork
 from antiphon.sim.workload import Applications
 from antiphon.sim.world import EventQueue
-from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId, View, first_view
-
-WORLD = ProcessId("world")
+from antiphon.trace.recorder import Recorder, compact_json
+from antiphon.types import WORLD, GroupId, ProcessId, View, first_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Run:
     requests: int
     deliveries: int
     inputs: int
-    """Frames, requests and ticks fed to cores: the protocol events that benchmarks count."""
+    """Frames, requests and ticks fed to cores."""
 
 
 def simulate(scenario: Scenario, carry: Carry = "bytes") -> Run:
@@ -54,13 +52,13 @@ class _Simulation:
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
         self._applications = Applications(scenario.workload, self._queue, self._chance("workload"))
         self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry)
-        views = {
-            GroupId(group.name): first_view(GroupId(group.name), _ids(members_of(group))) for group in scenario.group
-        }
-        hosts = [Host() for _ in range(scenario.hosts.count or len(scenario.processes))]
+        self._groups = {GroupId(group.name): group for group in scenario.group}
+        self._home = {ProcessId(name): group for group, each in self._groups.items() for name in members_of(each)}
+        views = {name: first_view(name, _ids(members_of(group))) for name, group in self._groups.items()}
+        hosts = [Host() for _ in range(scenario.hosts.count or len(self._home))]
         self._nodes = {
-            ProcessId(name): self._node(ProcessId(name), views, hosts[rank % len(hosts)])
-            for rank, name in enumerate(scenario.processes)
+            process: self._node(process, views[group], hosts[rank % len(hosts)])
+            for rank, (process, group) in enumerate(self._home.items())
         }
 
     def run(self) -> Run:
@@ -91,48 +89,48 @@ class _Simulation:
         """One stream of randomness per purpose: a change in one does not shift the others."""
         return random.Random(f"{self._scenario.seed}/{purpose}")
 
-    def _node(self, process: ProcessId, views: dict[GroupId, View], host: Host) -> Node:
-        scenario = self._scenario
-        own = {name: view for name, view in views.items() if process in view.members}
-        services = {GroupId(group.name): group.service for group in scenario.group if group.name in own}
-        options = scenario.options
+    def _node(self, process: ProcessId, view: View, host: Host) -> Node:
+        scenario, traced = self._scenario, self._scenario.trace == "full"
         settings = NewtopSettings(
-            silence_timeout_ns=options.time_silence,
-            packing=options.packing,
-            frame_bytes_max=options.frame_bytes,
-            tracing=scenario.trace == "full",
+            silence_timeout_ns=scenario.options.time_silence,
+            packing=scenario.options.packing,
+            frame_bytes_max=scenario.options.frame_bytes,
+            tracing=traced,
         )
         return Node(
             process,
-            NewtopProcess(process, own, settings),
+            NewtopProcess(process, {view.group: view}, settings),
             host=host,
             hosts=scenario.hosts,
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=Recorder(process, services) if scenario.trace == "full" else None,
+            recorder=Recorder(process, {view.group: self._groups[view.group].service}) if traced else None,
         )
 
     def _start(self) -> None:
-        scenario = self._scenario
+        told = {name: compact_json(self._start_detail(group)) for name, group in self._groups.items()}
         for process, node in self._nodes.items():
             if node.recorder is not None:
-                groups = {
-                    group.name: {"members": sorted(members_of(group)), "service": group.service}
-                    for group in scenario.group
-                    if process in members_of(group)
-                }
-                options = msgspec.to_builtins(scenario.options, enc_hook=str)
-                node.recorder.note("start", 0, {"protocol": scenario.protocol, "options": options, "groups": groups})
+                node.recorder.note("start", 0, told[self._home[process]])
             node.turn()
+
+    def _start_detail(self, group: Group) -> object:
+        """What a member promises, and the options in force: those without effect yet would mislead a checker."""
+        options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
+        return {
+            "protocol": self._scenario.protocol,
+            "options": {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE},
+            "groups": {group.name: {"members": sorted(members_of(group)), "service": group.service}},
+        }
 
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now
         for node in self._nodes.values():
             if node.recorder is not None:
-                node.recorder.note("stop", now)
+                node.recorder.stopped(now)
         if self._world is not None:
-            self._world.note("end", now, {"quiet": quiet, "reason": "quiet" if ended else "duration"})
+            self._world.note("end", now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"}))
 
 
 def _ids(names: tuple[str, ...]) -> frozenset[ProcessId]:

@@ -2,7 +2,7 @@
 
 It stands outside, in the driver of simulator or runtime, and numbers the application's messages itself: a core that
 loses, doubles or invents a message cannot make its trace agree. Rows are dicts of the columns that apply
-(`trace/schema.py`); `trace/writer.py` turns them into Parquet.
+(`trace/schema.py`); `trace/table.py` makes Arrow of them.
 """
 
 import hashlib
@@ -31,6 +31,7 @@ class Recorder:
     """The history of one process incarnation. `world` has one too."""
 
     def __init__(self, process: ProcessId, services: Mapping[GroupId, str] | None = None) -> None:
+        self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
         self._services = services or {}
@@ -39,12 +40,14 @@ class Recorder:
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
         self._names: dict[ProcessId, tuple[str, int]] = {}
 
-    def note(self, kind: str, now: int, detail: object = None) -> None:
-        """A row without a message: `start`, `stop`, and the world's own."""
-        row: Row = {"time": now, "kind": kind}
-        if detail is not None:
-            row["detail"] = compact_json(detail)
-        self.rows.append(row)
+    def note(self, kind: str, now: int, detail: str | None = None) -> None:
+        """A row without a message: `start`, `stop`, and the world's own; `detail` is JSON."""
+        self.rows.append({"time": now, "kind": kind, "detail": detail})
+
+    def stopped(self, now: int) -> None:
+        """The process ends. What its application asked for and no frame ever took is told: it must not vanish."""
+        waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
+        self.note("stop", now, compact_json({"waiting": waiting}) if waiting else None)
 
     def requested(self, group: GroupId, payload: bytes, now: int) -> int:
         """The application asks to send; gives the number that the message will have, the label of its frame."""
@@ -54,9 +57,9 @@ class Recorder:
         return number
 
     def transmitted(self, frame: Frame, now: int, *, header_bytes: int, stamp_bytes: int, unstable: int) -> None:
-        """A frame of ours leaves: the messages in it are sent now, whenever they were asked for."""
-        for position in range(len(frame.payloads)):
-            self._sent(frame, frame.label + position, now)
+        """A frame leaves; those of our messages that leave for the first time are sent now."""
+        if frame.payloads and frame.sender == self._me:
+            self._sent(frame, now)
         detail = {
             "count": len(frame.payloads),
             "frame": _frame_name(frame),
@@ -68,6 +71,7 @@ class Recorder:
                 "time": now,
                 "kind": "transmit",
                 "group": frame.group,
+                "view": self._views.get(frame.group),
                 "clock": frame.clock,
                 "payload_bytes": sum(map(len, frame.payloads)),
                 "header_bytes": header_bytes,
@@ -90,6 +94,7 @@ class Recorder:
                     "sender": sender,
                     "sender_incarnation": incarnation,
                     "number": number,
+                    "view": self._views.get(frame.group),
                     "peer": frame.sender,
                     "clock": frame.clock,
                     "unstable": unstable,
@@ -146,28 +151,31 @@ class Recorder:
             }
         )
 
-    def _sent(self, frame: Frame, number: int, now: int) -> None:
-        """The `send` row tells what the application handed over, not what the core made of it."""
-        waiting = self._waiting[frame.group]
-        while waiting and waiting[0][0] < number:
-            waiting.popleft()  # the core passed it over: the gap in the numbers will tell
-        requested, payload = waiting.popleft()[1:] if waiting else (None, b"")
-        self.rows.append(
-            {
-                "time": now,
-                "requested": requested,
-                "kind": "send",
-                "group": frame.group,
-                "sender": self.process,
-                "sender_incarnation": self.incarnation,
-                "number": number,
-                "service": self._services[frame.group],
-                "view": self._views.get(frame.group),
-                "clock": frame.clock,
-                "payload_bytes": len(payload),
-                "digest": digest(payload),
-            }
-        )
+    def _sent(self, frame: Frame, now: int) -> None:
+        """The `send` rows tell what the application handed over, not what the core made of it.
+
+        Requests below the frame's first label that no frame took were passed over by the core. They count as sent:
+        nobody will deliver them, and liveness will tell. A frame that leaves again has nothing left to tell.
+        """
+        waiting, last = self._waiting[frame.group], frame.label + len(frame.payloads) - 1
+        while waiting and waiting[0][0] <= last:
+            number, requested, payload = waiting.popleft()
+            self.rows.append(
+                {
+                    "time": now,
+                    "requested": requested,
+                    "kind": "send",
+                    "group": frame.group,
+                    "sender": self.process,
+                    "sender_incarnation": self.incarnation,
+                    "number": number,
+                    "service": self._services[frame.group],
+                    "view": self._views.get(frame.group),
+                    "clock": frame.clock,
+                    "payload_bytes": len(payload),
+                    "digest": digest(payload),
+                }
+            )
 
     def _name(self, process: ProcessId) -> tuple[str, int]:
         name = self._names.get(process)

@@ -38,9 +38,6 @@ EVENTS: Final = pa.schema(
     ]
 )
 
-WORLD: Final = "world"
-"""The process name under which the simulator or the supervisor writes its own rows."""
-
 KINDS: Final = frozenset(
     "start send transmit receive deliver view stable discard suspect refute confirm transitional gauge state "
     "block unblock join leave crash recover stop fault faults_end end".split()

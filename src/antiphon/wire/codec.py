@@ -1,10 +1,10 @@
 """Frames to bytes and back. One kind byte per family of frames; the bodies below are Newtop's.
 
-    kind 1, data: numbers, names, count, one length per payload, payloads
+    kind 1, data: numbers, names, label, count, one length per payload, payloads
     kind 2, null: numbers, names
 
-Numbers are block, previous block, complete block and, for data, the label. Names are the group's and the sender's,
-UTF-8 with a length byte. Decoding either gives a frame that a correct peer could have sent or raises
+Numbers are block, previous block and complete block. Names are the group's and the sender's, UTF-8 with a length byte.
+Decoding either gives a frame that a correct peer could have sent or raises
 `ProtocolViolation`; it never reads beyond the body and never trusts a length it has not compared with it.
 """
 
@@ -18,15 +18,14 @@ from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
 
-NAME_BYTES_MAX: Final = 255
 STAMP_BYTES: Final = 8
 """What total order itself needs of a frame: its block number."""
 
 _DATA: Final = 1
 _NULL: Final = 2
-_NUMBERS: Final = struct.Struct(">qqqq")
-_LABELLED_BYTES: Final = _NUMBERS.size
-_COUNT: Final = struct.Struct(">I")
+_NUMBERS: Final = struct.Struct(">qqq")
+_TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
+_LENGTH_BYTES: Final = 4
 
 
 def encode(frame: Frame) -> bytes:
@@ -35,7 +34,7 @@ def encode(frame: Frame) -> bytes:
     group, sender = frame.group.encode(), frame.sender.encode()
     head = b"".join(
         (
-            _NUMBERS.pack(frame.block, frame.previous_block, frame.complete_block, frame.label),
+            _NUMBERS.pack(frame.block, frame.previous_block, frame.complete_block),
             bytes((len(group),)),
             group,
             bytes((len(sender),)),
@@ -45,8 +44,8 @@ def encode(frame: Frame) -> bytes:
     if not frame.payloads:
         return seal(_NULL, head)
     count = len(frame.payloads)
-    lengths = struct.pack(f">I{count}I", count, *map(len, frame.payloads))
-    return seal(_DATA, b"".join((head, lengths, *frame.payloads)))
+    table = struct.pack(f">qI{count}I", frame.label, count, *map(len, frame.payloads))
+    return seal(_DATA, b"".join((head, table, *frame.payloads)))
 
 
 def decode(sealed: bytes) -> Frame:
@@ -54,14 +53,14 @@ def decode(sealed: bytes) -> Frame:
     kind, body = open_envelope(sealed)
     if kind not in (_DATA, _NULL):
         raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
-    if len(body) < _LABELLED_BYTES:
+    if len(body) < _NUMBERS.size:
         raise ProtocolViolation("body", "a frame ends inside its numbers")
-    block, previous_block, complete_block, label = _NUMBERS.unpack_from(body)
-    if not 0 <= previous_block < block or not 0 <= complete_block < block or label < 0:
-        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block}, {label} cannot be")
-    group, at = _name(body, _LABELLED_BYTES)
+    block, previous_block, complete_block = _NUMBERS.unpack_from(body)
+    if not 0 <= previous_block < block or not 0 <= complete_block < block:
+        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
+    group, at = _name(body, _NUMBERS.size)
     sender, at = _name(body, at)
-    payloads = _payloads(body, at) if kind == _DATA else ()
+    label, payloads = _payloads(body, at) if kind == _DATA else (0, ())
     if kind == _NULL and at != len(body):
         raise ProtocolViolation("body", "bytes are left over behind a null")
     return BlockFrame(GroupId(group), ProcessId(sender), block, previous_block, complete_block, payloads, label)
@@ -70,7 +69,7 @@ def decode(sealed: bytes) -> Frame:
 def header_bytes(frame: Frame) -> int:
     """How many bytes `encode` adds to the payloads, without encoding."""
     names = len(frame.group.encode()) + len(frame.sender.encode()) + 2
-    table = _COUNT.size * (1 + len(frame.payloads)) if frame.payloads else 0
+    table = _TABLE.size + _LENGTH_BYTES * len(frame.payloads) if frame.payloads else 0
     return ENVELOPE_BYTES + _NUMBERS.size + names + table
 
 
@@ -89,15 +88,16 @@ def _name(body: bytes, at: int) -> tuple[str, int]:
         raise ProtocolViolation("body", "a name is not UTF-8") from error
 
 
-def _payloads(body: bytes, at: int) -> tuple[bytes, ...]:
-    if len(body) < at + _COUNT.size:
+def _payloads(body: bytes, at: int) -> tuple[int, tuple[bytes, ...]]:
+    lengths_at = at + _TABLE.size
+    if len(body) < lengths_at:
         raise ProtocolViolation("body", "a data frame ends before its count")
-    (count,) = _COUNT.unpack_from(body, at)
-    first = at + _COUNT.size * (1 + count)
-    if not count or first > len(body):
-        raise ProtocolViolation("body", f"a table of {count} lengths does not fit its frame")
-    lengths = struct.unpack_from(f">{count}I", body, at + _COUNT.size)
+    label, count = _TABLE.unpack_from(body, at)
+    first = lengths_at + _LENGTH_BYTES * count
+    if label < 0 or not count or first > len(body):
+        raise ProtocolViolation("body", f"label {label} and a table of {count} lengths do not fit their frame")
+    lengths = struct.unpack_from(f">{count}I", body, lengths_at)
     if first + sum(lengths) != len(body):
         raise ProtocolViolation("body", "the lengths of the payloads do not add up to their frame")
     ends = accumulate(lengths, initial=first)
-    return tuple(body[start:end] for start, end in pairwise(ends))
+    return label, tuple(body[start:end] for start, end in pairwise(ends))

@@ -34,8 +34,8 @@ class NewtopGroup:
         self._counter = counter
         self._tracing = settings.tracing
         self._complete_at = MinVector(len(view.members))  # what each member said it had completed
-        self._rank = {member: rank for rank, member in enumerate(view.members)}
-        self._my_rank = self._rank[me]
+        self._my_rank = view.ranks[me]
+        self._rank_of = view.ranks.get
         self._sent = 0  # SENT: our own last number in this group
         self._received = 0  # RECD: the largest number received
         self._complete = 0  # D: the block up to which deliveries were taken
@@ -47,7 +47,7 @@ class NewtopGroup:
         True if something follows from it: an answer owed, a block complete, a block stable. In a large group most
         frames only fill a cell of a row.
         """
-        rank = self._rank.get(frame.sender)
+        rank = self._rank_of(frame.sender)
         if rank is None or rank == self._my_rank:
             return False  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
         block = frame.block

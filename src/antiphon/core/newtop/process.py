@@ -1,7 +1,7 @@
 """A process under Newtop: its block counter, its groups, one order of delivery (Macedo94 ch. 4).
 
-Offers the contract of `core/contract.py`. In this version a process is in one group; the counter and the order of
-delivery are here, not in the group, because they span groups.
+Offers the contract of `core/contract.py`. In this version a process is in one group, which orders its own
+deliveries; what will span groups, the counter and the list of effects, is here already.
 """
 
 from collections.abc import Mapping
@@ -27,23 +27,23 @@ class NewtopProcess:
         self._speakers = [(("silence", name), group) for name, group in self._groups.items()]
         self._timers: Timers[tuple[str, str]] = Timers()
         self._writable = True
-        self._asleep = False  # nothing follows from what was fed since the last drain
+        self._settled = False  # nothing follows from what was fed since the last drain
         self._effects: list[Effect] = [InstallView(view) for view in views.values()]
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
         """Keep a message until `drain` numbers it."""
-        self._asleep = False
+        self._settled = False
         self._groups[group].outbox.put(payload, label)
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame; frames of other groups or families are not ours."""
         group = self._groups.get(frame.group)
         if group is not None and isinstance(frame, BlockFrame) and group.receive(frame, now):
-            self._asleep = False
+            self._settled = False
 
     def tick(self, now: int) -> None:
         """Nothing but the passing of time: `drain` looks at what is due."""
-        self._asleep = False
+        self._settled = False
         self._timers.due(now)
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:
@@ -51,14 +51,14 @@ class NewtopProcess:
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
         """While the transport is full, application messages gather; nulls still leave, others wait for them."""
-        self._asleep = False
+        self._settled = False
         self._writable = ready
 
     def drain(self, now: int) -> list[Effect]:
         """Number and send, then deliver, then free: our own frames may complete a block, never the reverse."""
-        if self._asleep:
+        if self._settled:
             return []
-        self._asleep = True
+        self._settled = True
         effects, self._effects = self._effects, []
         for timer, group in self._speakers:
             group.speak(now, self._writable, effects)
@@ -73,5 +73,6 @@ class NewtopProcess:
         return effects
 
     def unstable(self, group: GroupId) -> int:
-        """Frames held, nulls included."""
-        return self._groups[group].matrix.unstable_frames
+        """Frames held, nulls included; none of a group we are not in."""
+        own = self._groups.get(group)
+        return own.matrix.unstable_frames if own is not None else 0

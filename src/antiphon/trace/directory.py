@@ -1,4 +1,4 @@
-"""Histories to Arrow and Parquet, and the run directory around them (docs/reference/trace.md).
+"""Run directories: what stands in them, how they are read, and how they appear (docs/reference/trace.md).
 
 A directory appears whole or not at all: it is written aside and renamed. The bytes of the event file depend on the
 events alone, so two runs can be compared with `cmp`.
@@ -7,20 +7,16 @@ events alone, so two runs can be compared with `cmp`.
 import json
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.errors import TraceError
-from antiphon.trace.recorder import Recorder
-from antiphon.trace.schema import EVENTS
-
-_CHUNK_ROWS: Final = 100_000
+from antiphon.errors import TraceError, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,8 @@ class RunRecord:
     finished: bool
 
 
+_RECORDED: Final = tuple(field.name for field in fields(RunRecord))
+
 RUNS: Final = pa.schema(
     [
         pa.field("run", pa.string(), nullable=False),
@@ -48,35 +46,6 @@ RUNS: Final = pa.schema(
         pa.field("scenario_toml", pa.string(), nullable=False),
     ]
 )
-
-
-def events_table(run: str, histories: Iterable[Recorder]) -> pa.Table:
-    """The events of one run, ordered by (process, incarnation, index)."""
-    ordered = sorted(histories, key=lambda history: (history.process, history.incarnation))
-    return pa.concat_tables([_history_table(run, history) for history in ordered] or [EVENTS.empty_table()])
-
-
-def _history_table(run: str, history: Recorder) -> pa.Table:
-    chunks = [
-        _chunk(run, history, start, history.rows[start : start + _CHUNK_ROWS])
-        for start in range(0, len(history.rows), _CHUNK_ROWS)
-    ]
-    return pa.Table.from_batches(chunks, schema=EVENTS)
-
-
-def _chunk(run: str, history: Recorder, start: int, rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
-    count = len(rows)
-    constant = {
-        "run": pa.repeat(pa.scalar(run), count),
-        "process": pa.repeat(pa.scalar(history.process), count),
-        "incarnation": pa.repeat(pa.scalar(history.incarnation, pa.int32()), count),
-        "index": pa.array(range(start, start + count), pa.int64()),
-    }
-    columns = [
-        constant[field.name] if field.name in constant else pa.array([row.get(field.name) for row in rows], field.type)
-        for field in EVENTS
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
 
 
 def write_run(directory: Path, record: RunRecord, scenario_toml: str) -> None:
@@ -98,18 +67,19 @@ def write_index(directory: Path, runs: Iterable[tuple[RunRecord, str]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=RUNS), directory / "runs.parquet", compression="zstd")
 
 
-def read_index(directory: Path) -> dict[str, str]:
-    """The scenario text of every run in a directory, by run id."""
+def read_index(directory: Path) -> list[tuple[RunRecord, str]]:
+    """Every run of a directory, with the scenario text that replays it."""
     try:
         if (directory / "runs.parquet").is_file():
-            rows = pq.read_table(directory / "runs.parquet", columns=["run", "scenario_toml"]).to_pylist()
-            return {row["run"]: row["scenario_toml"] for row in rows}
-        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))["run"]
-        return {run: (directory / "scenario.toml").read_text(encoding="utf-8")}
+            rows = pq.read_table(directory / "runs.parquet", schema=RUNS).to_pylist()
+        else:
+            row = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+            rows = [{**row, "scenario_toml": (directory / "scenario.toml").read_text(encoding="utf-8")}]
+        return [(RunRecord(**{name: row[name] for name in _RECORDED}), row["scenario_toml"]) for row in rows]
     except (FileNotFoundError, NotADirectoryError) as error:
         raise TraceError(f"{directory} is not a run directory: it has no run.json and no runs.parquet") from error
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise TraceError(f"cannot read what {directory} holds: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise TraceError(f"cannot read what {directory} says of its runs: {error}") from error
 
 
 def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
@@ -118,9 +88,9 @@ def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
         raise TraceError(f"{directory} is where this command runs; name a new directory for its output")
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return
-    held = read_index(directory)  # whatever is not a run directory is never replaced
+    held = [record.run for record, _ in read_index(directory)]  # what is not a run directory is never replaced
     if not force and set(held) != set(runs):
-        raise TraceError(f"{directory} holds other runs ({_some(held)}); choose another directory or use --force")
+        raise TraceError(f"{directory} holds other runs ({some(held)}); choose another directory or use --force")
 
 
 @contextmanager
@@ -142,8 +112,3 @@ def appearing(directory: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _some(names: Iterable[str]) -> str:
-    first, *rest = names
-    return f"{first} and {len(rest)} more" if rest else first

@@ -1,0 +1,63 @@
+"""The recorder sees what a core makes of the application's messages, whatever the core says."""
+
+import json
+
+from antiphon.core.newtop.frames import BlockFrame
+from antiphon.trace.recorder import Recorder, digest
+from antiphon.types import GroupId, ProcessId
+
+G, P1, P2 = GroupId("g"), ProcessId("p1"), ProcessId("p2")
+
+
+def recorder(*payloads: bytes) -> Recorder:
+    history = Recorder(P1, {G: "total"})
+    for now, payload in enumerate(payloads):
+        assert history.requested(G, payload, now) == now
+    return history
+
+
+def transmit(history: Recorder, frame: BlockFrame) -> None:
+    history.transmitted(frame, 50, header_bytes=9, stamp_bytes=8, unstable=0)
+
+
+def sends(history: Recorder) -> list[tuple[int, int, int]]:
+    rows = [row for row in history.rows if row["kind"] == "send"]
+    return [(row["number"], row["requested"], row["digest"]) for row in rows]
+
+
+def test_a_message_is_sent_when_its_frame_leaves_and_keeps_the_time_of_its_request() -> None:
+    history = recorder(b"a", b"b")
+    assert sends(history) == []
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"a", b"b"), 0))
+    assert sends(history) == [(0, 0, digest(b"a")), (1, 1, digest(b"b"))]
+
+
+def test_a_frame_that_leaves_again_and_a_frame_of_somebody_else_send_nothing() -> None:
+    history = recorder(b"a")
+    frame = BlockFrame(G, P1, 1, 0, 0, (b"a",), 0)
+    for each in (frame, frame, BlockFrame(G, P2, 1, 0, 0, (b"x",), 0)):
+        transmit(history, each)
+    assert sends(history) == [(0, 0, digest(b"a"))]
+    assert [row["kind"] for row in history.rows].count("transmit") == 3
+
+
+def test_what_the_core_passed_over_counts_as_sent_so_that_somebody_misses_it() -> None:
+    history = recorder(b"a", b"b", b"c")
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"c",), 2))
+    assert [number for number, _, _ in sends(history)] == [0, 1, 2]
+
+
+def test_a_send_row_tells_what_was_asked_for_not_what_left() -> None:
+    history = recorder(b"asked")
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"altered",), 0))
+    assert sends(history) == [(0, 0, digest(b"asked"))]
+
+
+def test_what_never_left_is_told_at_the_stop() -> None:
+    history = recorder(b"a", b"b")
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"a",), 0))
+    history.stopped(99)
+    assert json.loads(history.rows[-1]["detail"]) == {"waiting": {"g": 1}}
+    done = recorder()
+    done.stopped(99)
+    assert done.rows[-1]["detail"] is None
