@@ -31,6 +31,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
+	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt --editable ".[dev]"
 	touch $@

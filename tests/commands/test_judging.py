@@ -2,6 +2,9 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +89,28 @@ def test_an_unreadable_run_does_not_hide_what_another_violates(
     assert result.code == 1
     assert ("D2", "violated") in outcomes
     assert ("W", "harness error") in outcomes
+
+
+def test_a_run_whose_events_are_gone_is_missed(antiphon: Console, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    assert antiphon("simulate", SCENARIOS / "first.toml", "--seeds", "1..3", "--out", many).code == 0
+    lost = next((many / "events").glob("first-2-*.parquet"))
+    lost.unlink()
+    result = antiphon("check", many)
+    assert result.code == 2
+    assert f"runs.parquet names this run, and no file in events holds it, run {lost.stem}" in result.out
+
+
+@pytest.mark.parametrize("delay_s", [3, 12])
+def test_an_interrupt_ends_quietly_while_spark_starts_and_while_it_works(run_directory: Path, delay_s: int) -> None:
+    command = [sys.executable, "-m", "antiphon.cli.main", "report", str(run_directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=delay_s)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)  # also waits until no Java holds the pipes
+    assert (process.returncode, out) == (130, "")
+    assert err == "antiphon: interrupted; nothing was left half-written\n"
 
 
 def test_figures_of_a_run(antiphon: Console, run_directory: Path) -> None:

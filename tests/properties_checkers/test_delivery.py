@@ -204,3 +204,10 @@ def test_d8_the_end_is_no_view_for_one_who_left() -> None:
     trace.deliver("p1", mid)
     trace.deliver("p2", mid)
     assert violated(trace.end()) == set()
+
+
+def test_d1_a_process_does_not_deliver_of_its_own_what_its_log_never_sent() -> None:
+    trace = trio()
+    trace.deliver("p3", Mid("orders", "p3", 7, 3))
+    trace.crash("p3")
+    assert "beyond the end of its log" in sentence(trace.end(), "D1", "orders")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.properties_checkers.traces import Trace, sentence, trio, verdict, violated
@@ -124,3 +125,22 @@ def test_an_end_without_detail_is_quiet(detail: dict[str, Any] | None) -> None:
         trace.stop(process)
     trace.world("end", detail)
     assert {"L2", "L3"} <= violated(trace.table())
+
+
+def test_l3_what_was_asked_for_and_never_left_is_missed() -> None:
+    trace = trio()
+    trace.deliver_everywhere(trace.send("p1"))
+    events = trace.end()
+    stop = next(
+        at
+        for at, row in enumerate(events.select(["process", "kind"]).to_pylist())
+        if row == {"process": "p2", "kind": "stop"}
+    )
+    details = events["detail"].to_pylist()
+    details[stop] = '{"waiting": {"orders": 2, "elsewhere": 5}}'
+    at = events.schema.get_field_index("detail")
+    told = verdict(events.set_column(at, events.schema.field(at), pa.array(details)), "L3", "orders")
+    assert (told.outcome, told.opportunities, told.violations) == ("violated", 3, 1)
+    assert told.example is not None
+    assert "p2 stopped" in told.example.sentence
+    assert "2 messages" in told.example.sentence

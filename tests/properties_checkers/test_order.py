@@ -135,3 +135,15 @@ def test_o3_is_judged_beside_an_impossible_delivery() -> None:
     question, answer = question_and_answer(trace)
     trace.deliver("p3", answer, question)
     assert {"D1", "O3"} <= violated(trace.end(quiet=False))
+
+
+def test_o3_knows_what_a_crashed_sender_had_delivered_before_what_its_log_no_longer_tells() -> None:
+    trace = trio()
+    question = trace.send("p1")
+    trace.deliver("p2", question)
+    trace.crash("p2")
+    answer = Mid("orders", "p2", 0, 9)
+    trace.deliver("p3", answer, question)
+    trace.deliver("p1", question, answer)
+    told = sentence(trace.end(), "O3")
+    assert "p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (beyond the end of its log)" in told

@@ -162,3 +162,13 @@ def test_w7_every_log_is_closed() -> None:
     trace.closed.add("p2")
     sentence = harness_error(trace.end())
     assert sentence == "W7: the log of p2 ends at index 1 with neither stop nor crash"
+
+
+def test_w7_a_member_without_a_log_is_noticed() -> None:
+    trace = trio()
+    trace.deliver_everywhere(trace.send("p1"))
+    events = trace.end()
+    kept = pa.array([name != "p2" for name in events["process"].to_pylist()])
+    assert harness_error(events.filter(kept)) == (
+        "W7: p1 installs a view with p2 at index 1, and the trace has no log of p2"
+    )

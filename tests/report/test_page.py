@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 import pytest
 
 from antiphon.properties.promises import JUDGED
+from antiphon.properties.wording import PROMISES
 from antiphon.report.charts import course_chart, latency_chart
 from antiphon.report.model import About, Page, RunVerdict
 from antiphon.report.page import RUNS_MAX, render
-from antiphon.report.wording import OUTCOMES, PROMISES, SYMBOLS, fault
+from antiphon.report.wording import OUTCOMES, SYMBOLS, fault
 from tests.report.pages import HOSTILE, broken_page, entry, hostile_page, page, statistics
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -278,3 +278,48 @@ process = "p2"
         (pa.compute.field("kind") == "deliver") & (pa.compute.field("process") == "p2")
     )
     assert set(deliveries.column("time").to_pylist()) == {900_000_000}
+
+
+def test_replies_wait_for_their_own_workload_only() -> None:
+    text = """
+name = "two-workloads"
+[[group]]
+name = "g"
+members = 2
+[[workload]]
+group = "g"
+senders = ["p1"]
+messages = 5
+interval = "1s"
+replies = true
+[[workload]]
+group = "g"
+senders = ["p1"]
+messages = 5
+interval = "10ms"
+"""
+    table = events(simulate(parse_scenario(text)))
+    replies = table.filter((pa.compute.field("kind") == "send") & (pa.compute.field("process") == "p2"))
+    assert [time > 5_000_000_000 for time in replies.column("time").to_pylist()] == [True]
+
+
+@pytest.mark.parametrize(
+    "slowness",
+    [
+        'network = { bandwidth = "1kbit", latency = { kind = "fixed", value = "1ms" } }',
+        'hosts = { count = 1, service = "500ms" }',
+        'fault = [{ kind = "delay", at = "0s", extra = "30s" }]',
+    ],
+    ids=["line", "CPU", "links"],
+)
+def test_a_run_cut_off_with_frames_under_way_is_not_quiet(slowness: str) -> None:
+    text = f"""
+name = "slow"
+duration = "20s"
+group = [{{ name = "g", members = 3 }}]
+workload = [{{ group = "g", messages = 20, interval = "10ms", payload = 500 }}]
+{slowness}
+"""
+    run = simulate(parse_scenario(text))
+    assert not run.quiet
+    assert not broken(judge(events(run)))

@@ -32,7 +32,9 @@ def test_durations_have_a_unit(text: str, nanoseconds: int) -> None:
     assert Duration.parse(text) == nanoseconds
 
 
-@pytest.mark.parametrize("text", ["50", "ms", "-1s", "5 s", "1e3s", "0.5ns", "5 parsecs", "", 5, None, "9999999h"])
+@pytest.mark.parametrize(
+    "text", ["50", "ms", "-1s", "5 s", "1e3s", "0.5ns", "5 parsecs", "", 5, None, "9999999h", "1." + "0" * 30 + "1s"]
+)
 def test_other_durations_are_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"duration|finer|longer"):
         Duration.parse(text)
@@ -85,7 +87,7 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[options]\nliteral = ["E-15"]', ["options.literal"]),
         ("[options]\nwindow = 0", ["options.window"]),
         ('[options]\nview_change = "jump"', ["options.view_change", "jump"]),
-        ('[network]\nlatency = { kind = "normal" }', ["network.latency", "normal"]),
+        ('[network]\nlatency = { kind = "normal" }', ["network.latency", "normal", "fixed, uniform, lognormal"]),
         ('[network]\nlatency = { kind = "uniform", low = "2ms", high = "1ms" }', ["network.latency.low"]),
         ('[network]\ntransport = "datagram"', ["network.transport"]),
         ("[network]\nloss = 0.1", ["network.loss", "datagram"]),
@@ -98,8 +100,14 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[[workload]]\ngroup = "orders"\njitter = 2.0', ["workload[0].jitter"]),
         ('[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p9"', ["fault[0].process", "p9", "p1, p2, p3"]),
         ('[[fault]]\nat = "1s"\nkind = "pause"', ["fault[0]", "missing key", "process"]),
+        ('[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until", "membership"]),
+        ("[options]\nframe_bytes = 1000000000", ["options.frame_bytes"]),
+        ('[[workload]]\ngroup = "orders"\nmessages = 1000000000000', ["workload[0].messages"]),
+        ('[options]\ntime_silence = "6s"', ["quiet", "time_silence"]),
+        ('[network]\nbandwidth = "1' + "0" * 5000 + 'bit"', ["network.bandwidth", "this is not a bandwidth"]),
+        ('"a\\nb" = 1', ["a b"]),
         ('[[fault]]\nat = "2s"\nuntil = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until"]),
-        ('[[fault]]\nat = "1s"\nkind = "explode"\nprocess = "p1"', ["fault[0].kind", "explode"]),
+        ('[[fault]]\nat = "1s"\nkind = "explode"\nprocess = "p1"', ["fault[0].kind", "explode", "pause, stall, slow"]),
         ('[[fault]]\nat = "1s"\nkind = "crash"\nprocess = "p1"', ["fault[0].kind", "crash", "membership"]),
         ('[[fault]]\nat = "1s"\nkind = "slow"\nprocess = "p1"\nfactor = 2.0', ["fault[0].kind", "hosts.service"]),
         ('[[fault]]\nat = "1s"\nkind = "loss"\nrate = 0.5', ["fault[0].kind", "datagram"]),
@@ -126,6 +134,8 @@ def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str,
     ("text", "words"),
     [
         ("name = ", ["TOML"]),
+        ("a = " + "[" * 3000 + "]" * 3000, ["TOML"]),
+        ("seed = " + "1" * 5000, ["TOML"]),
         ('name = "small"', ["missing key", "group"]),
         ('name = "small"\ngroup = []', ["group"]),
         ('name = "small"\ngroup = 3', ["group"]),

@@ -20,8 +20,8 @@ def frames(draw: st.DrawFn) -> BlockFrame:
         GroupId(draw(names)),
         ProcessId(draw(names)),
         block,
-        draw(st.integers(0, block - 1)),
-        draw(st.integers(0, block - 1)),
+        previous := draw(st.integers(0, block - 1)),
+        draw(st.integers(0, previous)),
         payloads := tuple(draw(st.lists(st.binary(max_size=40), max_size=5))),
         draw(st.integers(0, 2**62)) if payloads else 0,  # a null has nothing to label
     )
@@ -77,7 +77,7 @@ NAMES = b"\x01g\x02p1"
     [
         (2, numbers(0, 0, 0) + NAMES),
         (2, numbers(3, 3, 0) + NAMES),
-        (2, numbers(3, 1, 3) + NAMES),
+        (2, numbers(3, 1, 2) + NAMES),
         (2, numbers(3, -1, 0) + NAMES),
         (2, numbers(3, 1, 1) + NAMES + b"left over"),
         (2, numbers(3, 1, 1) + b"\xff" + NAMES),

@@ -16,7 +16,8 @@ def check(
 ) -> None:
     """Judge traces: whether every property that the services in use promise holds.
 
-    Exit code 0: all promised properties hold; 1: violated; 2: cannot tell.
+    Exit code 0: everything judged holds; 1: violated; 2: cannot tell. A property that the runs never put to the test
+    is shown as vacuous and does not count against them; liveness is judged only of runs that ended quiet.
     """
     from antiphon.pipeline.read import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.session import spark_session  # noqa: PLC0415

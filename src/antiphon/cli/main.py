@@ -3,8 +3,11 @@
 0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 70 a fault of our own; 130 interrupted.
 """
 
+import logging
+import signal
 import sys
 import traceback
+from types import FrameType
 from typing import Annotated, Final
 
 import typer
@@ -46,21 +49,38 @@ def _options(
     """Group communication for Python: simulate a scenario, judge its trace, show what happened."""
 
 
+class _Interrupts:
+    """Ctrl-C, once: silence what libraries would log about it, and remember, whatever they make of it."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        self.seen = True
+        logging.disable()
+        raise KeyboardInterrupt
+
+
 def main() -> None:
     """Entry point of the console script."""
+    interrupts = _Interrupts()
     try:
         app()
+    except SystemExit:
+        if not interrupts.seen:
+            raise
     except (AntiphonError, OSError) as error:
-        _say(str(error))
-        sys.exit(2)
+        if not interrupts.seen:
+            _say(str(error))
+            sys.exit(2)
     except Exception:
-        traceback.print_exc()
-        _say("this is a fault of antiphon itself; please report it with the lines above")
-        sys.exit(OWN_FAULT)
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:
-            _say("interrupted; nothing was left half-written")
-        raise
+        if not interrupts.seen:
+            traceback.print_exc()
+            _say("this is a fault of antiphon itself; please report it with the lines above")
+            sys.exit(OWN_FAULT)
+    _say("interrupted; nothing was left half-written")
+    sys.exit(INTERRUPTED)
 
 
 def _say(sentence: str) -> None:

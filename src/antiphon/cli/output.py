@@ -1,16 +1,31 @@
 """How commands speak: tables and sentences for people, one JSON document for programs, progress on a terminal only."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-out = Console(width=None if sys.stdout.isatty() else 120)
+READER_LEFT: Final = 141
+"""What a shell reports of a program whose reader went away; 1 would mean that the answer is no."""
+
+
+def _reader_left() -> NoReturn:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
+    sys.exit(READER_LEFT)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        _reader_left()
+
+
+out = _Console(width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output instead of tables.")]
@@ -21,8 +36,11 @@ Master = Annotated[
 
 def print_json(document: Any) -> None:
     """The one document of a command under `--json`."""
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    try:
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_left()
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def simulate(
             write_run(aside, outcomes[0].record, outcomes[0].scenario_toml)
         elif aside is not None:
             write_index(aside, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
-    _print(outcomes, out_directory, check, json)
+    _print(outcomes, out_directory, check, json, traced=chosen.trace == "full")
     if check:
         raise typer.Exit(exit_code([verdict for outcome in outcomes for verdict in outcome.verdicts]))
 
@@ -170,7 +170,7 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, json: bool) -> None:
+def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool) -> None:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if json:
         document: dict[str, Any] = {"runs": [asdict(outcome.summary) for outcome in outcomes]}
@@ -183,7 +183,7 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
         summary = outcome.summary
         out.print(
             f"{escape(summary.run)}: {summary.requests:,} messages, {summary.deliveries:,} deliveries in "
-            f"{summary.virtual_seconds:.3f} s of virtual time ({summary.wall_seconds:.1f} s), "
+            f"{summary.virtual_seconds:.3f} s of virtual time, simulated in {summary.wall_seconds:.1f} s, "
             f"{'quiet' if summary.quiet else 'cut off before it was quiet'}",
             highlight=False,
             soft_wrap=True,
@@ -192,6 +192,7 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
         messages = sum(outcome.summary.requests for outcome in outcomes)
         out.print(f"{len(outcomes)} runs, {messages:,} messages", highlight=False)
     if directory is not None:
-        out.print(f"trace in {escape(str(directory))}", highlight=False)
+        held = "trace" if traced else "scenario, for tracing is off,"
+        out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
         print_verdicts(verdicts)

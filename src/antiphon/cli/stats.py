@@ -41,7 +41,7 @@ def print_statistics(figures: "Statistics") -> None:
     for group in shown.groups:
         out.print(_members(group, runs=len(figures.runs)))
         out.print(_traffic(group))
-    out.print(f"percentiles are {figures.percentiles}; times are of the run's own clock")
+    out.print(f"percentiles are {figures.percentiles}; a group is as fast as its slowest member")
 
 
 def _members(group: "GroupStatistics", runs: int) -> Table:

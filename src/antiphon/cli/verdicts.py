@@ -10,6 +10,7 @@ from antiphon.cli.output import out
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.summary import by_property, summarise
 from antiphon.properties.verdict import Verdict
+from antiphon.properties.wording import promise
 
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
@@ -42,7 +43,7 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     for row in rows:
         style = _STYLE.get(row["outcome"], "")
         table.add_row(
-            row["property"],
+            f"{row['property']:<3} {promise(row['property']).name}",
             escape(row["group"] or "all"),
             f"[{style}]{row['outcome']}[/]" if style else row["outcome"],
             f"{row['opportunities']:,}",

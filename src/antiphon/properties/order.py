@@ -70,9 +70,6 @@ class Past:
         self.stream = history.messages.stream
         streams = int(self.stream.max(initial=-1)) + 1
         self.reach: npt.NDArray[np.int32] = np.zeros((len(self.stream), streams), np.int32)
-        excused = np.flatnonzero(history.messages.known & (history.messages.send_row < 0))
-        # All that is known of the past of a message beyond its sender's log: the sender's earlier messages.
-        self.reach[excused, self.stream[excused]] = excused + 1
         self._carry(history, causality)
 
     def _carry(self, history: History, causality: Causality) -> None:
@@ -162,7 +159,8 @@ def _chain(history: History, causality: Causality, past: Past, cause: int, effec
     """Why cause -> effect, one step per process, from the cause on."""
     messages, steps = history.messages, []
     while messages.sender[cause] != messages.sender[effect]:
-        send_row = messages.send_row[effect]
+        logged = messages.send_row[effect] >= 0
+        send_row = messages.send_row[effect] if logged else history.logs.end[messages.sender[effect]] - 1
         begin = np.searchsorted(causality.row, history.logs.begin[messages.sender[effect]])
         through = causality.message[begin : np.searchsorted(causality.row, send_row)]
         # The first event of that log with the cause in its past is a delivery: a send hands on what it has.
@@ -171,7 +169,7 @@ def _chain(history: History, causality: Causality, past: Past, cause: int, effec
         steps.append(
             f"{history.process_name(messages.sender[effect])} delivered {history.message_name(carrier)} "
             f"(index {history.index(row)}) before it sent {history.message_name(effect)} "
-            f"(index {history.index(send_row)})"
+            + (f"(index {history.index(send_row)})" if logged else "(beyond the end of its log)")
         )
         effect = carrier
     if cause != effect:

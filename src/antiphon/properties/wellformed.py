@@ -51,16 +51,18 @@ def _index_without_gaps(history: History) -> _Flaws:
 
 
 def _nothing_after_crash(history: History) -> _Flaws:
-    """W2: a crash ends an incarnation, and an incarnation begins once."""
+    """W2: a crash, or a stop, ends an incarnation, and an incarnation begins once."""
     rows, logs = history.rows, history.logs
-    crashes, starts = history.of_kind("crash"), history.of_kind("start")
-    early = crashes[crashes < logs.end[rows.process[crashes]] - 1]
+    ends, starts = history.of_kind("crash", "stop"), history.of_kind("start")
+    early = ends[ends < logs.end[rows.process[ends]] - 1]
     again = starts[1:][rows.process[starts[1:]] == rows.process[starts[:-1]]]
 
     def tell(row: int) -> str:
         who, index = history.process_name(rows.process[row]), history.index(row)
         if rows.kind[row] == KIND["crash"]:
             return f"{who} crashed at index {index}, yet its log goes on in the same incarnation"
+        if rows.kind[row] == KIND["stop"]:
+            return f"{who} stopped at index {index}, yet its log goes on in the same incarnation"
         return f"{who} starts a second time at index {index} in the same incarnation"
 
     return np.concatenate([early, again]), tell
@@ -140,15 +142,24 @@ def _block_alternates(history: History) -> _Flaws:
 
 
 def _log_is_closed(history: History) -> _Flaws:
-    """W7: every log of a member ends with `stop`, or with the world's `crash`."""
-    rows, logs = history.rows, history.logs
+    """W7: every member of a view has a log, which ends with `stop`, or with the world's `crash`."""
+    rows, logs, stays = history.rows, history.logs, history.stays
     open_ended = logs.member & ~logs.stopped & ~logs.crashed
+    lost = {member for members in set(stays.members) for member in members if logs.begin[member] == logs.end[member]}
+    unlogged = {
+        int(stays.row[stay]): min(lost.intersection(members))
+        for stay, members in enumerate(stays.members)
+        if lost.intersection(members)
+    }
 
     def tell(row: int) -> str:
         who, index = history.process_name(rows.process[row]), history.index(row)
+        if row in unlogged:
+            missing = history.process_name(unlogged[row])
+            return f"{who} installs a view with {missing} at index {index}, and the trace has no log of {missing}"
         return f"the log of {who} ends at index {index} with neither stop nor crash"
 
-    return logs.end[open_ended] - 1, tell
+    return np.concatenate([logs.end[open_ended] - 1, np.array([*unlogged], np.int64)]), tell
 
 
 def _view(history: History, view: int | np.int64) -> str:

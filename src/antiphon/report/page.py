@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from antiphon.pipeline.statistics import GroupStatistics, Latency, RunStatistics, Traffic
 from antiphon.properties.summary import PropertySummary
+from antiphon.properties.wording import promise
 from antiphon.report.charts import course_chart, latency_chart
 from antiphon.report.figures import (
     NOTHING,
@@ -23,7 +24,7 @@ from antiphon.report.figures import (
 )
 from antiphon.report.model import Page
 from antiphon.report.spacetime import Diagram, draw
-from antiphon.report.wording import OUTCOMES, SYMBOLS, promise
+from antiphon.report.wording import OUTCOMES, SYMBOLS
 
 CHARTS_MAX: Final = 12
 """How many groups have their latency drawn; the tables have them all."""

@@ -193,7 +193,7 @@ class Scenario(_Table, frozen=True, kw_only=True):
     duration: Duration = Duration(60_000_000_000)
     """Stop at this time at the latest; earlier when all is quiet."""
     quiet: Duration = Duration(5_000_000_000)
-    """Let the run settle this long after the last fault and the last request before judging liveness."""
+    """A run cut off at `duration` is judged for liveness if the last fault and request are this long ago."""
     trace: Literal["full", "off"] = "full"
     options: Options = Options()
     group: tuple[Group, ...]

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 import tomli_w
@@ -19,11 +19,14 @@ from antiphon.scenario.model import (
     Fault,
     Group,
     Heal,
+    Latency,
     Lognormal,
     Loss,
     Network,
     Options,
+    Pause,
     Scenario,
+    Skew,
     Slow,
     Uniform,
     Workload,
@@ -34,6 +37,7 @@ from antiphon.types import WORLD
 
 PAYLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 MEMBERS_MAX: Final = 10_000
+MESSAGES_MAX: Final = 10_000_000
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NAME: Final = re.compile(r"[^\s#/:]{1,60}")
 
@@ -69,13 +73,13 @@ def parse_scenario(text: str) -> Scenario:
     """The scenario in a TOML text, judged and with every default filled in."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"not a TOML file: {error}") from error
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and what its parser lets through
+        raise ConfigurationError(f"not a TOML file: {_one_line(error)}") from error
     _refuse_later_words(table)
     try:
         scenario: Scenario = msgspec.convert(table, Scenario, dec_hook=_quantity)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(_with_key(str(error))) from error
+        raise ConfigurationError(_with_key(_one_line(error))) from error
     scenario = _complete(scenario)
     for key, problem in _problems(scenario):
         raise ConfigurationError(f"{key}: {problem}")
@@ -96,6 +100,11 @@ def run_id(scenario: Scenario) -> str:
 def with_seed(scenario: Scenario, seed: int) -> Scenario:
     """The same scenario under another seed."""
     return msgspec.structs.replace(scenario, seed=seed)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"
 
 
 def _quantity(kind: type, value: object) -> object:
@@ -119,6 +128,9 @@ def _with_key(message: str) -> str:
     problem = problem.replace("Object contains unknown field", "unknown key")
     problem = problem.replace("Object missing required field", "missing key")
     key = path.rstrip("`").lstrip(".")
+    if problem.startswith("Invalid value") and key.endswith("kind"):
+        union = Latency if key.startswith("network") else Fault
+        problem += f" (kinds: {', '.join(str(kind.__struct_config__.tag) for kind in get_args(union))})"
     return f"{key}: {problem}" if key else problem
 
 
@@ -170,6 +182,8 @@ def _problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "seed", "must be a non-negative 64-bit number"
     if not scenario.duration:
         yield "duration", "must be above zero"
+    if scenario.quiet <= scenario.options.time_silence:
+        yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     yield from _option_problems(scenario.options)
     yield from _group_problems(scenario.group)
     yield from _network_problems(scenario.network)
@@ -188,7 +202,9 @@ def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
         yield "options.flow_control", "flow control is not available in this version; 0 turns it off"
     if options.literal:
         yield "options.literal", "no erratum can be followed as printed in this version"
-    for key in ("frame_bytes", "window", "window_bytes"):
+    if not 1 <= options.frame_bytes <= PAYLOAD_BYTES_MAX:
+        yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
+    for key in ("window", "window_bytes"):
         if getattr(options, key) < 1:
             yield f"options.{key}", "must be above zero"
 
@@ -243,8 +259,8 @@ def _workload_problems(scenario: Scenario, workload: Workload) -> Iterator[tuple
         yield "senders", "must be different processes, at least one"
     if [other.name for other in scenario.workload].count(workload.name) > 1:
         yield "name", f"{workload.name!r} names two workloads"
-    if workload.messages < 0:
-        yield "messages", "must not be negative"
+    if not 0 <= workload.messages <= MESSAGES_MAX:
+        yield "messages", f"must be between 0 and {MESSAGES_MAX:,}"
     if not 0 <= workload.payload <= PAYLOAD_BYTES_MAX:
         yield "payload", f"must be between 0 and {PAYLOAD_BYTES_MAX} bytes"
     if not 0 <= workload.jitter <= 1:
@@ -260,17 +276,24 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
             yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
     if fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
-    if isinstance(fault, Delay | Loss):
-        if (fault.from_ is None) != (fault.to is None) or (fault.from_ and fault.process):
-            yield "from", "goes with to, and without process"
-        if isinstance(fault, Loss) and not 0 <= fault.rate <= 1:
-            yield "rate", f"{fault.rate} is not a share between 0 and 1"
-        if isinstance(fault, Loss) and scenario.network.transport == "stream":
-            yield "kind", "loss goes with the datagram transport only; streams retransmit"
-    if isinstance(fault, Slow):
-        if not 0 < fault.factor <= 1e6:
-            yield "factor", "must be above 0 and at most a million"
-        if not scenario.hosts.service:
-            yield "kind", "slow changes nothing while hosts.service is 0"
-    if fault.__struct_config__.tag == "skew" and not 0 < getattr(fault, "rate", 1.0) <= 1000:
-        yield "rate", "must be above 0 and at most 1000"
+    match fault:
+        case Pause(until=None):
+            yield "until", "a pause for ever is a crash to the others; it needs group membership, which is not here yet"
+        case Delay() | Loss():
+            yield from _link_fault_problems(scenario, fault)
+        case Slow():
+            if not 0 < fault.factor <= 1e6:
+                yield "factor", "must be above 0 and at most a million"
+            if not scenario.hosts.service:
+                yield "kind", "slow changes nothing while hosts.service is 0"
+        case Skew() if not 0 < fault.rate <= 1000:
+            yield "rate", "must be above 0 and at most 1000"
+
+
+def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tuple[str, str]]:
+    if (fault.from_ is None) != (fault.to is None) or (fault.from_ and fault.process):
+        yield "from", "goes with to, and without process"
+    if isinstance(fault, Loss) and not 0 <= fault.rate <= 1:
+        yield "rate", f"{fault.rate} is not a share between 0 and 1"
+    if isinstance(fault, Loss) and scenario.network.transport == "stream":
+        yield "kind", "loss goes with the datagram transport only; streams retransmit"

@@ -1,7 +1,7 @@
 """Quantities with a unit, as a scenario writes them: "50ms", "100Mbit". Inside: integer nanoseconds, bits a second."""
 
 import re
-from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 _NS: Final = {
@@ -14,6 +14,8 @@ _NS: Final = {
 }
 _BITS: Final = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
 _QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]+)")
+_TEXT_MAX: Final = 40
+_BANDWIDTH_MAX: Final = 10**15
 _DURATION_NS_MAX: Final = 10**18
 """About 31 years: times stay well inside the 64-bit integers of a trace."""
 
@@ -40,8 +42,8 @@ class Bandwidth(int):
     def parse(cls, text: object) -> "Bandwidth":
         """Read "100Mbit" and the like."""
         value = _parse(text, _BITS, "a bandwidth", '"100Mbit"')
-        if value == 0:
-            raise ValueError("a bandwidth must be above zero")
+        if not 0 < value <= _BANDWIDTH_MAX:
+            raise ValueError("a bandwidth must be above zero and below a petabit a second")
         return cls(value)
 
     def __str__(self) -> str:
@@ -49,12 +51,13 @@ class Bandwidth(int):
 
 
 def _parse(text: object, units: dict[str, int], what: str, example: str) -> int:
-    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) <= _TEXT_MAX else None
     if match is None or match[2] not in units:
         wanted = ", ".join(units)
-        raise ValueError(f"{text!r} is not {what} such as {example} (units: {wanted})")
-    value = Decimal(match[1]) * units[match[2]]
-    if value != int(value):
+        shown = repr(text) if isinstance(text, str | int | float) and len(repr(text)) <= _TEXT_MAX else "this"
+        raise ValueError(f"{shown} is not {what} such as {example} (units: {wanted})")
+    value = Fraction(match[1]) * units[match[2]]
+    if value.denominator != 1:
         raise ValueError(f"{text!r} is finer than the smallest unit, {next(iter(units))}")
     return int(value)
 

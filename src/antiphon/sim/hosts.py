@@ -128,7 +128,7 @@ class Node:
     def pause(self, begins: bool) -> None:
         """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
         self._paused += 1 if begins else -1
-        self._tick(self._armed)
+        self.tick(self._armed)
         self.turn()
 
     def stall(self, begins: bool) -> None:
@@ -157,7 +157,8 @@ class Node:
         self._waking = False
         self.turn()
 
-    def _tick(self, armed: int | None) -> None:
+    def tick(self, armed: int | None) -> None:
+        """The alarm set for `armed` rings."""
         if armed != self._armed or self._paused:
             return  # superseded, or nobody there to notice; on resumption we are called again
         self._armed = None
@@ -270,7 +271,7 @@ class Node:
             when = -(-when // self._tick_ns) * self._tick_ns
         if self._armed is None or when < self._armed:
             self._armed = when
-            self._queue.at(when, self._tick, when)
+            self._queue.at(when, self.tick, when)
 
     def _now(self) -> int:
         """The time on this process's own clock."""

@@ -55,7 +55,7 @@ class _Simulation:
         self._groups = {GroupId(group.name): group for group in scenario.group}
         self._home = {ProcessId(name): group for group, each in self._groups.items() for name in members_of(each)}
         views = {name: first_view(name, _ids(members_of(group))) for name, group in self._groups.items()}
-        hosts = [Host() for _ in range(scenario.hosts.count or len(self._home))]
+        hosts = [Host() for _ in range(min(scenario.hosts.count or len(self._home), len(self._home)))]
         self._nodes = {
             process: self._node(process, views[group], hosts[rank % len(hosts)])
             for rank, (process, group) in enumerate(self._home.items())
@@ -70,7 +70,7 @@ class _Simulation:
             self._applications.start(self._nodes)
             ended = queue.run(scenario.duration)
         quiet = faults.ended_at is not None and (
-            ended or queue.now - max(faults.ended_at, self._applications.last_request_at) >= scenario.quiet
+            ended or (self._only_timers_left() and queue.now - self._last_disturbance(faults) >= scenario.quiet)
         )
         self._stop(ended, quiet)
         recorders = [node.recorder for node in self._nodes.values()] + [self._world]
@@ -84,6 +84,14 @@ class _Simulation:
             deliveries=self._applications.deliveries,
             inputs=sum(node.inputs for node in self._nodes.values()),
         )
+
+    def _only_timers_left(self) -> bool:
+        """Nothing is under way or waiting for a line or a CPU: what is missing now would stay missing."""
+        timers = {node.tick for node in self._nodes.values()}
+        return all(action in timers for _, _, action, _ in self._queue.heap)
+
+    def _last_disturbance(self, faults: Faults) -> int:
+        return max(faults.ended_at or 0, self._applications.last_request_at)
 
     def _chance(self, purpose: str) -> random.Random:
         """One stream of randomness per purpose: a change in one does not shift the others."""

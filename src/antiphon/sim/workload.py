@@ -1,6 +1,7 @@
 """The simulated applications: who asks to send what, when; and the replies of the papers' experiments."""
 
 import random
+from collections import defaultdict
 from collections.abc import Mapping
 
 from antiphon.core.effects import Frame
@@ -20,7 +21,9 @@ class Applications:
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
-        self._awaited = [_Replies(workload) for workload in workloads if workload.replies]
+        self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
+        self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
+        self._taken: dict[tuple[ProcessId, ProcessId, GroupId], int] = defaultdict(int)
 
     def start(self, nodes: Mapping[ProcessId, Node]) -> None:
         """Let every sender of every workload begin."""
@@ -28,17 +31,26 @@ class Applications:
             for name in workload.senders if workload.messages else ():
                 _Sender(self, workload, nodes[ProcessId(name)], self._queue, self._chance).start()
 
-    def request(self, node: Node, group: GroupId, *payloads: bytes) -> None:
+    def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
         """An application asks to send, all of these in one turn of its loop."""
         self.requests += len(payloads)
         self.last_request_at = self._queue.now
+        if self._awaited:
+            first = self._sent[node.id, group]
+            self._sent[node.id, group] = first + len(payloads)
+            if workload in self._awaited:
+                self._awaited[workload].places[node.id].update(range(first, first + len(payloads)))
         node.request(group, *payloads)
 
     def taken(self, node: Node, frame: Frame) -> None:
         """Count deliveries; send the reply that is due, as the next thing to happen."""
         self.deliveries += len(frame.payloads)
-        for replies in self._awaited:
-            if replies.due(node.id, frame):
+        if not self._awaited:
+            return
+        first = self._taken[node.id, frame.sender, frame.group]
+        self._taken[node.id, frame.sender, frame.group] = first + len(frame.payloads)
+        for replies in self._awaited.values():
+            if replies.due(node.id, frame, first):
                 self._queue.at(
                     self._queue.now, lambda payload: self.request(node, frame.group, payload), replies.payload
                 )
@@ -75,13 +87,13 @@ class _Sender:
     def _request_next(self, _: object) -> None:
         payload = self._payload(self._position)
         self._position += 1
-        self._applications.request(self._node, self._group, payload)
+        self._applications.request(self._node, self._group, payload, workload=self._workload.name)
         if self._position < self._workload.messages:
             self._schedule()
 
     def _request_all(self, _: object) -> None:
         payloads = map(self._payload, range(self._workload.messages))
-        self._applications.request(self._node, self._group, *payloads)
+        self._applications.request(self._node, self._group, *payloads, workload=self._workload.name)
 
     def _payload(self, position: int) -> bytes:
         """As many bytes as asked for, what differs first: most payloads of a run are different."""
@@ -93,15 +105,17 @@ class _Replies:
 
     def __init__(self, workload: Workload) -> None:
         self.payload = f"reply.{workload.name}".encode().ljust(workload.payload, b".")[: workload.payload]
+        self.places: dict[ProcessId, set[int]] = {ProcessId(name): set() for name in workload.senders}
+        """Per sender, which of the messages it sends in the group belong to this workload, counted from 0."""
         self._workload = workload
-        self._senders = set(workload.senders)
-        self._silent = workload.senders[0]
         self._missing: dict[ProcessId, int] = {}
 
-    def due(self, process: ProcessId, frame: Frame) -> bool:
-        """Whether this delivery was the last that `process` waited for."""
-        if process == self._silent or frame.group != self._workload.group or frame.sender not in self._senders:
+    def due(self, process: ProcessId, frame: Frame, first: int) -> bool:
+        """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
+        if process == self._workload.senders[0] or frame.group != self._workload.group:
             return False
-        before = self._missing.get(process, self._workload.messages * len(self._senders))
-        after = self._missing[process] = before - len(frame.payloads)
-        return after <= 0 < before
+        own = self.places.get(frame.sender, ())
+        before = self._missing.get(process, self._workload.messages * len(self.places))
+        after = before - sum(place in own for place in range(first, first + len(frame.payloads)))
+        self._missing[process] = after
+        return after == 0 < before

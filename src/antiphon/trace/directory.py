@@ -86,7 +86,9 @@ def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
     """Refuse to write where something else is; the very same runs may be written again, they are equal."""
     if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
         raise TraceError(f"{directory} is where this command runs; name a new directory for its output")
-    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+    if directory.is_file():
+        raise TraceError(f"{directory} is a file; name a new directory for the output")
+    if not directory.exists() or not any(directory.iterdir()):
         return
     held = [record.run for record, _ in read_index(directory)]  # what is not a run directory is never replaced
     if not force and set(held) != set(runs):

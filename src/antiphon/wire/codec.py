@@ -56,7 +56,7 @@ def decode(sealed: bytes) -> Frame:
     if len(body) < _NUMBERS.size:
         raise ProtocolViolation("body", "a frame ends inside its numbers")
     block, previous_block, complete_block = _NUMBERS.unpack_from(body)
-    if not 0 <= previous_block < block or not 0 <= complete_block < block:
+    if not 0 <= complete_block <= previous_block < block:  # a block is complete only after its member spoke in it
         raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
     group, at = _name(body, _NUMBERS.size)
     sender, at = _name(body, at)

@@ -6,6 +6,10 @@ per message falls as load rises, and latency at low load stays one round.
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
+
+_ENTRY_BYTES: Final = 4
+"""What each further message costs in a frame beside its own bytes; so even empty ones fill a frame."""
 
 
 class Outbox:
@@ -14,7 +18,7 @@ class Outbox:
     __slots__ = ("_frame_bytes_max", "_label", "_payloads")
 
     def __init__(self, *, packing: bool, frame_bytes_max: int) -> None:
-        self._frame_bytes_max = frame_bytes_max if packing else -1  # -1: not even two empty ones
+        self._frame_bytes_max = frame_bytes_max if packing else 0
         self._payloads: deque[bytes] = deque()
         self._label = 0
 
@@ -32,8 +36,8 @@ class Outbox:
         while self._payloads:
             payloads = [self._payloads.popleft()]
             room = self._frame_bytes_max - len(payloads[0])
-            while self._payloads and len(self._payloads[0]) <= room:
-                room -= len(self._payloads[0])
+            while self._payloads and len(self._payloads[0]) + _ENTRY_BYTES <= room:
+                room -= len(self._payloads[0]) + _ENTRY_BYTES
                 payloads.append(self._payloads.popleft())
             label, self._label = self._label, self._label + len(payloads)
             yield label, tuple(payloads)

@@ -12,6 +12,6 @@ class NewtopSettings:
     packing: bool = True
     """Whether messages that wait together leave in one frame; False is one message a frame, as in the papers."""
     frame_bytes_max: int = 65_536
-    """How many payload bytes are packed together; a larger message travels alone."""
+    """How many bytes of payloads and their lengths are packed together; a larger message travels alone."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""
