@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from antiphon.core.effects import Effect, Frame
 from antiphon.scenario.model import Hosts, Network
-from antiphon.sim.hosts import Clock, Host, Node
+from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import SimulatedNetwork
+from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId
 

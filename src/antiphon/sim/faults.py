@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from antiphon.scenario.model import Delay, Fault, Heal, Loss, Pause, Skew, Slow, Stall
-from antiphon.sim.hosts import Node
 from antiphon.sim.network import SimulatedNetwork
+from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import ProcessId

@@ -13,8 +13,9 @@ from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of
 from antiphon.scenario.read import run_id
 from antiphon.sim.faults import Faults
-from antiphon.sim.hosts import Host, Node
+from antiphon.sim.hosts import Host
 from antiphon.sim.network import Carry, SimulatedNetwork
+from antiphon.sim.node import Node
 from antiphon.sim.workload import Applications
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json

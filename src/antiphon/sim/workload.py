@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from antiphon.core.effects import Frame
 from antiphon.scenario.model import Workload
-from antiphon.sim.hosts import Node
+from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId
 

@@ -1,0 +1,245 @@
+"""A simulated process: it feeds the core, carries out its effects, and costs CPU time.
+
+This is the simulator's driver; a runtime's does the same with sockets: feed everything that has come, drain, carry
+out, re-arm one timer.
+"""
+
+from collections import defaultdict, deque
+from typing import Protocol
+
+from antiphon.core.contract import Core
+from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Stable, Transmit
+from antiphon.scenario.model import Hosts
+from antiphon.sim.hosts import Clock, Host
+from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
+from antiphon.sim.world import EventQueue
+from antiphon.trace.recorder import Recorder
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import STAMP_BYTES, header_bytes
+
+
+class Application(Protocol):
+    """What runs on top of the processes."""
+
+    def taken(self, node: "Node", frame: Frame) -> None:
+        """The application at `node` has got the messages of this frame."""
+
+
+class Node:
+    """One process: core, inbox, timer, and the side that the application sees."""
+
+    def __init__(
+        self,
+        process: ProcessId,
+        core: Core,
+        *,
+        host: Host,
+        hosts: Hosts,
+        queue: EventQueue,
+        network: SimulatedNetwork,
+        application: Application,
+        recorder: Recorder | None,
+    ) -> None:
+        self.id = process
+        self.recorder = recorder
+        self.slowness = 1.0
+        self.inputs = 0
+        """Frames, requests and ticks fed to the core so far."""
+        self.line = network.attach(self)
+        self.last_arrival: dict[ProcessId, int] = {}
+        self._core = core
+        self._clock: Clock | None = None  # None while it shows the world's own time
+        self._host = host
+        self._service_ns = int(hosts.service)
+        self._tick_ns = int(hosts.tick)
+        self._wake_ns = int(hosts.wake)
+        self._queue = queue
+        self._network = network
+        self._application = application
+        self._paused = self._stalled = 0  # how many faults hold it
+        self._waking = self._choked = False
+        self._armed: int | None = None  # world time of the timer entry that counts
+        self._inbox: list[object] = []
+        self._requests: list[tuple[GroupId, bytes]] = []
+        self._untaken: deque[Deliver | InstallView] = deque()
+        self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
+
+    @property
+    def hindered(self) -> bool:
+        """Whether a fault keeps this process from delivering."""
+        return bool(self._paused or self._stalled)
+
+    # What comes in
+
+    def arrive(self, carried: object) -> None:
+        """A frame reaches this host."""
+        if self._service_ns:
+            self._queue.at(self._cpu(), self._accept, carried)
+        else:
+            self._accept(carried)
+
+    def request(self, group: GroupId, *payloads: bytes) -> None:
+        """The application sends, all of these in one turn; that of a paused process gets to it later."""
+        if self._paused:
+            self._requests += [(group, payload) for payload in payloads]
+            return
+        now = self._queue.now if self._clock is None else self._now()
+        for payload in payloads:
+            self._send(group, payload, now)
+        self._settle(now)
+
+    def pause(self, begins: bool) -> None:
+        """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
+        self._paused += 1 if begins else -1
+        self.tick(self._armed)
+        self.turn()
+
+    def stall(self, begins: bool) -> None:
+        """Stop the application from taking deliveries; when the last stall ends, let it catch up."""
+        self._stalled += 1 if begins else -1
+        self.turn()
+
+    def skew(self, offset_ns: int, rate: float) -> None:
+        """Set the clock ahead and let it run at another rate; the timer goes by it from now on."""
+        self._clock = self._clock or Clock()
+        self._clock.set(self._queue.now, offset_ns, rate)
+        self.turn()
+
+    def _accept(self, carried: object) -> None:
+        if not self._wake_ns and not self._paused:
+            now = self._queue.now if self._clock is None else self._now()
+            self._receive(carried, now)
+            self._settle(now)
+            return
+        self._inbox.append(carried)
+        if self._wake_ns and not self._waking:
+            self._waking = True
+            self._queue.at(self._queue.now + self._wake_ns, self._wake)
+
+    def _wake(self, _: object) -> None:
+        self._waking = False
+        self.turn()
+
+    def tick(self, armed: int | None) -> None:
+        """The alarm set for `armed` rings."""
+        if armed != self._armed or self._paused:
+            return  # superseded, or nobody there to notice; on resumption we are called again
+        self._armed = None
+        self.inputs += 1
+        now = self._now()
+        self._core.tick(now)
+        self._settle(now)
+        deadline = self._core.deadline
+        assert deadline is None or deadline > now, "what was due is settled; else the alarm would ring for ever"
+
+    # One turn of the loop
+
+    def turn(self) -> None:
+        """Feed everything that has come, let the application catch up, then settle."""
+        if self._paused:
+            return
+        now = self._now()
+        while self._untaken and not self._stalled:
+            self._hand_over(self._untaken.popleft(), now)
+        inbox, self._inbox = self._inbox, []
+        for carried in inbox:
+            self._receive(carried, now)
+        requests, self._requests = self._requests, []
+        for group, payload in requests:
+            self._send(group, payload, now)
+        self._settle(now)
+
+    def _send(self, group: GroupId, payload: bytes, now: int) -> None:
+        self.inputs += 1
+        label = 0 if self.recorder is None else self.recorder.requested(group, payload, self._queue.now)
+        self._core.send(group, payload, now, label)
+
+    def _receive(self, carried: object, now: int) -> None:
+        self.inputs += 1
+        frame = self._network.unpack(carried)
+        self._core.receive(frame, now)
+        if self.recorder is not None:
+            self.recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group))
+
+    def _settle(self, now: int) -> None:
+        """Drain and carry out until there is nothing left to do, then arm the timer."""
+        core = self._core
+        effects = core.drain(now)
+        while effects:
+            self._carry_out(effects, now)
+            effects = core.drain(now)  # what the application took may let something leave
+        deadline = core.deadline
+        if deadline is not None:
+            self._arm(deadline)
+
+    def _carry_out(self, effects: list[Effect], now: int) -> None:
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                if self._stalled:
+                    self._untaken.append(effect)
+                else:
+                    self._hand_over(effect, now)
+            elif isinstance(effect, Transmit):
+                self._transmit(effect)
+            elif isinstance(effect, InstallView):
+                self._network.install(self.id, effect.view)
+                if self._stalled:
+                    self._untaken.append(effect)
+                else:
+                    self._hand_over(effect, now)
+            else:
+                self._record_prefix(effect)
+
+    def _record_prefix(self, effect: Stable | Discard) -> None:
+        assert self.recorder is not None, "trace effects are built only when tracing"
+        self.recorder.prefix(effect, self._queue.now, unstable=self._core.unstable(effect.group))
+
+    def _transmit(self, effect: Transmit) -> None:
+        frame, now = effect.frame, self._queue.now
+        if self.recorder is not None:
+            self.recorder.transmitted(
+                frame,
+                now,
+                header_bytes=header_bytes(frame),
+                stamp_bytes=STAMP_BYTES,
+                unstable=self._core.unstable(frame.group),
+            )
+        self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
+        if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
+            self._choked = True
+            self._core.writable(False, self._now())
+            self._queue.at(self.line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
+
+    def _hand_over(self, effect: Deliver | InstallView, now: int) -> None:
+        """The application sees one stream, views and messages in their order."""
+        recorder = self.recorder
+        if isinstance(effect, Deliver):
+            frame = effect.frame
+            if recorder is not None:
+                recorder.delivered(frame, self._queue.now)
+            self._taken[frame.group] = taken = self._taken[frame.group] + 1
+            self._core.consumed(frame.group, taken, now)
+            self._application.taken(self, frame)
+        elif recorder is not None:
+            recorder.installed(effect.view, self._queue.now)
+
+    def _unchoke(self, _: object) -> None:
+        self._choked = False
+        self._core.writable(True, self._now())
+        self.turn()
+
+    def _arm(self, deadline: int) -> None:
+        when = max(deadline if self._clock is None else self._clock.when(deadline), self._queue.now)
+        if self._tick_ns:
+            when = -(-when // self._tick_ns) * self._tick_ns
+        if self._armed is None or when < self._armed:
+            self._armed = when
+            self._queue.at(when, self.tick, when)
+
+    def _now(self) -> int:
+        """The time on this process's own clock."""
+        return self._queue.now if self._clock is None else self._clock.read(self._queue.now)
+
+    def _cpu(self) -> int:
+        """Queue the handling of one frame at the host; gives the time at which it is done."""
+        return self._host.work(self._queue.now, int(self._service_ns * self.slowness))
