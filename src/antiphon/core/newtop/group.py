@@ -1,7 +1,8 @@
 """One group at one member: symmetric total order without failures (Macedo94 §3.2-3.6, §4.3; Macedo95 §2.2).
 
-Blocks, outbox, silence and stability are parts; this file shows their coupling in one place. The group numbers and
-keeps; delivery, which will range over all groups of the process, belongs to `process.py`.
+Blocks, outbox and silence are parts; this file shows their coupling in one place. Stability is by piggybacked completion
+(Macedo94 §6.3.1): every numbered message says which block its sender had completed, and a block that every member has
+completed is held by all, so that nobody will ask for it again and it may go.
 """
 
 from collections.abc import Iterable
@@ -27,12 +28,12 @@ class NewtopGroup:
     def __init__(self, me: ProcessId, view: View, counter: BlockCounter, settings: NewtopSettings) -> None:
         self.view = view
         self.matrix = BlockMatrix(len(view.members))
-        self._last_received = self.matrix.last_received
         self.silence = Silence(settings.silence_timeout_ns)
         self.outbox = Outbox(packing=settings.packing, frame_bytes_max=settings.frame_bytes_max)
         self._me = me
         self._counter = counter
         self._tracing = settings.tracing
+        self._last_received = self.matrix.last_received
         self._complete_at = MinVector(len(view.members))  # what each member said it had completed
         self._my_rank = view.ranks[me]
         self._rank_of = view.ranks.get
