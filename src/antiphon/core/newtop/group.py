@@ -1,8 +1,8 @@
 """One group at one member: symmetric total order without failures (Macedo94 §3.2-3.6, §4.3; Macedo95 §2.2).
 
-Blocks, outbox and silence are parts; this file shows their coupling in one place. Stability is by piggybacked completion
-(Macedo94 §6.3.1): every numbered message says which block its sender had completed, and a block that every member has
-completed is held by all, so that nobody will ask for it again and it may go.
+Blocks, outbox and silence are parts; this file shows their coupling in one place. Stability is by piggybacked
+completion (Macedo94 §6.3.1): every numbered message says which block its sender had completed, and a block that every
+member has completed is held by all, so that nobody will ask for it again and it may go.
 """
 
 from collections.abc import Iterable
