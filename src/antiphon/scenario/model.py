@@ -1,7 +1,7 @@
 """A scenario as the product sees it: frozen, complete, every default filled in.
 
 The fields are the keys of the TOML file, with its names; a sentence beside each says what it means. What a file may
-say beyond its types is in `read.py`.
+say beyond its types is in `validate.py`.
 """
 
 from typing import Final, Literal
