@@ -143,6 +143,7 @@ def test_a_missing_scenario_is_refused_and_nothing_is_written(antiphon: Console,
     [
         ["--seeds", "5"],
         ["--seeds", "9..3"],
+        ["--seeds", "1..1000000000000"],
         ["--seeds", "a..b"],
         ["--seeds", "1..2", "--seed", "3"],
         ["--seed", "-4"],

@@ -67,7 +67,7 @@ def main() -> None:
     interrupts = _Interrupts()
     try:
         app()
-    except SystemExit:
+    except (SystemExit, KeyboardInterrupt):
         if not interrupts.seen:
             raise
     except (AntiphonError, OSError) as error:

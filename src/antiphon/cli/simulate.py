@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.markup import escape
@@ -33,6 +33,8 @@ from antiphon.trace.directory import (
     write_run,
 )
 from antiphon.trace.table import events_table
+
+SEEDS_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ def _seeds(scenario: Scenario, seeds: str | None, seed: int | None) -> Sequence[
     first, dots, last = seeds.partition("..")
     if not dots or _seed(first) > _seed(last):
         raise ConfigurationError(f"--seeds {seeds!r} is not a range such as 1..100")
+    if _seed(last) - _seed(first) >= SEEDS_MAX:
+        raise ConfigurationError(f"--seeds {seeds} asks for more than {SEEDS_MAX:,} runs; split them")
     return range(_seed(first), _seed(last) + 1)
 
 

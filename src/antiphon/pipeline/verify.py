@@ -63,8 +63,7 @@ def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """A run that the directory's index names and no event file holds must not pass unnoticed."""
     if not (directory / "runs.parquet").is_file():
         return []
-    listed = [record.run for record, _ in read_index(directory)]
-    lost = dict.fromkeys(listed).keys() - {verdict.run for verdict in verdicts}
+    lost = {record.run for record, _ in read_index(directory)} - {verdict.run for verdict in verdicts}
     sentence = "runs.parquet names this run, and no file in events holds it"
     return [Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence)) for run in lost]
 

@@ -112,5 +112,7 @@ def appearing(directory: Path) -> Iterator[Path]:
             directory.rename(replaced)  # moved, not deleted, until its successor is in place
         aside.rename(directory)
     finally:
+        if replaced.exists() and not directory.exists():
+            replaced.rename(directory)  # the successor did not make it: what was there stays
         shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)
