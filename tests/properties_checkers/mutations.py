@@ -1,7 +1,8 @@
 """Faults seeded into good traces, as properties.md 9 lists them: each must be caught under its own identifier.
 
 A mutation takes the table of one well-formed run and gives one that is still well formed (`index` is renumbered) but
-wrong in one place, or None where the trace offers no such place. They work on any trace of a total order service.
+wrong in one place, or None where the trace offers no such place. `MUTATIONS` work on any trace of a total order
+service, `GROUP_MUTATIONS` on one with overlapping groups, `CAUSAL_MUTATIONS` on one of a causal service.
 """
 
 import random
@@ -34,10 +35,13 @@ class Log:
         self.send_at = {mid(row): at for at, row in enumerate(self.rows) if row["kind"] == "send"}
         self.delivered_at: dict[tuple[Any, Any], int] = {}
         self.deliverers: dict[Any, set[Any]] = {}
+        self.last_number: dict[Any, int] = {}
         for at in self.deliveries():
             row = self.rows[at]
             self.delivered_at.setdefault((_process(row), mid(row)), at)
             self.deliverers.setdefault(mid(row), set()).add(_process(row))
+            stream = _process(row), mid(row)[:3]
+            self.last_number[stream] = max(row["number"], self.last_number.get(stream, 0))
 
     def deliveries(self) -> Iterable[int]:
         return (at for at, row in enumerate(self.rows) if row["kind"] == "deliver")
@@ -46,16 +50,44 @@ class Log:
         return bool(self.last[process]["kind"] == "crash")
 
     def neighbours(self, *, of_one_sender: bool) -> Iterable[Place]:
-        """Deliveries next to each other, or next to each other in their stream, without a send or view between."""
+        """Deliveries next to each other, or next to each other in their stream; no send, view or discard is between."""
         before: dict[Any, int] = {}
         for at, row in enumerate(self.rows):
-            if row["kind"] in ("start", "send", "view"):
+            if row["kind"] in ("start", "send", "view", "discard"):
                 before.clear()
             elif row["kind"] == "deliver":
                 key = _process(row), mid(row)[:3] if of_one_sender else None
                 if key in before:
                     yield before[key], at
                 before[key] = at
+
+    def shared_with_the_living(self, place: Place) -> bool:
+        """Neither this process nor some other that delivered both, each in the same view, ever crashes."""
+        here = _process(self.rows[place[0]])
+        both = set.intersection(*(self._in_same_view(at) for at in place)) - {here}
+        return not self.crashed(here) and any(not self.crashed(other) for other in both)
+
+    def _in_same_view(self, at: int) -> set[Any]:
+        row = self.rows[at]
+        return {
+            other
+            for other in self.deliverers[mid(row)]
+            if self.rows[self.delivered_at[other, mid(row)]]["view"] == row["view"]
+        }
+
+    def followed_by_its_sender(self, at: int) -> bool:
+        """The process delivers a later message of the same sender in that group."""
+        row = self.rows[at]
+        return self.last_number[_process(row), mid(row)[:3]] > int(row["number"])
+
+    def followed_by_an_effect(self, at: int) -> bool:
+        """The process delivers a message of another, who had delivered this one before, ere it installs a view."""
+        process, then = _process(self.rows[at]), at + 1
+        while then < len(self.rows) and self.rows[then]["kind"] != "view" and _process(self.rows[then]) == process:
+            if self.rows[then]["kind"] == "deliver" and self.directly_causes((at, then)):
+                return True
+            then += 1
+        return False
 
     def seen_by_others(self, place: Place) -> bool:
         """Some other process delivered both messages, so that their order is not a private matter."""
@@ -116,61 +148,79 @@ def _swap_cause_and_effect(log: Log, rng: random.Random) -> pa.Table | None:
     return _swap(log, rng, filter(log.directly_causes, _of_two_senders(log)))
 
 
+def _swap_in_one_group(log: Log, rng: random.Random) -> pa.Table | None:
+    return _swap(log, rng, filter(log.shared_with_the_living, _of_two_senders(log, one_group=True)))
+
+
+def _swap_in_two_groups(log: Log, rng: random.Random) -> pa.Table | None:
+    return _swap(log, rng, filter(log.shared_with_the_living, _of_two_senders(log, one_group=False)))
+
+
 def _drop_in_the_middle(log: Log, rng: random.Random) -> pa.Table | None:
-    return _drop(log, rng, last=False, crashed=False)
+    return _drop(log, rng, filter(log.followed_by_its_sender, _droppable(log, last=False)))
 
 
 def _drop_the_last(log: Log, rng: random.Random) -> pa.Table | None:
-    return _drop(log, rng, last=True, crashed=False)
+    # Before a later message of the same sender, in the next view, it would not be the last of anything.
+    return _drop(log, rng, (at for at in _droppable(log, last=True) if not log.followed_by_its_sender(at)))
+
+
+def _drop_a_cause(log: Log, rng: random.Random) -> pa.Table | None:
+    causes = filter(log.followed_by_an_effect, log.deliveries())
+    return _drop(log, rng, (at for at in causes if not log.followed_by_its_sender(at)))
 
 
 def _drop_before_crash(log: Log, rng: random.Random) -> pa.Table | None:
-    return _drop(log, rng, last=True, crashed=True)
+    ends = _last_in_view(log)
+    at = choice(rng, (at for at in log.deliveries() if at in ends and log.crashed(_process(log.rows[at]))))
+    return None if at is None or not _is_final(log, at) else _drop(log, rng, [at])
 
 
 def _deliver_twice(log: Log, rng: random.Random) -> pa.Table | None:
-    at = _choice(rng, log.deliveries())
+    at = choice(rng, log.deliveries())
     return None if at is None else _insert(log.table, at, log.table.slice(at, 1))
 
 
 def _deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
-    at = _choice(rng, (at for at in log.deliveries() if not log.crashed(mid(log.rows[at])[1:3])))
+    at = choice(rng, (at for at in log.deliveries() if not log.crashed(mid(log.rows[at])[1:3])))
     if at is None:
         return None
     numbers = [row["number"] for row in log.rows if row["kind"] == "send"]
-    forged = _with(log.table.slice(at, 1), "number", [max(numbers) + 1])
+    forged = with_column(log.table.slice(at, 1), "number", [max(numbers) + 1])
     return _insert(log.table, at, forged)
 
 
 def _flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
-    at = _choice(rng, (at for at in log.deliveries() if mid(log.rows[at]) in log.send_at))
+    at = choice(rng, (at for at in log.deliveries() if mid(log.rows[at]) in log.send_at))
     if at is None:
         return None
     digests = log.table["digest"].to_pylist()
     digests[at] ^= 1 << rng.randrange(63)
-    return _with(log.table, "digest", digests)
+    return with_column(log.table, "digest", digests)
 
 
-def _of_two_senders(log: Log) -> Iterable[Place]:
+def _of_two_senders(log: Log, *, one_group: bool | None = None) -> Iterable[Place]:
+    """Neighbours of two senders, in one group, in two, or in any."""
     for place in log.neighbours(of_one_sender=False):
-        if mid(log.rows[place[0]])[1:3] != mid(log.rows[place[1]])[1:3]:
+        first, second = (mid(log.rows[at]) for at in place)
+        if first[1:3] != second[1:3] and one_group in (None, first[0] == second[0]):
             yield place
 
 
 def _swap(log: Log, rng: random.Random, places: Iterable[Place]) -> pa.Table | None:
-    place = _choice(rng, filter(log.seen_by_others, places))
+    place = choice(rng, filter(log.seen_by_others, places))
     if place is None:
         return None
     order = np.arange(len(log.rows))
     order[[place[0], place[1]]] = order[[place[1], place[0]]]
     swapped = log.table.take(pa.array(order))
     for name in _KEPT:
-        swapped = _with(swapped, name, log.table[name].combine_chunks())
+        swapped = with_column(swapped, name, log.table[name].combine_chunks())
     views = swapped["view"].to_pylist()
     for at in place:
         # The view of a delivery is that of its place, in the group of the message now delivered there.
         views[at] = _view_in_force(log, at, swapped["group"][at].as_py())
-    return _with(swapped, "view", views)
+    return with_column(swapped, "view", views)
 
 
 def _view_in_force(log: Log, at: int, group: str) -> str:
@@ -181,24 +231,21 @@ def _view_in_force(log: Log, at: int, group: str) -> str:
     raise AssertionError(f"no view of {group} before row {at}")
 
 
-def _drop(log: Log, rng: random.Random, *, last: bool, crashed: bool) -> pa.Table | None:
-    """Take out a delivery of a message that another member of the same company also has."""
+def _droppable(log: Log, *, last: bool) -> Iterable[int]:
+    """Deliveries, the last of their view or not, of a message that another of the same company also has."""
     ends = _last_in_view(log)
-    at = _choice(
-        rng,
-        (
-            at
-            for at in log.deliveries()
-            if (at in ends) == last
-            and log.crashed(_process(log.rows[at])) == crashed
-            and (crashed or _shared_with_the_living(log, at))
-        ),
-    )
-    if at is None or (crashed and not _is_final(log, at)):
+    for at in log.deliveries():
+        if (at in ends) == last and not log.crashed(_process(log.rows[at])) and _shared_with_the_living(log, at):
+            yield at
+
+
+def _drop(log: Log, rng: random.Random, places: Iterable[int]) -> pa.Table | None:
+    at = choice(rng, places)
+    if at is None:
         return None
     keep = np.ones(len(log.rows), np.bool_)
     keep[at] = False
-    return _renumbered(log.table.filter(pa.array(keep)))
+    return renumbered(log.table.filter(pa.array(keep)))
 
 
 def _last_in_view(log: Log) -> set[int]:
@@ -214,7 +261,7 @@ def _is_final(log: Log, at: int) -> bool:
     """Nothing that counts follows in that log."""
     process = _process(log.rows[at])
     after = (row for row in log.rows[at + 1 :] if _process(row) == process)
-    return all(row["kind"] not in ("send", "deliver", "view") for row in after)
+    return all(row["kind"] not in ("send", "deliver", "view", "discard") for row in after)
 
 
 def _shared_with_the_living(log: Log, at: int) -> bool:
@@ -227,43 +274,89 @@ def _shared_with_the_living(log: Log, at: int) -> bool:
     )
 
 
-def _choice(rng: random.Random, places: Iterable[T]) -> T | None:
+def choice(rng: random.Random, places: Iterable[T]) -> T | None:
     found = list(places)
     return rng.choice(found) if found else None
 
 
 def _insert(table: pa.Table, at: int, row: pa.Table) -> pa.Table:
     """The row behind the one at that position."""
-    return _renumbered(pa.concat_tables([table.slice(0, at + 1), row, table.slice(at + 1)]))
+    return renumbered(pa.concat_tables([table.slice(0, at + 1), row, table.slice(at + 1)]))
 
 
-def _renumbered(table: pa.Table) -> pa.Table:
+def renumbered(table: pa.Table) -> pa.Table:
     """`index` counts again from 0 in each log; the rows are already in order."""
     keys = list(zip(table["process"].to_pylist(), table["incarnation"].to_pylist(), strict=True))
     begins = {key: at for at, key in reversed(list(enumerate(keys)))}
     index: npt.NDArray[np.int64] = np.arange(len(keys)) - np.array([begins[key] for key in keys])
-    return _with(table, "index", index)
+    return with_column(table, "index", index)
 
 
-def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
+def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
     at = table.schema.get_field_index(name)
     field = table.schema.field(at)
     return table.set_column(at, field, pa.array(values, field.type))
 
 
-def _ids(*names: str) -> frozenset[str]:
+def ids(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
 MUTATIONS: Final = (
-    Mutation("swap two deliveries of one sender", _swap_one_sender, (_ids("O1"), _ids("O6")), _ids("O3")),
-    Mutation("swap two deliveries of two senders", _swap_two_senders, (_ids("O6"),), _ids("O1", "O3")),
-    Mutation("swap cause and effect", _swap_cause_and_effect, (_ids("O3", "O1"), _ids("O6"))),
-    Mutation("drop a delivery in the middle", _drop_in_the_middle, (_ids("D8"),), _ids("L2", "L3")),
-    Mutation("drop the last delivery of a view", _drop_the_last, (_ids("D8"),), _ids("L2", "L3")),
+    Mutation(
+        "swap two deliveries of one sender",
+        _swap_one_sender,
+        (ids("O1"), ids("O2"), ids("O6"), ids("O8")),
+        ids("O3", "O5", "O5x"),
+    ),
+    Mutation(
+        "swap two deliveries of two senders",
+        _swap_two_senders,
+        (ids("O6"), ids("O8")),
+        ids("O1", "O3", "O5", "O5x"),
+    ),
+    Mutation(
+        "swap two deliveries of two senders in a shared view",
+        _swap_in_one_group,
+        (ids("O5"), ids("O6"), ids("O8")),
+        ids("O3"),
+    ),
+    Mutation(
+        "swap cause and effect",
+        _swap_cause_and_effect,
+        (ids("O3", "O1"), ids("O6"), ids("O8")),
+        ids("O5", "O5x"),
+    ),
+    Mutation(
+        "drop a delivery in the middle", _drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
+    ),
+    Mutation("drop the last delivery of a view", _drop_the_last, (ids("D8"),), ids("O4", "S4", "F3", "L2", "L3")),
+    Mutation("drop a cause", _drop_a_cause, (ids("O4"),), ids("D8", "S4", "F3", "L2", "L3")),
     Mutation("drop the last delivery before a crash", _drop_before_crash, ()),
-    Mutation("deliver twice", _deliver_twice, (_ids("D2"),)),
-    Mutation("deliver what nobody sent", _deliver_forged, (_ids("D1"),), _ids("D8")),
-    Mutation("flip a bit of a digest", _flip_digest, (_ids("D1"),)),
+    Mutation("deliver twice", _deliver_twice, (ids("D2"),)),
+    Mutation("deliver what nobody sent", _deliver_forged, (ids("D1"),), ids("D8")),
+    Mutation("flip a bit of a digest", _flip_digest, (ids("D1"),)),
 )
 """The faults of properties.md 9 that the checkers of today must catch."""
+
+GROUP_MUTATIONS: Final = (
+    Mutation(
+        "swap two deliveries of two senders in shared views of two groups",
+        _swap_in_two_groups,
+        (ids("O5x"), ids("O6"), ids("O8")),
+        ids("O3"),
+    ),
+)
+"""Those that need overlapping groups, which not every trace has."""
+
+CAUSAL_MUTATIONS: Final = (
+    Mutation("swap two deliveries of one sender", _swap_one_sender, (ids("O1"), ids("O2"), ids("O3"))),
+    Mutation("swap cause and effect", _swap_cause_and_effect, (ids("O3"),)),
+    Mutation(
+        "drop a delivery in the middle", _drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
+    ),
+    Mutation("drop the last delivery of a view", _drop_the_last, (ids("D8"),), ids("O4", "S4", "F3", "L2", "L3")),
+    Mutation("drop a cause", _drop_a_cause, (ids("O4"),), ids("D8", "S4", "F3", "L2", "L3")),
+    Mutation("drop the last delivery before a crash", _drop_before_crash, ()),
+)
+"""Those that speak of causal order too; two concurrent messages may be delivered either way round."""

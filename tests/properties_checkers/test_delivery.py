@@ -115,6 +115,7 @@ def test_d2_delivered_twice() -> None:
 def test_d2_a_new_incarnation_may_deliver_it_again() -> None:
     trace = Trace({"orders": ["p1", "p2", "p2#1"]}).begin()
     mid = trace.send("p1")
+    trace.receive("p2", mid)
     trace.deliver("p2", mid)
     trace.crash("p2")
     trace.deliver("p1", mid)

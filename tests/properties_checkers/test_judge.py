@@ -5,6 +5,7 @@ import pytest
 
 from antiphon.errors import TraceError
 from antiphon.properties.judge import judge, judge_all
+from antiphon.properties.promises import JUDGED
 from antiphon.properties.verdict import from_table, to_table
 from antiphon.trace.schema import EVENTS
 from tests.properties_checkers.traces import Trace, good_trace, trio
@@ -24,10 +25,8 @@ def with_first(events: pa.Table, name: str, value: str | None) -> pa.Table:
 
 def test_verdicts_come_in_order() -> None:
     found = [(verdict.property, verdict.group) for verdict in judge(one_message())]
-    assert found == [
-        ("W", None), ("D1", "orders"), ("D2", "orders"), ("D8", "orders"), ("O1", "orders"), ("O3", None),
-        ("O6", None), ("L2", "orders"), ("L3", "orders"),
-    ]  # fmt: skip
+    assert tuple(name for name, _ in found) == JUDGED
+    assert {name for name, group in found if group is None} == {"W", "O3", "O4", "O5x", "O6", "O8"}
 
 
 def test_verdicts_survive_the_way_through_a_table() -> None:
@@ -92,7 +91,7 @@ def test_services_without_a_promise_are_not_judged() -> None:
     mid = trace.send("p1")
     trace.deliver("p2", mid, mid)
     found = judge(trace.end())
-    assert [verdict.outcome for verdict in found] == ["pass"] + ["not promised"] * 8
+    assert [verdict.outcome for verdict in found] == ["pass"] + ["not promised"] * (len(JUDGED) - 1)
 
 
 def test_a_group_joined_later_is_judged_by_the_service_of_its_rows() -> None:

@@ -1,4 +1,4 @@
-"""O6 strong total order, by certificate and by graph."""
+"""O6 strong total order and O8 causal total order, by certificate and by graph."""
 
 from tests.properties_checkers.traces import Mid, Trace, ring, sentence, trio, verdict, violated
 
@@ -64,7 +64,7 @@ def test_o6_a_crashed_process_counts() -> None:
 
 def test_o6_a_cycle_that_no_two_processes_see() -> None:
     events = ring()
-    assert violated(events) == {"O6"}
+    assert violated(events) == {"O6", "O8"}
     assert verdict(events, "O6").violations == 1
     assert sentence(events, "O6") == (
         "p1 delivered a/p1:0 (index 4) before b/p2:0 (index 5), "
@@ -126,3 +126,103 @@ def test_o6_forged_messages_are_left_to_d1() -> None:
     trace.deliver("p2", Mid("orders", "p3", 7, 0))
     judged = verdict(trace.end(), "O6")
     assert (judged.outcome, judged.note) == ("pass", None)
+
+
+# O8
+
+
+def test_o8_counts_messages_with_a_cause_of_another() -> None:
+    trace = trio()
+    first = trace.send("p1")
+    trace.deliver_everywhere(first)
+    trace.deliver_everywhere(trace.send("p2"), trace.send("p3"))
+    judged = verdict(trace.end(), "O8")
+    assert (judged.outcome, judged.opportunities, judged.note) == ("pass", 2, None)
+
+
+def test_o8_says_what_o6_says_if_there_is_no_order_at_all() -> None:
+    trace = trio()
+    first, second = trace.send("p1"), trace.send("p2")
+    trace.deliver("p1", first, second)
+    trace.deliver("p2", second, first)
+    events = trace.end(quiet=False)
+    assert violated(events) == {"O6", "O8"}
+    assert sentence(events, "O8") == sentence(events, "O6")
+
+
+def test_o8_all_agree_on_an_order_against_cause() -> None:
+    trace = Trace({"a": ["p1", "p2", "p3", "p4"]}).begin()
+    question = trace.send("p1", "a")
+    trace.deliver("p2", question)
+    trace.crash("p2")
+    answer = Mid("a", "p2", 0, 2)
+    for process in ("p1", "p3", "p4"):
+        trace.deliver(process, answer, question)
+    events = trace.end(quiet=False)
+    assert violated(events) == {"O3", "O8"}
+    assert sentence(events, "O8") == (
+        "a/p1:0 happened before a/p2:0 "
+        "(p2 delivered a/p1:0 (index 2) before it sent a/p2:0 (beyond the end of its log)), "
+        "yet p1 delivered a/p2:0 (index 3) before a/p1:0 (index 4)"
+    )
+
+
+def against_cause() -> Trace:
+    """a/p1:0 causes b/p2:0; q1 has the effect before c, q2 has c before the cause, and nobody has cause and effect."""
+    trace = Trace({"a": ["p1", "p2", "q2"], "b": ["p2", "q1"], "c": ["q1", "q2"]}).begin()
+    cause = trace.send("p1", "a")
+    trace.deliver("p2", cause)
+    effect = trace.send("p2", "b")
+    between = trace.send("q1", "c")
+    trace.deliver("q1", effect, between)
+    trace.deliver("q2", between, cause)
+    return trace
+
+
+def test_o8_a_cause_after_its_effect_although_nobody_delivers_both() -> None:
+    events = against_cause().end(quiet=False)
+    assert violated(events) == {"O8"}
+    assert verdict(events, "O8").violations == 1
+    told = sentence(events, "O8")
+    assert "q1 delivered b/p2:0 (index 4) before c/q1:0 (index 5)" in told
+    assert "q2 delivered c/q1:0 (index 3) before a/p1:0 (index 4)" in told
+    assert "a/p1:0 happened before b/p2:0 (p2 delivered a/p1:0 (index 3) before it sent b/p2:0 (index 4))" in told
+
+
+def test_o8_a_stamp_against_cause_is_a_note_while_some_order_fits() -> None:
+    trace = Trace({"a": ["p1", "p2"], "b": ["p2", "p3"]}).begin()
+    cause = trace.send("p1", "a", clock=7)
+    trace.deliver("p2", cause)
+    effect = trace.send("p2", "b", clock=3)
+    trace.deliver("p3", effect)
+    events = trace.end(quiet=False)
+    judged = verdict(events, "O8")
+    assert (judged.outcome, judged.violations) == ("pass", 0)
+    assert judged.note is not None
+    assert judged.note.endswith("a/p1:0 happened before b/p2:0, yet its stamp is not the smaller")
+    assert verdict(events, "O6").note is None
+
+
+def test_o8_the_stamps_of_one_sender_grow() -> None:
+    trace = Trace({"a": ["p1", "p2"], "b": ["p1", "p3"]}).begin()
+    trace.deliver("p2", trace.send("p1", "a", clock=5))
+    trace.deliver("p3", trace.send("p1", "b", clock=4))
+    assert "a/p1:0 happened before b/p1:0" in str(verdict(trace.end(quiet=False), "O8").note)
+
+
+def test_o8_over_views_that_change() -> None:
+    trace = trio()
+    first = trace.send("p3")
+    trace.deliver("p1", first)
+    second = trace.send("p1")
+    trace.deliver("p1", second)
+    trace.crash("p3")
+    for process in ("p1", "p2"):
+        if process == "p2":
+            trace.deliver("p2", first, second)
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    trace.deliver("p1", third := trace.send("p2"))
+    trace.deliver("p2", third)
+    events = trace.end()
+    assert violated(events) == set()
+    assert verdict(events, "O8").opportunities == 2

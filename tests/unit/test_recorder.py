@@ -2,7 +2,8 @@
 
 import json
 
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.effects import Blocked, Discard, Gauge, Unblocked
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame
 from antiphon.trace.recorder import Recorder, digest
 from antiphon.types import GroupId, ProcessId
 
@@ -61,3 +62,40 @@ def test_what_never_left_is_told_at_the_stop() -> None:
     done = recorder()
     done.stopped(99)
     assert done.rows[-1]["detail"] is None
+
+
+def test_a_large_message_is_sent_and_received_with_its_last_piece() -> None:
+    history = recorder(b"large", b"b")
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"la",), 0, more=True))
+    assert sends(history) == []
+    transmit(history, BlockFrame(G, P1, 2, 1, 0, (b"rge",), 0))
+    assert sends(history) == [(0, 0, digest(b"large"))]
+    history.received(BlockFrame(G, P2, 1, 0, 0, (b"la",), 4, more=True), 60, unstable=1)
+    history.received(BlockFrame(G, P2, 2, 1, 0, (b"rge",), 4), 60, unstable=1)
+    received = [row for row in history.rows if row["kind"] == "receive"]
+    assert [(row["number"], json.loads(row["detail"])["type"]) for row in received] == [(None, "fragment"), (4, "data")]
+
+
+def test_the_trace_tells_who_holds_whom_back_and_what_was_given_up() -> None:
+    history = recorder()
+    history.held_back(Blocked(G, P2), 5)
+    history.held_back(Unblocked(G), 7)
+    history.prefix(Discard(G, ((P2, 3),), evicted=True), 8, unstable=2)
+    history.prefix(Discard(G, ((P2, 3),)), 9, unstable=1)
+    history.gauged(Gauge(G, "buffers", 4, P2), 10)
+    assert [(row["kind"], row["time"], row.get("peer")) for row in history.rows] == [
+        ("block", 5, P2),
+        ("unblock", 7, None),
+        ("discard", 8, None),
+        ("discard", 9, None),
+        ("gauge", 10, P2),
+    ]
+    assert [row["detail"] for row in history.rows[2:]] == ['{"evicted":true}', None, '{"name":"buffers","value":4}']
+
+
+def test_only_numbered_frames_have_a_name_of_their_own() -> None:
+    history = recorder()
+    history.transmitted(AliveFrame(G, P1, 3, 1), 5, header_bytes=9, stamp_bytes=0, unstable=0)
+    transmit(history, BlockFrame(G, P1, 4, 3, 1))
+    details = [json.loads(row["detail"]) for row in history.rows]
+    assert [(detail["type"], detail["frame"]) for detail in details] == [("alive", None), ("null", "g/p1/4")]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.core.newtop.literal import ERRATA
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
 from antiphon.scenario.units import Bandwidth, Duration
@@ -83,13 +84,24 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ("[network]\nlatenzy = 3", ["network", "unknown key", "latenzy"]),
         ("[options]\ntime_silence = 50", ["options.time_silence", "50 is not a duration"]),
         ('[options]\ntime_silence = "50 ms"', ["options.time_silence", "50 ms"]),
-        ("[options]\nflow_control = 3", ["options.flow_control"]),
-        ('[options]\nliteral = ["E-15"]', ["options.literal"]),
-        ("[options]\nwindow = 0", ["options.window"]),
+        ("[options]\nflow_control = 4", ["options.flow_control", "0 (off)", "1, 2 or 3"]),
+        ("[options]\nflow_control = -1", ["options.flow_control"]),
+        ('[options]\nflow_control = "3"', ["options.flow_control"]),
+        ('[options]\nliteral = ["E-99"]', ["options.literal", "E-99", "E-1, E-6, E-9", "E-15", "E-19b"]),
+        ('[options]\nliteral = ["E-15", "E-2"]', ["options.literal", "E-2"]),
+        ("[options]\nwindow = 0", ["options.window", "at least 2", "algorithm 3"]),
+        ("[options]\nwindow = 1", ["options.window", "at least 2"]),
+        ("[options]\nflow_control = 2\nwindow = 1", ["options.window", "at least 2", "algorithm 2"]),
+        ("[options]\nflow_control = 1\nwindow = 2", ["options.window", "at least 3", "algorithm 1"]),
+        ("[options]\nflow_control = 0\nwindow = 0", ["options.window"]),
+        ("[options]\nwindow_bytes = 0", ["options.window_bytes", "above zero"]),
+        ("[options]\nwindow_bytes = 65535", ["options.window_bytes", "options.frame_bytes"]),
+        ("[options]\nframe_bytes = 0", ["options.frame_bytes"]),
         ('[options]\nview_change = "jump"', ["options.view_change", "jump"]),
         ('[network]\nlatency = { kind = "normal" }', ["network.latency", "normal", "fixed, uniform, lognormal"]),
         ('[network]\nlatency = { kind = "uniform", low = "2ms", high = "1ms" }', ["network.latency.low"]),
-        ('[network]\ntransport = "datagram"', ["network.transport"]),
+        ('[network]\ntransport = "pigeon"', ["network.transport", "pigeon"]),
+        ('[network]\ntransport = "datagram"\nloss = 1.5', ["network.loss", "share"]),
         ("[network]\nloss = 0.1", ["network.loss", "datagram"]),
         ("[hosts]\ncount = 0", ["hosts.count"]),
         ('[[workload]]\ngroup = "ordres"', ["workload[0].group", "ordres", "orders"]),
@@ -114,11 +126,20 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[[fault]]\nat = "1s"\nkind = "delay"\nextra = "1s"\nfrom = "p1"', ["fault[0].from", "to"]),
         ('[[fault]]\nat = "1s"\nkind = "skew"\nprocess = "p1"\nrate = 0.0', ["fault[0].rate"]),
         ('[[group]]\nname = "orders"\nmembers = ["a"]', ["group[1].name"]),
-        ('[[group]]\nname = "other"\nmembers = ["p1", "q"]', ["group[1].members", "p1", "overlap"]),
+        (
+            '[[group]]\nname = "other"\nmembers = ["p1", "q"]\nservice = "causal-fast"',
+            ["group[1].service", "p1", "orders", "total"],
+        ),
+        (
+            '[[group]]\nname = "other"\nmembers = ["p3", "q"]\nnumbering = "block"',
+            ["group[1].members", "p3", "orders", "numbering"],
+        ),
+        ('[[group]]\nname = "other"\nmembers = ["q"]\nnumbering = "blocks"', ["group[1].numbering", "blocks"]),
         ('[[group]]\nname = "other"\nmembers = ["a", "a"]', ["group[1].members"]),
         ('[[group]]\nname = "other"\nmembers = ["world"]', ["group[1].members", "world"]),
         ('[[group]]\nname = "other"\nmembers = 0', ["group[1].members"]),
-        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "causal-fast"', ["group[1].service", "causal-fast"]),
+        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "causal"', ["group[1].service", "causal"]),
+        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "total-safe"', ["group[1].service", "membership"]),
         ('[[site]]\nname = "north"', ["site"]),
         ("[sweep]\nseeds = 10", ["sweep"]),
     ],
@@ -128,6 +149,49 @@ def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str,
     assert "\n" not in sentence
     for word in words:
         assert word in sentence
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        *(f"[options]\nflow_control = {algorithm}" for algorithm in range(4)),
+        "[options]\nflow_control = 0\nwindow = 1",
+        "[options]\nflow_control = 1\nwindow = 3",
+        "[options]\nflow_control = 2\nwindow = 2",
+        "[options]\nflow_control = 3\nwindow = 2",
+        "[options]\nwindow_bytes = 10\nframe_bytes = 10",
+        "[options]\nflow_control = 0\nwindow_bytes = 1",
+        *(f'[options]\nliteral = ["{erratum}"]' for erratum in ERRATA),
+        '[options]\nliteral = ["E-1", "E-15"]',
+        '[network]\ntransport = "datagram"',
+        '[network]\ntransport = "datagram"\nloss = 0.2\nduplicate = 0.1\nreorder = 1.0',
+        '[[fault]]\nat = "1s"\nkind = "loss"\nrate = 0.5\n[network]\ntransport = "datagram"',
+        '[[group]]\nname = "other"\nmembers = ["p1", "q"]',
+        '[[group]]\nname = "other"\nmembers = ["p1", "p2", "p3"]',
+        '[[group]]\nname = "other"\nmembers = ["q"]\nnumbering = "block"',
+        *(
+            f'[[group]]\nname = "other"\nmembers = ["q", "r"]\nservice = "{service}"'
+            for service in ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
+        ),
+    ],
+)
+def test_what_may_be_said_is_kept_when_written(addition: str) -> None:
+    scenario = parse_scenario(f"{GOOD}\n{addition}\n")
+    assert parse_scenario(scenario_toml(scenario)) == scenario
+    assert scenario != parse_scenario(GOOD) or "flow_control = 3" in addition
+
+
+def test_groups_that_overlap_share_their_processes() -> None:
+    scenario = parse_scenario(GOOD + '[[group]]\nname = "other"\nmembers = ["q", "p2", "p1"]\n')
+    assert scenario.processes == ("p1", "p2", "p3", "q")
+
+
+def test_a_group_with_block_numbering_refuses_those_that_come_later_too() -> None:
+    text = GOOD + 'numbering = "block"\n[[group]]\nname = "other"\nmembers = ["p1", "q"]\n'
+    assert "numbering" in refusal(text)
+    assert "p1" in refusal(text)
+    alone = text.replace('"p1", "q"', '"q"')
+    assert parse_scenario(alone).group[0].numbering == "block"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,32 @@ class Discard(NamedTuple):
 
     group: GroupId
     upto: tuple[tuple[ProcessId, int], ...]
+    evicted: bool = False
+    """Freed for lack of a buffer, before it was known to be stable here (Macedo95 §3.3, rule fb2)."""
 
 
-Effect = Transmit | Deliver | InstallView | Stable | Discard
+class Blocked(NamedTuple):
+    """Flow control holds a message of the application back."""
+
+    group: GroupId
+    by: ProcessId
+    """The member that has completed least: whom the sender waits for."""
+
+
+class Unblocked(NamedTuple):
+    """Flow control lets the next message leave."""
+
+    group: GroupId
+
+
+class Gauge(NamedTuple):
+    """Trace only: a quantity that flow control bounds has reached a new high."""
+
+    group: GroupId
+    name: str
+    value: int
+    of: ProcessId | None = None
+    """The member whom the quantity is about, where it is about one."""
+
+
+Effect = Transmit | Deliver | InstallView | Stable | Discard | Blocked | Unblocked | Gauge

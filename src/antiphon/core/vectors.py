@@ -19,6 +19,11 @@ class MinVector:
         self.minimum = base
         self._holders = size
 
+    @property
+    def lowest(self) -> int:
+        """The first rank that holds the minimum."""
+        return self.values.index(self.minimum)
+
     def raise_to(self, rank: int, value: int) -> None:
         """Raise one entry; a smaller value changes nothing (old news may arrive late)."""
         values = self.values

@@ -5,6 +5,7 @@ files; files that share a run form one unit, the smallest part that one task can
 told from the Parquet footers is told here, before Spark starts: a command calls `find_event_files` first.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
+from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
 
 _SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
@@ -31,6 +33,11 @@ def find_event_files(directory: Path) -> list[Path]:
     if not directory.exists():
         raise TraceError(f"{directory} does not exist")
     folder = directory / "events"
+    if (directory / "runs.parquet").is_file() and not any(folder.glob("*.parquet")):
+        raise TraceError(
+            f"{directory} keeps the scenarios of {len(read_index(directory)):,} runs and no trace; "
+            f"`antiphon simulate --from {directory} --run ID --out NEW` makes the trace of one"
+        )
     if not folder.is_dir():
         raise TraceError(f"{directory} has no folder `events`: it is not a run directory, or tracing was off")
     files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
@@ -40,6 +47,19 @@ def find_event_files(directory: Path) -> list[Path]:
     if rows == 0:
         raise TraceError(f"{folder} holds no events: {files[0].name} has zero rows, and so has every other file")
     return files
+
+
+def traced_runs(directory: Path) -> set[str]:
+    """The runs that must have events here: of a campaign those whose traces it kept, else all that the index names."""
+    if not (directory / "runs.parquet").is_file():
+        return set()
+    document = directory / "campaign.json"
+    if not document.is_file():
+        return {record.run for record, _ in read_index(directory)}
+    try:
+        return set(json.loads(document.read_text(encoding="utf-8"))["traces"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TraceError(f"{document} does not say which traces were kept: {_cause(error)}") from error
 
 
 def count_events(files: Iterable[Path]) -> int:

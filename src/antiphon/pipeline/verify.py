@@ -20,11 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.read import find_event_files, plan_units, read_events
+from antiphon.pipeline.read import find_event_files, plan_units, read_events, traced_runs
 from antiphon.pipeline.session import as_trace_error
 from antiphon.properties.judge import judge_all
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
-from antiphon.trace.directory import read_index
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
 """Judges all runs of an events table."""
@@ -60,10 +59,8 @@ def verify(
 
 
 def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """A run that the directory's index names and no event file holds must not pass unnoticed."""
-    if not (directory / "runs.parquet").is_file():
-        return []
-    lost = {record.run for record, _ in read_index(directory)} - {verdict.run for verdict in verdicts}
+    """A run whose events should be there and are not must not pass unnoticed."""
+    lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
     sentence = "runs.parquet names this run, and no file in events holds it"
     return [Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence)) for run in lost]
 

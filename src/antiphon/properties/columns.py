@@ -27,7 +27,8 @@ KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
 NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, since -1 could be a stamp."""
 
-_UNREAD: Final = {"requested", "transitional", "peer", "payload_bytes", "header_bytes", "unstable", "upto"}
+_UNREAD: Final = {"requested", "transitional", "payload_bytes", "header_bytes", "unstable"}
+_ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 _READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 
 
@@ -54,6 +55,19 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What `stable` and `discard` rows report, one entry for each sender in `upto`, in the order of rows."""
+
+    row: IntArray
+    sender: IntArray
+    number: IntArray
+
+    def where(self, chosen: BoolArray) -> "Prefixes":
+        """The chosen ones of them."""
+        return Prefixes(self.row[chosen], self.sender[chosen], self.number[chosen])
+
+
+@dataclass(frozen=True, slots=True)
 class Columns:
     """What one table holds. A code is a position in the tuple of its kind; codes order as the names do."""
 
@@ -67,7 +81,18 @@ class Columns:
     members: dict[int, tuple[int, ...]]
     """For each `view` row its members."""
     details: dict[int, dict[str, Any]]
-    """For each `start`, `faults_end` and `end` row its detail, read."""
+    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of `discard` rows that have one."""
+    prefixes: Prefixes
+    source: pa.Table
+    """The table itself, in its own order, for the few checks that need a text of some rows."""
+    order: IntArray
+    """For each row its place in `source`."""
+
+    def texts(self, name: str, rows: IntArray) -> pa.Array:
+        """A column of strings at these rows, as Arrow has it."""
+        return pa.concat_arrays(
+            self.source[name].take(pa.array(self.order[rows])).chunks or [pa.array([], pa.string())]
+        )
 
 
 def read(events: pa.Table) -> Columns:
@@ -75,7 +100,9 @@ def read(events: pa.Table) -> Columns:
     table = _one_run(admit(events))
     kind = _kinds(table["kind"])
     members, order_givers = _members(table, kind), _strings(table["orderer"])
-    identities = sorted({who for names in members.values() for who in names} | set(order_givers[0]))
+    reported = _reported(table, kind)
+    named = {who for names in members.values() for who in names}
+    identities = sorted(named | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
     code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
     groups, group = _strings(table["group"])
@@ -110,6 +137,9 @@ def read(events: pa.Table) -> Columns:
         rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
         members={int(position[row]): tuple(code_of[who] for who in names) for row, names in members.items()},
         details={int(position[row]): detail for row, detail in _details(table, kind).items()},
+        prefixes=_prefixes(reported, code_of, position),
+        source=table,
+        order=order,
     )
 
 
@@ -167,6 +197,25 @@ def _members(table: pa.Table, kind: IntArray) -> dict[int, list[str]]:
     return {int(row): names or [] for row, names in zip(rows, lists, strict=True)}
 
 
+def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
+    """The senders named by `stable` and `discard` rows; then for each entry of `upto` its row, sender and number."""
+    rows = np.flatnonzero((kind == KIND["stable"]) | (kind == KIND["discard"]))
+    if not len(rows):
+        return (), rows, rows, rows
+    # As lists, for flattening passes over null maps and over what lies outside the slice of a chunk; keys do not.
+    lists = pa.concat_arrays(table["upto"].take(pa.array(rows)).chunks).cast(_ENTRIES)
+    entries, lengths = pc.list_flatten(lists), _integers(pc.list_value_length(lists), 0)
+    names, sender = _strings(pa.chunked_array([entries.field("key")]))
+    return names, np.repeat(rows, lengths), sender, _integers(entries.field("value"))
+
+
+def _prefixes(reported: tuple[Any, ...], code_of: dict[str, int], position: IntArray) -> Prefixes:
+    names, row, sender, number = reported
+    senders: IntArray = np.array([code_of[who] for who in names], np.int64)
+    order = np.argsort(position[row], kind="stable")
+    return Prefixes(position[row][order], senders[sender[order]] if len(sender) else sender, number[order])
+
+
 def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[ProcessId, ...], IntArray, IntArray]:
     """Everybody by (name, incarnation), then the columns `process` and `sender` in these codes."""
     others = [_split(who) for who in identities]
@@ -206,7 +255,9 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
-    wanted = np.flatnonzero(np.isin(kind, [KIND[name] for name in ("start", "stop", "faults_end", "end")]))
+    always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "faults_end", "end")])
+    told = (kind == KIND["discard"]) & np.asarray(pc.is_valid(table["detail"]).to_numpy(), np.bool_)
+    wanted = np.flatnonzero(always | told)
     rows = table.select(["process", "kind", "detail"]).take(pa.array(wanted)).to_pylist()
     return {int(at): _detail(row) for at, row in zip(wanted, rows, strict=True)}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from antiphon.properties.causality import Causality, Wait
+from antiphon.properties.companies import companies, departure, passage
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
@@ -116,40 +117,17 @@ def check_virtual_synchrony(history: History, promises: Promises, delivered: Del
     """D8: who goes from one view to the next together delivered the same messages in the first."""
     opportunities = np.zeros(len(history.groups), np.int64)
     differences: list[_Difference] = []
-    for together in _companies(history, promises):
+    for together in companies(history, promises.pairs("D8")):
         if delivered.count[together].any():
             opportunities[history.stays.group[together[0]]] += len(together) * (len(together) - 1) // 2
             differences += _differences(delivered, together)
-    rows = np.array([_departure(history, difference.stay) for difference in differences], np.int64)
+    rows = np.array([departure(history, difference.stay) for difference in differences], np.int64)
     groups = np.array([history.stays.group[difference.stay] for difference in differences], np.int64)
 
     def tell(position: int) -> Violation:
         return _tell_difference(history, delivered, differences[position])
 
     return over_groups(history, promises, "D8", opportunities, Broken(rows, groups, tell))
-
-
-def _companies(history: History, promises: Promises) -> list[list[int]]:
-    """The stays of at least two processes that leave the same view for the same next one."""
-    stays, promised = history.stays, promises.pairs("D8")
-    companies: dict[tuple[int, int, int, int], list[int]] = defaultdict(list)
-    for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True)):
-        onward = _onward(history, stay)
-        if onward is not None and promised[process, group]:
-            companies[group, int(stays.view[stay]), *onward].append(stay)
-    return [company for company in companies.values() if len(company) > 1]
-
-
-def _onward(history: History, stay: int) -> tuple[int, int] | None:
-    """The next view; or the quiet end, which is one for the live members of a component; or nothing."""
-    stays, world = history.stays, history.world
-    following, process = stays.following[stay], int(stays.process[stay])
-    if following >= 0:
-        return int(stays.view[following]), -1
-    stable = world.component[process] >= 0 and not history.left[process, stays.group[stay]]
-    if world.quiet and stable and process in stays.members[stay]:
-        return -1, int(world.component[process])
-    return None
 
 
 def _differences(delivered: Delivered, together: list[int]) -> list[_Difference]:
@@ -164,12 +142,6 @@ def _differences(delivered: Delivered, together: list[int]) -> list[_Difference]
     return [_Difference(stay, camps[largest][0]) for mark, camp in camps.items() if mark != largest for stay in camp]
 
 
-def _departure(history: History, stay: int) -> int:
-    """The row at which the stay is over."""
-    following = history.stays.following[stay]
-    return int(history.stays.row[following] if following >= 0 else history.logs.end[history.stays.process[stay]] - 1)
-
-
 def _tell_difference(history: History, delivered: Delivered, difference: _Difference) -> Violation:
     """The earliest message in one set only: which, who has it, who lacks it, between which views."""
     only = [
@@ -178,14 +150,14 @@ def _tell_difference(history: History, delivered: Delivered, difference: _Differ
         for row in delivered.rows_without(has, lacks)
     ]
     _, row, has, lacks = min(only)
-    stays, views = history.stays, history.views
+    stays = history.stays
     holder, lacking = history.process_name(stays.process[has]), history.process_name(stays.process[lacks])
-    path = [views[stays.view[stay]] for stay in (has, int(stays.following[has])) if stay >= 0]
+    path = passage(history, has)
     elsewhere = _delivered_elsewhere(history, int(stays.process[lacks]), row)
     onward = f"both went to view {path[1]}" if len(path) > 1 else "the run ended quiet"
     sentence = f"{holder} delivered {history.told(row)} in view {path[0]}, {lacking} {elsewhere}, then {onward}"
-    places = (history.index(row), history.index(_departure(history, lacks)))
-    return Violation(sentence, (holder, lacking), (history.message_at(row),), places, tuple(path))
+    places = (history.index(row), history.index(departure(history, lacks)))
+    return Violation(sentence, (holder, lacking), (history.message_at(row),), places, path)
 
 
 def _delivered_elsewhere(history: History, process: int, row: int) -> str:

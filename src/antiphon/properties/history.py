@@ -93,6 +93,7 @@ class History:
         self.processes, self.groups, self.views = columns.processes, columns.groups, columns.views
         self.services, self.details = columns.services, columns.details
         self.rows: Rows = columns.rows
+        self.columns = columns
         self.logs = _logs(columns)
         self.stays = _stays(columns)
         self.messages, self.deliveries, self.sends = _messages(self.rows, self.logs)
@@ -121,7 +122,10 @@ class History:
 
     def of_kind(self, *kinds: str) -> IntArray:
         """The rows of these kinds, in order."""
-        return np.flatnonzero(np.isin(self.rows.kind, [KIND[kind] for kind in kinds]))
+        chosen = self.rows.kind == KIND[kinds[0]]
+        for kind in kinds[1:]:
+            chosen |= self.rows.kind == KIND[kind]
+        return np.flatnonzero(chosen)
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay its process was in, in the group of the row; -1 before the first view."""

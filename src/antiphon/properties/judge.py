@@ -7,13 +7,28 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.errors import TraceError
-from antiphon.properties import delivery, liveness, order, total, wellformed
+from antiphon.properties import (
+    agreement,
+    delivery,
+    drained,
+    flow,
+    liveness,
+    order,
+    reliable,
+    stability,
+    total,
+    wellformed,
+)
 from antiphon.properties.causality import establish
 from antiphon.properties.columns import admit
 from antiphon.properties.history import load
+from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
 from antiphon.properties.sets import Delivered
+from antiphon.properties.spans import Spans
+from antiphon.properties.stamps import Stamps
 from antiphon.properties.verdict import Verdict, Violation
+from antiphon.properties.windows import Windows
 
 
 def judge(events: pa.Table) -> list[Verdict]:
@@ -26,16 +41,33 @@ def judge(events: pa.Table) -> list[Verdict]:
     if wellformedness.violations:
         return [wellformedness]
     promises, causality, delivered = Promises(history), establish(history), Delivered(history)
+    past, spans, stamps = Past(history, causality), Spans(history), Stamps(history)
+    windows, prefixes = Windows(history), stability.Prefixes(history)
+    traffic = flow.Traffic(history, windows)
     return [
         wellformedness,
         *delivery.check_integrity(history, promises, causality),
         *delivery.check_duplication(history, promises),
         *delivery.check_virtual_synchrony(history, promises, delivered),
         *order.check_fifo(history, promises),
-        *order.check_causal(history, promises, causality),
-        *total.check_total(history, promises),
+        *reliable.check_reliable_fifo(history, promises, spans),
+        *order.check_causal(history, promises, past),
+        *reliable.check_reliable_causal(history, promises, past, spans),
+        *agreement.check_one_group(history, promises, delivered),
+        *agreement.check_many_groups(history, promises, delivered, stamps),
+        *total.check_total(history, promises, stamps),
+        *total.check_causal_total(history, promises, past, stamps),
+        *stability.check_stable_everywhere(history, promises, prefixes),
+        *stability.check_stable_prefix(history, promises, prefixes, windows),
+        *stability.check_no_early_discard(history, promises, prefixes),
+        *flow.check_bounds(history, promises, traffic),
+        *flow.check_send_condition(history, promises, traffic),
+        *liveness.check_no_loss_by_pressure(history, promises),
         *liveness.check_multicast(history, promises, delivered),
         *liveness.check_self_delivery(history, promises),
+        *drained.check_stable_at_last(history, promises, prefixes),
+        *drained.check_unblocked(history, promises),
+        *drained.check_buffers_empty(history, promises, prefixes),
     ]
 
 

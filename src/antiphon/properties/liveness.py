@@ -1,17 +1,12 @@
-"""L2 and L3: what must have arrived by the end of a quiet run (properties.md 6).
-
-"Eventually" is "before the quiet end", asked of the members of a stable component only. A run without a quiet
-end says nothing, and its verdicts say why.
-"""
-
-from collections import defaultdict
+"""L2, L3 and F3: what must have been delivered by the end of a quiet run (properties.md 5 and 6)."""
 
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.findings import NOTHING, Broken, over_groups
-from antiphon.properties.history import History
+from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.history import Deliveries, History
 from antiphon.properties.promises import Promises
+from antiphon.properties.quiet import cannot_tell, receivers, sent_in_last_view, who_is_stable
 from antiphon.properties.sets import Delivered
 from antiphon.properties.verdict import Verdict, Violation
 
@@ -21,12 +16,12 @@ _NONE = np.zeros(0, np.int64)
 def check_multicast(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
     """L2: sent in the last view by a member of S, delivered in that view by all members of S in it."""
     if not history.world.quiet:
-        return _cannot_tell(history, promises, "L2")
+        return cannot_tell(history, promises, "L2")
     opportunities = np.zeros(len(history.groups), np.int64)
     missing, lacking = [_NONE], [_NONE]
-    stable = _stable(history, promises, "L2")
-    for stay, messages in _sent_in_last_view(history, stable):
-        for process, where in _receivers(history, stable, stay):
+    stable = who_is_stable(history, promises, "L2")
+    for stay, messages in sent_in_last_view(history, stable):
+        for process, where in receivers(history, stable, stay):
             opportunities[history.stays.group[stay]] += len(messages)
             there = delivered.messages(where) if where >= 0 else _NONE
             absent = messages[~np.isin(messages, there)]
@@ -44,9 +39,9 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered) 
 def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
     """L3: a member of S delivers what it sent; what it was asked to send and never sent it has not delivered either."""
     if not history.world.quiet:
-        return _cannot_tell(history, promises, "L3")
+        return cannot_tell(history, promises, "L3")
     sends, first, sender = history.sends, history.first, history.messages.sender
-    stable = _stable(history, promises, "L3")
+    stable = who_is_stable(history, promises, "L3")
     asked = sends.where(stable[sends.process, sends.group])
     own = first.message[first.process == sender[first.message]]
     lost = asked.message[~np.isin(asked.message, own)]
@@ -68,6 +63,67 @@ def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
     rows = np.concatenate([history.logs.end[sender[lost]] - 1, stops])
     groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
     return over_groups(history, promises, "L3", opportunities, Broken(rows, groups, tell))
+
+
+def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verdict]:
+    """F3: what a sender that flow control once blocked sent, or was asked to send, is delivered all the same.
+
+    By itself and by the members of its component that share its last view, in any view, if they were members of the one
+    it was sent in. A sender that crashed owes nothing, and one that was removed shares no last view with the others.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "F3")
+    stable = who_is_stable(history, promises, "F3")
+    blocked = _ever_blocked(history, stable)
+    sends, first, total = history.sends, history.first, len(history.messages.number)
+    asked = sends.where(blocked[sends.process, sends.group])
+    message, owing = _owed(history, stable, asked)
+    had = np.isin(owing * total + message, first.process * total + first.message)
+    lost, losers = message[~had], owing[~had]
+    forgotten = _never_sent(history, blocked)
+
+    def tell(position: int) -> Violation:
+        if position >= len(lost):
+            return _tell_forgotten(history, forgotten[position - len(lost)])
+        return _tell_dropped(history, int(lost[position]), int(losers[position]))
+
+    opportunities = np.bincount(history.messages.group[message], minlength=len(history.groups))
+    for _, group, count in forgotten:
+        opportunities[group] += count
+    rows = np.concatenate([history.logs.end[losers] - 1, np.array([row for row, _, _ in forgotten], np.int64)])
+    groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
+    return over_groups(history, promises, "F3", opportunities, Broken(rows, groups, tell))
+
+
+def _ever_blocked(history: History, stable: BoolArray) -> BoolArray:
+    """By process and group: stable, and flow control made it wait there at least once."""
+    blocked, rows = np.zeros_like(stable), history.of_kind("block")
+    rows = rows[history.rows.group[rows] >= 0]
+    blocked[history.rows.process[rows], history.rows.group[rows]] = True
+    return blocked & stable
+
+
+def _owed(history: History, stable: BoolArray, asked: Deliveries) -> tuple[IntArray, IntArray]:
+    """The messages of blocked senders, each with everybody who owes its delivery."""
+    stays, component = history.stays, history.world.component
+    last = {
+        (process, group): stay
+        for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True))
+        if stays.following[stay] < 0
+    }
+    messages, owing = [_NONE], [_NONE]
+    stay = history.stay_at(asked.row)
+    for sent_in in np.unique(stay).tolist():
+        sender, group = int(stays.process[sent_in]), int(stays.group[sent_in])
+        view = stays.view[last[sender, group]]
+        sent = asked.message[stay == sent_in]
+        for member in stays.members[sent_in]:
+            along = component[member] == component[sender] and stable[member, group]
+            own = last.get((member, group), -1)
+            if member == sender or (along and own >= 0 and stays.view[own] == view):
+                messages.append(sent)
+                owing.append(np.full(len(sent), member, np.int64))
+    return np.concatenate(messages), np.concatenate(owing)
 
 
 def _never_sent(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:
@@ -93,44 +149,6 @@ def _tell_forgotten(history: History, forgotten: tuple[int, int, int]) -> Violat
     return Violation(sentence, (who,), (), (index,))
 
 
-def _cannot_tell(history: History, promises: Promises, property_id: str) -> list[Verdict]:
-    opportunities = np.zeros(len(history.groups), np.int64)
-    note = f"not judged: {history.world.reason}"
-    return over_groups(history, promises, property_id, opportunities, NOTHING, note=note)
-
-
-def _stable(history: History, promises: Promises, property_id: str) -> BoolArray:
-    """By process and group: in a stable component, still in the group, and promising the property."""
-    in_component = (history.world.component >= 0)[:, None]
-    stable: BoolArray = promises.pairs(property_id) & in_component & ~history.left
-    return stable
-
-
-def _sent_in_last_view(history: History, stable: BoolArray) -> list[tuple[int, IntArray]]:
-    """What stable members sent in their last views; those of one view and component together, with a stay in it."""
-    sends, stays, component = history.sends, history.stays, history.world.component
-    stay = history.stay_at(sends.row)
-    asked = stable[sends.process, sends.group] & (stays.following[stay] < 0)
-    shared: dict[tuple[int, int, int, tuple[int, ...]], list[int]] = defaultdict(list)
-    for last in np.unique(stay[asked]).tolist():
-        place = int(stays.group[last]), int(stays.view[last]), int(component[stays.process[last]])
-        shared[*place, stays.members[last]].append(last)
-    return [(together[0], sends.message[asked & np.isin(stay, together)]) for together in shared.values()]
-
-
-def _receivers(history: History, stable: BoolArray, stay: int) -> list[tuple[int, int]]:
-    """The members of that view in the senders' component, each with its own stay in it (-1: none)."""
-    stays, component = history.stays, history.world.component
-    group, sender = stays.group[stay], stays.process[stay]
-    same = np.flatnonzero((stays.group == group) & (stays.view == stays.view[stay]))
-    own = dict(zip(stays.process[same].tolist(), same.tolist(), strict=True))
-    return [
-        (member, own.get(member, -1))
-        for member in stays.members[stay]
-        if stable[member, group] and component[member] == component[sender]
-    ]
-
-
 def _tell_lost(history: History, message: int, process: int) -> Violation:
     sender, send_row = history.messages.sender[message], history.messages.send_row[message]
     who, source, name = (
@@ -145,3 +163,18 @@ def _tell_lost(history: History, message: int, process: int) -> Violation:
     )
     last = history.index(history.logs.end[process] - 1)
     return Violation(sentence, (source, who), (name,), (index, last), (view,))
+
+
+def _tell_dropped(history: History, message: int, process: int) -> Violation:
+    sender, name = history.messages.sender[message], history.message_name(message)
+    who, source, index = (
+        history.process_name(process),
+        history.process_name(sender),
+        history.index(history.messages.send_row[message]),
+    )
+    last = history.index(history.logs.end[process] - 1)
+    sentence = (
+        f"{source}, which flow control had made wait in that group, sent {name} (index {index}), and "
+        f"{'it' if who == source else who} had not delivered it when the run ended quiet"
+    )
+    return Violation(sentence, (source, who), (name,), (index, last))

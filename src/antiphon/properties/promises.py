@@ -9,9 +9,9 @@ import numpy as np
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.history import History
+from antiphon.properties.history import Deliveries, History
 
-JUDGED: Final = ("W", "D1", "D2", "D8", "O1", "O3", "O6", "L2", "L3")
+JUDGED: Final = tuple("W D1 D2 D8 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 L2 L3 L6 L7 L8".split())
 """The properties that have a checker, in the order of their verdicts."""
 
 _N: Final = frozenset(
@@ -20,7 +20,26 @@ _N: Final = frozenset(
 )
 """Class N of properties.md 8: Newtop's symmetric total order."""
 
-PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _N}
+_SC: Final = _N - frozenset("O5 O5x O6 O8".split())
+"""Class SC of properties.md 8: Newtop's slow causal order.
+
+What the table marks as promised over the Newtop membership counts, for the causal groups run over it. F1, F2 and F3,
+which the table does not promise, are ours: flow control belongs to the group core that all services share.
+"""
+
+_FC: Final = _SC
+"""Class FC, fast causal order: in the table the same; what O4 excuses across groups differs (`reliable.py`)."""
+
+_RC: Final = _SC
+"""Class RC, relative causal order, likewise."""
+
+PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
+    ("newtop", "total"): _N,
+    ("newtop", "causal-slow"): _SC,
+    ("newtop", "causal-fast"): _FC,
+    ("newtop", "causal-relative"): _RC,
+    ("newtop", "causal-vector"): _FC,
+}
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
 
 NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values()) - frozenset(JUDGED)))
@@ -58,6 +77,16 @@ class Promises:
         """Which of the first deliveries fall under the promise."""
         first = self._history.first
         return self.pairs(property_id)[first.process, first.group]
+
+    def asked(self, property_id: str) -> Deliveries:
+        """Those of them that were sent; of what nobody sent, D1 speaks alone."""
+        first, known = self._history.first, self._history.messages.known
+        return first.where(self.deliveries(property_id) & known[first.message])
+
+    def service(self, process: int | np.int64, group: int | np.int64) -> str:
+        """The name of the service that a process has chosen in a group, empty if it has none."""
+        code = self._service[process, group]
+        return self._services[code] if code >= 0 else ""
 
     def _read_starts(self) -> None:
         history = self._history

@@ -1,7 +1,7 @@
-"""D(p,V): which messages a process delivered in a view, kept together and fingerprinted (properties.md 7.2).
+"""D(p,V) and D*(p,V): what a process delivered in a view, as set and as sequence, fingerprinted (properties.md 7.2).
 
-A fingerprint is a count and two sums modulo 2^64 of independent mixes of each message, so it does not depend
-on the order. Sets are compared by it; rows are fetched only where two fingerprints differ.
+A fingerprint is a count and two sums modulo 2^64 of independent mixes: of each message, so it does not depend on the
+order, or of each message with its place. Rows are fetched only where two fingerprints differ.
 """
 
 from typing import Final
@@ -30,7 +30,12 @@ class Delivered:
         self._end = np.searchsorted(stay[order], every, side="right")
         self.count: IntArray = self._end - self._begin
         """How many messages, by stay."""
-        self._sums = [self._sum(_mixed(self._message, seed)) for seed in _SEEDS]
+        mixed = [_mixed(self._message, seed) for seed in _SEEDS]
+        self._sums = [self._sum(words) for words in mixed]
+        place = np.arange(len(self._message)) - np.repeat(self._begin, self.count)
+        self._chains = [
+            self._sum(_mixed(words ^ _mixed(place, seed), seed)) for words, seed in zip(mixed, _SEEDS, strict=True)
+        ]
 
     def messages(self, stay: int) -> IntArray:
         """The messages delivered during the stay, in order of delivery."""
@@ -40,10 +45,18 @@ class Delivered:
         """Equal for equal sets; different, but for a chance of 2^-128, for different ones."""
         return int(self.count[stay]), int(self._sums[0][stay]), int(self._sums[1][stay])
 
+    def sequence(self, stay: int) -> tuple[int, int, int]:
+        """Equal for equal sequences; different, but for a chance of 2^-128, for different ones."""
+        return int(self.count[stay]), int(self._chains[0][stay]), int(self._chains[1][stay])
+
+    def rows(self, stay: int) -> IntArray:
+        """The rows of the deliveries during the stay."""
+        return self._row[self._begin[stay] : self._end[stay]]
+
     def rows_without(self, has: int, lacks: int) -> IntArray:
         """The rows of the deliveries of one stay whose messages the other does not have."""
         surplus = ~np.isin(self.messages(has), self.messages(lacks))
-        return self._row[self._begin[has] : self._end[has]][surplus]
+        return self.rows(has)[surplus]
 
     def _sum(self, words: _Words) -> _Words:
         # A difference of running sums is right modulo 2^64, and is 0 for an empty stay.
@@ -52,9 +65,9 @@ class Delivered:
         return sums
 
 
-def _mixed(message: IntArray, seed: int) -> _Words:
-    """The finalizer of splitmix64 over a seeded message code."""
-    word = (message.astype(np.uint64) + np.uint64(1)) * np.uint64(seed)
+def _mixed(codes: IntArray | _Words, seed: int) -> _Words:
+    """The finalizer of splitmix64 over seeded codes."""
+    word = (codes.astype(np.uint64) + np.uint64(1)) * np.uint64(seed)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))

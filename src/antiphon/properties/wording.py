@@ -20,14 +20,36 @@ PROMISES: Final = {
         "virtual synchrony", "Processes that go on together from one view delivered the same messages in that view."
     ),
     "O1": Promise("FIFO order", "Messages of one sender are delivered in the order in which it sent them."),
+    "O2": Promise("reliable FIFO order", "No message of a sender that stays in view is left out before a later one."),
     "O3": Promise("causal order", "No message is delivered before one that could have caused it."),
+    "O4": Promise("reliable causal order", "No message is left out that could have caused one that is delivered."),
+    "O5": Promise(
+        "weak total order", "Processes that go on together from one view delivered in the same order in that view."
+    ),
+    "O5x": Promise(
+        "weak total order over groups",
+        "Processes that go on together in two groups delivered the messages of both in the same order.",
+    ),
     "O6": Promise(
         "strong total order", "One order of all messages exists that every process keeps, over all groups and views."
     ),
+    "O8": Promise("causal total order", "One such order exists that also puts every cause before its effect."),
+    "S1": Promise("safe indication", "What a process calls stable has been received by every member of its view."),
+    "S2": Promise("safe prefix", "What is stable stays stable, and nothing before it in the order is left behind."),
+    "S4": Promise("no early discard", "A process frees a message only when everybody is known to have it."),
+    "F1": Promise("bounded buffers", "No process holds more unstable messages than its window allows."),
+    "F2": Promise("send condition", "A message leaves only when flow control allows it."),
+    "F3": Promise("no loss by pressure", "A sender that had to wait loses nothing: all it was given is delivered."),
     "L2": Promise(
         "multicast liveness", "By the end of a quiet run, all members that remain have delivered what one of them sent."
     ),
     "L3": Promise("self delivery", "A process that does not crash delivers its own messages."),
+    "L6": Promise(
+        "stability liveness",
+        "By the end of a quiet run, all members that remain know what one of them sent to be stable.",
+    ),
+    "L7": Promise("release", "By the end of a quiet run, flow control holds nobody back."),
+    "L8": Promise("drained", "By the end of a quiet run, every message is freed from the buffers."),
 }
 """By property id, in the order in which they are judged."""
 

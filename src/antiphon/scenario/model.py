@@ -23,13 +23,15 @@ class Options(_Table, frozen=True, kw_only=True):
     packing: bool = True
     """False: one application message a frame, as in the papers' experiments."""
     frame_bytes: int = 65_536
-    """How many payload bytes are packed in one frame at most; a larger message travels alone."""
-    flow_control: int = 0
-    """0 off."""
+    """How many payload bytes a frame carries at most; a larger message travels as fragments."""
+    flow_control: int = 3
+    """Algorithm 1, 2 or 3 of Macedo95; 0 turns it off."""
     window: int = 64
-    """Frames that flow control lets be outstanding; without effect while it is off."""
+    """N: blocks (algorithms 1, 2) or own frames (3) that may be unstable; without effect while flow control is off."""
     window_bytes: int = 1_048_576
-    """The same in bytes."""
+    """How many payload bytes of its own a member may have unstable, likewise."""
+    compression: bool = False
+    """causal-fast only: a stamp says what changed since its sender's previous message in the group, no more."""
     suspect_after: Duration = Duration(500_000_000)
     """Silence after which a member is suspected; without effect while groups have no membership protocol."""
     idle_probe: Duration = Duration(1_000_000_000)
@@ -37,10 +39,12 @@ class Options(_Table, frozen=True, kw_only=True):
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view is installed when a member fails; likewise without effect."""
     literal: tuple[str, ...] = ()
-    """Errata to follow as printed; none can be chosen in this version."""
+    """Errata to follow as printed, e.g. ["E-15"]: evidence that the printed rule is wrong. Simulator only."""
 
 
-OPTIONS_IN_FORCE: Final = frozenset({"time_silence", "packing", "frame_bytes", "flow_control"})
+OPTIONS_IN_FORCE: Final = frozenset(
+    "time_silence packing frame_bytes flow_control window window_bytes compression literal".split()
+)
 """The options that act in this version."""
 
 
@@ -50,7 +54,9 @@ class Group(_Table, frozen=True, kw_only=True):
     name: str
     members: tuple[str, ...] | int
     """Names, or a number n for p1 … pn."""
-    service: Literal["total"] = "total"
+    service: Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"] = "total"
+    numbering: Literal["separate", "block"] = "separate"
+    """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
 
 
 class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
@@ -122,6 +128,8 @@ class Hosts(_Table, frozen=True, kw_only=True):
     """Granularity of timers (CLOCKPERIOD of Macedo94)."""
     wake: Duration = Duration(0)
     """How long after a frame its process looks at its inbox, taking all that has come by then in one batch."""
+    consume: Duration = Duration(0)
+    """How long an application deals with the messages of one frame before it takes the next."""
 
 
 class _Timed(_Table, frozen=True, kw_only=True):

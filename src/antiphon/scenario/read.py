@@ -22,10 +22,7 @@ _LATER: Final = {
         "crash recover partition cut leave join form merge suspect".split(),
         "it needs group membership, which this version does not have",
     ),
-    "service": (
-        "total-safe causal-slow causal-fast causal-relative causal-vector".split(),
-        "total is the service of this version",
-    ),
+    "service": (["total-safe"], "safe delivery needs group membership, which this version does not have"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from antiphon.core.newtop.literal import ERRATA
 from antiphon.errors import some
 from antiphon.scenario.model import (
     Delay,
@@ -27,6 +28,8 @@ from antiphon.types import WORLD
 PAYLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 MEMBERS_MAX: Final = 10_000
 MESSAGES_MAX: Final = 10_000_000
+WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
+"""By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NAME: Final = re.compile(r"[^\s#/:]{1,60}")
 
@@ -58,21 +61,24 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
-    if options.flow_control:
-        yield "options.flow_control", "flow control is not available in this version; 0 turns it off"
-    if options.literal:
-        yield "options.literal", "no erratum can be followed as printed in this version"
+    if options.flow_control not in (0, *WINDOW_MIN):
+        yield "options.flow_control", "is 0 (off), or algorithm 1, 2 or 3"
+    for erratum in options.literal:
+        if erratum not in ERRATA:
+            yield "options.literal", f"{erratum!r} has no printed form to follow (there are {', '.join(ERRATA)})"
     if not 1 <= options.frame_bytes <= PAYLOAD_BYTES_MAX:
         yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
-    for key in ("window", "window_bytes"):
-        if getattr(options, key) < 1:
-            yield f"options.{key}", "must be above zero"
+    if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
+        yield "options.window", f"must be at least {least}: with less, algorithm {options.flow_control} never sends"
+    if options.window_bytes < 1:
+        yield "options.window_bytes", "must be above zero"
+    if options.flow_control and options.window_bytes < options.frame_bytes:
+        yield "options.window_bytes", "must hold a frame: at least options.frame_bytes"
 
 
 def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
     if not groups:
         yield "group", "a scenario needs a group"
-    home: dict[str, str] = {}
     for i, group in enumerate(groups):
         members = members_of(group)
         if not _NAME.fullmatch(group.name) or group.name in [other.name for other in groups[:i]]:
@@ -85,16 +91,23 @@ def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
         for name in members:
             if not _NAME.fullmatch(name) or name == WORLD:
                 yield f"group[{i}].members", f"{name!r} cannot name a process"
-            if home.setdefault(name, group.name) != group.name:
-                yield (
-                    f"group[{i}].members",
-                    f"{name} is in group {home[name]} too; groups may not overlap yet",
-                )
+        yield from _overlap_problems(i, group, groups[:i])
+
+
+def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
+    """Groups that share a process are ordered together, so what they promise must go together."""
+    for other in earlier:
+        shared = sorted({*members_of(group)} & {*members_of(other)})
+        if shared and group.service != other.service:
+            yield f"group[{i}].service", f"{shared[0]} is in group {other.name} too, which gets {other.service}"
+        if shared and "block" in (group.numbering, other.numbering):
+            yield (
+                f"group[{i}].members",
+                f'{shared[0]} is in group {other.name} too; numbering = "block" goes with members in one group only',
+            )
 
 
 def _network_problems(network: Network) -> Iterator[tuple[str, str]]:
-    if network.transport == "datagram":
-        yield "network.transport", "newtop needs the stream transport in this version"
     for key in ("loss", "duplicate", "reorder"):
         share = getattr(network, key)
         if not 0 <= share <= 1:

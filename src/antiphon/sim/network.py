@@ -75,6 +75,7 @@ class SimulatedNetwork:
 
     def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry) -> None:
         self._settings = settings
+        self._channel = Channel.STREAM if settings.transport == "stream" else Channel.DATAGRAM
         self._queue = queue
         self._chance = chance
         self._draw = latency_source(settings.latency, chance)
@@ -107,7 +108,8 @@ class SimulatedNetwork:
     def transmit(self, sender: Endpoint, effect: Transmit, departure: int) -> None:
         """Let a frame leave for everyone it is addressed to."""
         frame = effect.frame
-        assert effect.channel is Channel.STREAM and not effect.ttl, "other channels and hops come with their family"  # noqa: PT018
+        assert effect.channel is self._channel, "a core asks for the channel that its settings say there is"
+        assert not effect.ttl, "hops come with their family"
         if isinstance(effect.to, Scope):
             assert effect.to is Scope.VIEW, "the other scopes come with their family"
             receivers = self._views[sender.id, frame.group]

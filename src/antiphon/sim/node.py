@@ -8,14 +8,26 @@ from collections import defaultdict, deque
 from typing import Protocol
 
 from antiphon.core.contract import Core
-from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Stable, Transmit
+from antiphon.core.effects import (
+    Blocked,
+    Deliver,
+    Discard,
+    Effect,
+    Frame,
+    Gauge,
+    InstallView,
+    Stable,
+    Transmit,
+    Unblocked,
+)
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, RepairFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId
-from antiphon.wire.codec import STAMP_BYTES, header_bytes
+from antiphon.wire.codec import header_bytes, stamp_bytes
 
 
 class Application(Protocol):
@@ -53,12 +65,14 @@ class Node:
         self._service_ns = int(hosts.service)
         self._tick_ns = int(hosts.tick)
         self._wake_ns = int(hosts.wake)
+        self._consume_ns = int(hosts.consume)
         self._queue = queue
         self._network = network
         self._application = application
         self._paused = self._stalled = 0  # how many faults hold it
-        self._waking = self._choked = False
+        self._waking = self._choked = self._busy = False
         self._armed: int | None = None  # world time of the timer entry that counts
+        self._armed_for: int | None = None  # the core's deadline when it was last looked at
         self._inbox: list[object] = []
         self._requests: list[tuple[GroupId, bytes]] = []
         self._untaken: deque[Deliver | InstallView] = deque()
@@ -103,6 +117,7 @@ class Node:
         """Set the clock ahead and let it run at another rate; the timer goes by it from now on."""
         self._clock = self._clock or Clock()
         self._clock.set(self._queue.now, offset_ns, rate)
+        self._armed_for = None
         self.turn()
 
     def _accept(self, carried: object) -> None:
@@ -124,7 +139,7 @@ class Node:
         """The alarm set for `armed` rings."""
         if armed != self._armed or self._paused:
             return  # superseded, or nobody there to notice; on resumption we are called again
-        self._armed = None
+        self._armed = self._armed_for = None
         self.inputs += 1
         now = self._now()
         self._core.tick(now)
@@ -139,8 +154,7 @@ class Node:
         if self._paused:
             return
         now = self._now()
-        while self._untaken and not self._stalled:
-            self._hand_over(self._untaken.popleft(), now)
+        self._catch_up(now)
         inbox, self._inbox = self._inbox, []
         for carried in inbox:
             self._receive(carried, now)
@@ -159,7 +173,14 @@ class Node:
         frame = self._network.unpack(carried)
         self._core.receive(frame, now)
         if self.recorder is not None:
-            self.recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group))
+            self._record_receipt(self.recorder, frame)
+
+    def _record_receipt(self, recorder: Recorder, frame: Frame) -> None:
+        """A copy in a repair is received like the frame it is a copy of."""
+        unstable = self._core.unstable(frame.group)
+        recorder.received(frame, self._queue.now, unstable=unstable)
+        for copy in frame.copies if isinstance(frame, RepairFrame) else ():
+            recorder.received(copy, self._queue.now, unstable=unstable, relay=frame.sender)
 
     def _settle(self, now: int) -> None:
         """Drain and carry out until there is nothing left to do, then arm the timer."""
@@ -169,13 +190,13 @@ class Node:
             self._carry_out(effects, now)
             effects = core.drain(now)  # what the application took may let something leave
         deadline = core.deadline
-        if deadline is not None:
+        if deadline is not None and deadline != self._armed_for:
             self._arm(deadline)
 
     def _carry_out(self, effects: list[Effect], now: int) -> None:
         for effect in effects:
             if isinstance(effect, Deliver):
-                if self._stalled:
+                if self._busy or self._untaken or self._stalled:
                     self._untaken.append(effect)
                 else:
                     self._hand_over(effect, now)
@@ -183,16 +204,19 @@ class Node:
                 self._transmit(effect)
             elif isinstance(effect, InstallView):
                 self._network.install(self.id, effect.view)
-                if self._stalled:
-                    self._untaken.append(effect)
-                else:
-                    self._hand_over(effect, now)
-            else:
-                self._record_prefix(effect)
+                self._untaken.append(effect)
+                self._catch_up(now)
+            elif self.recorder is not None:
+                self._record(self.recorder, effect)
 
-    def _record_prefix(self, effect: Stable | Discard) -> None:
-        assert self.recorder is not None, "trace effects are built only when tracing"
-        self.recorder.prefix(effect, self._queue.now, unstable=self._core.unstable(effect.group))
+    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked) -> None:
+        now = self._queue.now
+        if isinstance(effect, Stable | Discard):
+            recorder.prefix(effect, now, unstable=self._core.unstable(effect.group))
+        elif isinstance(effect, Gauge):
+            recorder.gauged(effect, now)
+        else:
+            recorder.held_back(effect, now)
 
     def _transmit(self, effect: Transmit) -> None:
         frame, now = effect.frame, self._queue.now
@@ -201,8 +225,9 @@ class Node:
                 frame,
                 now,
                 header_bytes=header_bytes(frame),
-                stamp_bytes=STAMP_BYTES,
+                stamp_bytes=stamp_bytes(frame),
                 unstable=self._core.unstable(frame.group),
+                flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
             )
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
         if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
@@ -210,8 +235,18 @@ class Node:
             self._core.writable(False, self._now())
             self._queue.at(self.line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
 
+    # The application's side: it sees one stream, views and messages in their order
+
+    def _catch_up(self, now: int) -> None:
+        while self._untaken and not self._stalled and not self._busy:
+            self._hand_over(self._untaken.popleft(), now)
+
+    def _free_again(self, _: object) -> None:
+        """A slow application has dealt with what it took last."""
+        self._busy = False
+        self.turn()
+
     def _hand_over(self, effect: Deliver | InstallView, now: int) -> None:
-        """The application sees one stream, views and messages in their order."""
         recorder = self.recorder
         if isinstance(effect, Deliver):
             frame = effect.frame
@@ -220,6 +255,9 @@ class Node:
             self._taken[frame.group] = taken = self._taken[frame.group] + 1
             self._core.consumed(frame.group, taken, now)
             self._application.taken(self, frame)
+            if self._consume_ns:
+                self._busy = True
+                self._queue.at(self._queue.now + self._consume_ns, self._free_again)
         elif recorder is not None:
             recorder.installed(effect.view, self._queue.now)
 
@@ -229,6 +267,7 @@ class Node:
         self.turn()
 
     def _arm(self, deadline: int) -> None:
+        self._armed_for = deadline
         when = max(deadline if self._clock is None else self._clock.when(deadline), self._queue.now)
         if self._tick_ns:
             when = -(-when // self._tick_ns) * self._tick_ns

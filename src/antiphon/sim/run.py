@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from antiphon.core.newtop.literal import printed
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of
@@ -54,12 +55,15 @@ class _Simulation:
         self._applications = Applications(scenario.workload, self._queue, self._chance("workload"))
         self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry)
         self._groups = {GroupId(group.name): group for group in scenario.group}
-        self._home = {ProcessId(name): group for group, each in self._groups.items() for name in members_of(each)}
         views = {name: first_view(name, _ids(members_of(group))) for name, group in self._groups.items()}
-        hosts = [Host() for _ in range(min(scenario.hosts.count or len(self._home), len(self._home)))]
+        self._views: dict[ProcessId, dict[GroupId, View]] = {ProcessId(name): {} for name in scenario.processes}
+        for name, view in views.items():
+            for process in view.members:
+                self._views[process][name] = view
+        hosts = [Host() for _ in range(min(scenario.hosts.count or len(self._views), len(self._views)))]
+        self._rules = printed(scenario.options.literal)
         self._nodes = {
-            process: self._node(process, views[group], hosts[rank % len(hosts)])
-            for rank, (process, group) in enumerate(self._home.items())
+            process: self._node(process, hosts[rank % len(hosts)]) for rank, process in enumerate(self._views)
         }
 
     def run(self) -> Run:
@@ -98,40 +102,48 @@ class _Simulation:
         """One stream of randomness per purpose: a change in one does not shift the others."""
         return random.Random(f"{self._scenario.seed}/{purpose}")
 
-    def _node(self, process: ProcessId, view: View, host: Host) -> Node:
-        scenario, traced = self._scenario, self._scenario.trace == "full"
-        settings = NewtopSettings(
-            silence_timeout_ns=scenario.options.time_silence,
-            packing=scenario.options.packing,
-            frame_bytes_max=scenario.options.frame_bytes,
-            tracing=traced,
-        )
+    def _node(self, process: ProcessId, host: Host) -> Node:
+        scenario, traced, views = self._scenario, self._scenario.trace == "full", self._views[process]
+        services = {name: self._groups[name].service for name in views}
+        core = NewtopProcess(process, views, self._settings(process), self._rules)
         return Node(
             process,
-            NewtopProcess(process, {view.group: view}, settings),
+            core,
             host=host,
             hosts=scenario.hosts,
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=Recorder(process, {view.group: self._groups[view.group].service}) if traced else None,
+            recorder=Recorder(process, services) if traced else None,
+        )
+
+    def _settings(self, process: ProcessId) -> NewtopSettings:
+        options, groups = self._scenario.options, [self._groups[name] for name in self._views[process]]
+        return NewtopSettings(
+            service=groups[0].service,  # the same in all groups of a process
+            silence_timeout_ns=options.time_silence,
+            packing=options.packing,
+            frame_bytes_max=options.frame_bytes,
+            flow_control=options.flow_control,
+            window=options.window,
+            window_bytes=options.window_bytes,
+            block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
+            compression=options.compression,
+            datagrams=self._scenario.network.transport == "datagram",
+            repair_max_ns=options.suspect_after // 4,
+            tracing=self._scenario.trace == "full",
         )
 
     def _start(self) -> None:
-        told = {name: compact_json(self._start_detail(group)) for name, group in self._groups.items()}
+        options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
+        in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE}
+        told = {name: _promise(group) for name, group in self._groups.items()}
         for process, node in self._nodes.items():
             if node.recorder is not None:
-                node.recorder.note("start", 0, told[self._home[process]])
+                groups = {name: told[name] for name in self._views[process]}
+                detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
+                node.recorder.note("start", 0, compact_json(detail))
             node.turn()
-
-    def _start_detail(self, group: Group) -> object:
-        """What a member promises, and the options in force: those without effect yet would mislead a checker."""
-        options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
-        return {
-            "protocol": self._scenario.protocol,
-            "options": {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE},
-            "groups": {group.name: {"members": sorted(members_of(group)), "service": group.service}},
-        }
 
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now
@@ -140,6 +152,11 @@ class _Simulation:
                 node.recorder.stopped(now)
         if self._world is not None:
             self._world.note("end", now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"}))
+
+
+def _promise(group: Group) -> dict[str, object]:
+    """What a member of a group goes by, as its `start` row tells."""
+    return {"members": sorted(members_of(group)), "service": group.service, "numbering": group.numbering}
 
 
 def _ids(names: tuple[str, ...]) -> frozenset[ProcessId]:

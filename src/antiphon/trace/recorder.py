@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from antiphon.core.effects import Discard, Frame, Stable
+from antiphon.core.effects import Blocked, Discard, Frame, Gauge, Stable, Unblocked
 from antiphon.types import GroupId, ProcessId, View, split_process_id
 
 Row = dict[str, Any]
+_NUMBERED = frozenset({"data", "fragment", "null"})
 
 
 def digest(payload: bytes) -> int:
@@ -56,16 +57,31 @@ class Recorder:
         self._waiting[group].append((number, now, payload))
         return number
 
-    def transmitted(self, frame: Frame, now: int, *, header_bytes: int, stamp_bytes: int, unstable: int) -> None:
-        """A frame leaves; those of our messages that leave for the first time are sent now."""
-        if frame.payloads and frame.sender == self._me:
+    def transmitted(
+        self,
+        frame: Frame,
+        now: int,
+        *,
+        header_bytes: int,
+        stamp_bytes: int,
+        unstable: int,
+        flow: tuple[int, ...] | None = None,
+    ) -> None:
+        """A frame leaves; those of our messages that leave for the first time are sent now.
+
+        A large message is sent with the last of its fragments: there is its place in the order.
+        """
+        kind = frame.kind
+        if kind == "data" and frame.sender == self._me:
             self._sent(frame, now)
-        detail = {
-            "count": len(frame.payloads),
-            "frame": _frame_name(frame),
+        detail: dict[str, object] = {
+            "count": len(frame.payloads) if kind == "data" else 0,
+            "frame": _frame_name(frame, kind),
             "stamp_bytes": stamp_bytes,
-            "type": frame.kind,
+            "type": kind,
         }
+        if flow is not None:
+            detail["flow"] = flow
         self.rows.append(
             {
                 "time": now,
@@ -80,11 +96,14 @@ class Recorder:
             }
         )
 
-    def received(self, frame: Frame, now: int, *, unstable: int) -> None:
-        """A frame reaches the protocol: one row a message, and one without number for a null."""
+    def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
+        """A frame reaches the protocol: one row a message, and one without number where it ends none."""
         sender, incarnation = self._name(frame.sender)
-        numbers: list[int | None] = [frame.label + position for position in range(len(frame.payloads))]
-        detail = compact_json({"frame": _frame_name(frame), "type": frame.kind})
+        kind = frame.kind
+        numbers: list[int | None] = []
+        if kind == "data":
+            numbers += range(frame.label, frame.label + len(frame.payloads))
+        detail = compact_json({"frame": _frame_name(frame, kind), "type": kind})
         for number in numbers or [None]:
             self.rows.append(
                 {
@@ -95,7 +114,7 @@ class Recorder:
                     "sender_incarnation": incarnation,
                     "number": number,
                     "view": self._views.get(frame.group),
-                    "peer": frame.sender,
+                    "peer": relay or frame.sender,
                     "clock": frame.clock,
                     "unstable": unstable,
                     "detail": detail,
@@ -148,8 +167,19 @@ class Recorder:
                 "view": self._views.get(effect.group),
                 "unstable": unstable,
                 "upto": list(effect.upto),
+                "detail": '{"evicted":true}' if isinstance(effect, Discard) and effect.evicted else None,
             }
         )
+
+    def gauged(self, effect: Gauge, now: int) -> None:
+        """A bounded quantity has a new high."""
+        detail = compact_json({"name": effect.name, "value": effect.value})
+        self.rows.append({"time": now, "kind": "gauge", "group": effect.group, "peer": effect.of, "detail": detail})
+
+    def held_back(self, effect: Blocked | Unblocked, now: int) -> None:
+        """Flow control stops our sender, or releases it."""
+        kind, peer = ("block", effect.by) if isinstance(effect, Blocked) else ("unblock", None)
+        self.rows.append({"time": now, "kind": kind, "group": effect.group, "peer": peer})
 
     def _sent(self, frame: Frame, now: int) -> None:
         """The `send` rows tell what the application handed over, not what the core made of it.
@@ -184,6 +214,6 @@ class Recorder:
         return name
 
 
-def _frame_name(frame: Frame) -> str:
-    """One name a frame in a run: numbers of one sender in one group strictly increase."""
-    return f"{frame.group}/{frame.sender}/{frame.clock}"
+def _frame_name(frame: Frame, kind: str) -> str | None:
+    """One name a numbered frame in a run: numbers of one sender in one group strictly increase."""
+    return f"{frame.group}/{frame.sender}/{frame.clock}" if kind in _NUMBERED else None

@@ -1,76 +1,97 @@
-"""Frames to bytes and back. One kind byte per family of frames; the bodies below are Newtop's.
+"""Frames to bytes and back. One kind byte per sort of frame; the bodies below are Newtop's.
 
-    kind 1, data: numbers, names, label, count, one length per payload, payloads
-    kind 2, null: numbers, names
+    kind 1, numbered: flags, block, previous and complete block, names, [sequence], [flow], [stamp], [payloads]
+    kind 2, alive:    flags, block, complete block, names, [sequence], [flow]
+    kind 3, status, and kind 4, ack: names, a sequence number
+    kind 5, request:  names, origin, count, sequence numbers
+    kind 6, repair:   names, count, each with a kind byte and a length: bodies of kinds 1 and 2
 
-Numbers are block, previous block and complete block. Names are the group's and the sender's, UTF-8 with a length byte.
-Decoding either gives a frame that a correct peer could have sent or raises
-`ProtocolViolation`; it never reads beyond the body and never trusts a length it has not compared with it.
+Names are the group's and the sender's, UTF-8 with a length byte; flags say which of the parts in brackets are there.
+Decoding either gives a frame that a correct peer could have sent or raises `ProtocolViolation`; it never reads beyond
+the body and never trusts a length it has not compared with it.
 """
 
 import struct
-from itertools import accumulate, pairwise
 from typing import Final
 
 from antiphon.core.effects import Frame
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.newtop.frames import (
+    AckFrame,
+    AliveFrame,
+    BlockFrame,
+    Flow,
+    RepairFrame,
+    RequestFrame,
+    SequencedFrame,
+    StatusFrame,
+)
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
+from antiphon.wire.reader import Reader
+from antiphon.wire.stamps import encode_stamp, read_stamp
 
-STAMP_BYTES: Final = 8
-"""What total order itself needs of a frame: its block number."""
+_NUMBERED: Final = 1
+_ALIVE: Final = 2
+_STATUS: Final = 3
+_ACK: Final = 4
+_REQUEST: Final = 5
+_REPAIR: Final = 6
 
-_DATA: Final = 1
-_NULL: Final = 2
-_NUMBERS: Final = struct.Struct(">qqq")
+_PAYLOADS: Final = 1
+_FLOW: Final = 2
+_SEQUENCE: Final = 4
+_STAMP: Final = 8
+_MORE: Final = 16
+_STALLED: Final = 1  # of an alive, which has no payloads
+_NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE
+_ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE
+
+_NUMBERS: Final = struct.Struct(">Bqqq")
+_ALIVE_NUMBERS: Final = struct.Struct(">Bqq")
+_NUMBER: Final = struct.Struct(">q")
+_FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _LENGTH_BYTES: Final = 4
+_COPY: Final = struct.Struct(">BI")
 
 
 def encode(frame: Frame) -> bytes:
     """The bytes of one frame, envelope included."""
-    assert isinstance(frame, BlockFrame)
-    group, sender = frame.group.encode(), frame.sender.encode()
-    head = b"".join(
-        (
-            _NUMBERS.pack(frame.block, frame.previous_block, frame.complete_block),
-            bytes((len(group),)),
-            group,
-            bytes((len(sender),)),
-            sender,
-        )
-    )
-    if not frame.payloads:
-        return seal(_NULL, head)
-    count = len(frame.payloads)
-    table = struct.pack(f">qI{count}I", frame.label, count, *map(len, frame.payloads))
-    return seal(_DATA, b"".join((head, table, *frame.payloads)))
+    kind, body = _body(frame)
+    return seal(kind, body)
 
 
 def decode(sealed: bytes) -> Frame:
     """The frame in these bytes; `ProtocolViolation` if a correct peer cannot have sent them."""
     kind, body = open_envelope(sealed)
-    if kind not in (_DATA, _NULL):
+    frame: Frame
+    reader = Reader(body)
+    if kind in (_NUMBERED, _ALIVE):
+        frame = _read_sequenced(kind, reader)
+    elif kind in (_STATUS, _ACK):
+        make = StatusFrame if kind == _STATUS else AckFrame
+        frame = make(*_read_names(reader), reader.number())
+    elif kind == _REQUEST:
+        frame = _read_request(reader)
+    elif kind == _REPAIR:
+        frame = _read_repair(reader)
+    else:
         raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
-    if len(body) < _NUMBERS.size:
-        raise ProtocolViolation("body", "a frame ends inside its numbers")
-    block, previous_block, complete_block = _NUMBERS.unpack_from(body)
-    if not 0 <= complete_block <= previous_block < block:  # a block is complete only after its member spoke in it
-        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
-    group, at = _name(body, _NUMBERS.size)
-    sender, at = _name(body, at)
-    label, payloads = _payloads(body, at) if kind == _DATA else (0, ())
-    if kind == _NULL and at != len(body):
-        raise ProtocolViolation("body", "bytes are left over behind a null")
-    return BlockFrame(GroupId(group), ProcessId(sender), block, previous_block, complete_block, payloads, label)
+    reader.end()
+    return frame
 
 
 def header_bytes(frame: Frame) -> int:
-    """How many bytes `encode` adds to the payloads, without encoding."""
+    """How many bytes `encode` adds to the payloads."""
+    if not isinstance(frame, BlockFrame):
+        return len(encode(frame))
     names = len(frame.group.encode()) + len(frame.sender.encode()) + 2
     table = _TABLE.size + _LENGTH_BYTES * len(frame.payloads) if frame.payloads else 0
-    return ENVELOPE_BYTES + _NUMBERS.size + names + table
+    flow = _FLOW_NUMBERS.size if frame.flow is not None else 0
+    sequence = _NUMBER.size if frame.sequence else 0
+    stamp = len(encode_stamp(frame.stamp)) if frame.stamp is not None else 0
+    return ENVELOPE_BYTES + _NUMBERS.size + names + table + flow + sequence + stamp
 
 
 def payload_bytes(frame: Frame) -> int:
@@ -78,26 +99,143 @@ def payload_bytes(frame: Frame) -> int:
     return sum(map(len, frame.payloads))
 
 
-def _name(body: bytes, at: int) -> tuple[str, int]:
-    end = at + 1 + body[at] if at < len(body) else at + 1
-    if end > len(body):
-        raise ProtocolViolation("body", "a frame ends inside a name")
-    try:
-        return body[at + 1 : end].decode(), end
-    except UnicodeDecodeError as error:
-        raise ProtocolViolation("body", "a name is not UTF-8") from error
+def stamp_bytes(frame: Frame) -> int:
+    """What the order of delivery itself needs of a frame: its block number, and a causal stamp."""
+    if not isinstance(frame, BlockFrame):
+        return 0
+    return _NUMBER.size + (len(encode_stamp(frame.stamp)) if frame.stamp is not None else 0)
 
 
-def _payloads(body: bytes, at: int) -> tuple[int, tuple[bytes, ...]]:
-    lengths_at = at + _TABLE.size
-    if len(body) < lengths_at:
-        raise ProtocolViolation("body", "a data frame ends before its count")
-    label, count = _TABLE.unpack_from(body, at)
-    first = lengths_at + _LENGTH_BYTES * count
-    if label < 0 or not count or first > len(body):
-        raise ProtocolViolation("body", f"label {label} and a table of {count} lengths do not fit their frame")
-    lengths = struct.unpack_from(f">{count}I", body, lengths_at)
-    if first + sum(lengths) != len(body):
-        raise ProtocolViolation("body", "the lengths of the payloads do not add up to their frame")
-    ends = accumulate(lengths, initial=first)
-    return label, tuple(body[start:end] for start, end in pairwise(ends))
+def _body(frame: Frame) -> tuple[int, bytes]:
+    if isinstance(frame, BlockFrame):
+        return _NUMBERED, _numbered(frame)
+    if isinstance(frame, AliveFrame):
+        return _ALIVE, _alive(frame)
+    names = _names(frame)
+    if isinstance(frame, StatusFrame):
+        return _STATUS, names + _NUMBER.pack(frame.last)
+    if isinstance(frame, AckFrame):
+        return _ACK, names + _NUMBER.pack(frame.upto)
+    if isinstance(frame, RequestFrame):
+        count = len(frame.missing)
+        return _REQUEST, names + _name(frame.origin) + struct.pack(f">I{count}q", count, *frame.missing)
+    assert isinstance(frame, RepairFrame)
+    copies = [_body(copy) for copy in frame.copies]
+    parts = [part for kind, body in copies for part in (_COPY.pack(kind, len(body)), body)]
+    return _REPAIR, b"".join((names, struct.pack(">I", len(copies)), *parts))
+
+
+def _numbered(frame: BlockFrame) -> bytes:
+    flags, parts = 0, [b"", _names(frame)]
+    if frame.sequence:
+        flags |= _SEQUENCE
+        parts.append(_NUMBER.pack(frame.sequence))
+    if frame.flow is not None:
+        flags |= _FLOW
+        parts.append(_FLOW_NUMBERS.pack(*frame.flow))
+    if frame.stamp is not None:
+        flags |= _STAMP
+        parts.append(encode_stamp(frame.stamp))
+    if frame.payloads:
+        flags |= _PAYLOADS | (_MORE if frame.more else 0)
+        count = len(frame.payloads)
+        parts.append(struct.pack(f">qI{count}I", frame.label, count, *map(len, frame.payloads)))
+        parts += frame.payloads
+    parts[0] = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
+    return b"".join(parts)
+
+
+def _alive(frame: AliveFrame) -> bytes:
+    flags, parts = _STALLED if frame.stalled else 0, [b"", _names(frame)]
+    if frame.sequence:
+        flags |= _SEQUENCE
+        parts.append(_NUMBER.pack(frame.sequence))
+    if frame.flow is not None:
+        flags |= _FLOW
+        parts.append(_FLOW_NUMBERS.pack(*frame.flow))
+    parts[0] = _ALIVE_NUMBERS.pack(flags, frame.block, frame.complete_block)
+    return b"".join(parts)
+
+
+def _names(frame: Frame) -> bytes:
+    return _name(frame.group) + _name(frame.sender)
+
+
+def _name(name: str) -> bytes:
+    encoded = name.encode()
+    return bytes((len(encoded),)) + encoded
+
+
+def _read_sequenced(kind: int, reader: Reader) -> SequencedFrame:
+    return _read_numbered(reader) if kind == _NUMBERED else _read_alive(reader)
+
+
+def _read_numbered(reader: Reader) -> BlockFrame:
+    flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
+    if not 0 <= complete_block <= previous_block <= block:  # a block is complete only after its member spoke in it
+        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
+    if flags & ~_NUMBERED_FLAGS:
+        raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+    group, sender = _read_names(reader)
+    sequence = reader.number() if flags & _SEQUENCE else 0
+    flow = _read_flow(reader) if flags & _FLOW else None
+    stamp = read_stamp(reader) if flags & _STAMP else None
+    label, payloads = _read_payloads(reader) if flags & _PAYLOADS else (0, ())
+    more = bool(flags & _MORE)
+    if more and len(payloads) != 1:
+        raise ProtocolViolation("body", f"a piece of a message comes with {len(payloads)} payloads instead of one")
+    return BlockFrame(
+        group, sender, block, previous_block, complete_block, payloads, label, flow, stamp, more, sequence
+    )
+
+
+def _read_alive(reader: Reader) -> AliveFrame:
+    flags, block, complete_block = reader.unpack(_ALIVE_NUMBERS)
+    if not 0 <= complete_block <= block:
+        raise ProtocolViolation("body", f"numbers {block}, {complete_block} cannot be")
+    if flags & ~_ALIVE_FLAGS:
+        raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+    group, sender = _read_names(reader)
+    sequence = reader.number() if flags & _SEQUENCE else 0
+    flow = _read_flow(reader) if flags & _FLOW else None
+    return AliveFrame(group, sender, block, complete_block, flow, bool(flags & _STALLED), sequence)
+
+
+def _read_flow(reader: Reader) -> Flow:
+    flow = Flow(*reader.unpack(_FLOW_NUMBERS))
+    if min(flow) < 0 or flow.complete > flow.number:
+        raise ProtocolViolation("body", f"flow-control numbers {', '.join(map(str, flow))} cannot be")
+    return flow
+
+
+def _read_request(reader: Reader) -> RequestFrame:
+    group, sender = _read_names(reader)
+    return RequestFrame(group, sender, ProcessId(reader.name()), reader.numbers(reader.count()))
+
+
+def _read_repair(reader: Reader) -> RepairFrame:
+    group, sender = _read_names(reader)
+    copies = []
+    for _ in range(reader.count()):
+        kind, length = reader.unpack(_COPY)
+        if kind not in (_NUMBERED, _ALIVE):
+            raise ProtocolViolation("body", f"a repair holds a copy of kind {kind}")
+        inner = Reader(reader.part(length))
+        copy = _read_sequenced(kind, inner)
+        inner.end()
+        if copy.group != group:
+            raise ProtocolViolation("body", f"a repair of group {group} holds a frame of group {copy.group}")
+        copies.append(copy)
+    return RepairFrame(group, sender, tuple(copies))
+
+
+def _read_names(reader: Reader) -> tuple[GroupId, ProcessId]:
+    return GroupId(reader.name()), ProcessId(reader.name())
+
+
+def _read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
+    label, count = reader.unpack(_TABLE)
+    if label < 0 or not count:
+        raise ProtocolViolation("body", f"label {label} and {count} payloads cannot be")
+    lengths = reader.lengths(count)
+    return label, reader.pieces(lengths)

@@ -1,8 +1,45 @@
-"""Newtop's frame: one numbered message (Macedo94 §3.2, §6.3.1; field names as in our glossary)."""
+"""The frames of Newtop: numbered ones, the announcement, and what repairs a lossy transport (glossary in docs).
 
+Deeply immutable values. A numbered frame takes a block number and is ordered; everything else is *control*: it is
+unnumbered, never waits for flow control, and shares the channel of the group (E-20).
+"""
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.types import GroupId, ProcessId
+
+
+class Flow(NamedTuple):
+    """The flow-control header, as of the moment before its own number is entered (Macedo95 §3.1)."""
+
+    number: int
+    """fb: flow number of a data frame; the largest one sent or seen for a null or an announcement. In groups with
+    block numbering, the block number."""
+    complete: int
+    """m.D: the sender has, and its application has taken, everything up to this number."""
+    stable: int
+    """m.S: every member has said so of this number."""
+    super_stable: int
+    """m.Σ: every member knows this number to be stable. Only algorithm 1 asks for it."""
+
+
+class MapStamp(NamedTuple):
+    """Per (group, process) a number: GLDV of the Fast order, or the clocks of CBCAST."""
+
+    entries: tuple[tuple[GroupId, ProcessId, int], ...]
+
+
+class RelativeStamp(NamedTuple):
+    """The Relative order's stamp: precise inside the group, one number for each other group (Macedo94 §5.6)."""
+
+    delivered: tuple[int, ...]
+    """LDV: by rank in the view of the frame's group, the last number sent or delivered."""
+    blocks: tuple[tuple[GroupId, int], ...]
+    """GBN: per group, the largest number sent or delivered in it, as far as the sender has heard."""
+
+
+Stamp = MapStamp | RelativeStamp
 
 
 class BlockFrame(NamedTuple):
@@ -19,10 +56,18 @@ class BlockFrame(NamedTuple):
     previous_block: int
     """m.pb: number of the sender's previous message in this group; reveals a gap or a copy."""
     complete_block: int
-    """m.lcb: the sender's largest complete block when this left; what stability is computed from."""
+    """m.lcb: the sender's largest complete block when this left; what block stability is computed from."""
     payloads: tuple[bytes, ...] = ()
     label: int = 0
     """Opaque: number of the first payload, for the recorder."""
+    flow: Flow | None = None
+    """None where flow control is off."""
+    stamp: Stamp | None = None
+    """What a causal order needs beside the block number."""
+    more: bool = False
+    """The one payload is a piece of a message that the sender's next data frame continues."""
+    sequence: int = 0
+    """On datagrams: its place among all that the sender multicast in the group, from 1 (E-66)."""
 
     @property
     def clock(self) -> int:
@@ -31,5 +76,94 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`, or `null` where there is nothing for the application."""
-        return "data" if self.payloads else "null"
+        """`data`, `fragment` for a piece that is not the last, or `null` where there is nothing for the application."""
+        return "fragment" if self.more else "data" if self.payloads else "null"
+
+
+class _Control:
+    """What the frames that nobody orders answer alike: nothing in them is for the application."""
+
+    __slots__ = ()
+
+    @property
+    def payloads(self) -> tuple[bytes, ...]:
+        """Nothing."""
+        return ()
+
+    @property
+    def label(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def clock(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def kind(self) -> str:
+        """As traces show it: `alive`, `status` and so on, after the class."""
+        return type(self).__name__.removesuffix("Frame").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class AliveFrame(_Control):
+    """An announcement: what the sender has completed, when no numbered message is there to say it (E-51)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    """The sender's last number in the group; this uses no new one."""
+    complete_block: int
+    flow: Flow | None = None
+    stalled: bool = False
+    """The sender owes a null that flow control holds back."""
+    sequence: int = 0
+    """As in a numbered frame: control messages have their place in the stream (E-66)."""
+
+    @property
+    def clock(self) -> int:
+        """Where among its sender's numbers it stands."""
+        return self.block
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFrame(_Control):
+    """To one member that has not acknowledged all: the sender's last sequence number (newtop.md 4, rule 6)."""
+
+    group: GroupId
+    sender: ProcessId
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class AckFrame(_Control):
+    """The answer to a status: everything of the addressee up to `upto` is here."""
+
+    group: GroupId
+    sender: ProcessId
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFrame(_Control):
+    """Asks a holder for frames of `origin` that are missing."""
+
+    group: GroupId
+    sender: ProcessId
+    origin: ProcessId
+    missing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairFrame(_Control):
+    """Unchanged copies of frames that somebody asked for; each counts as coming from its own sender."""
+
+    group: GroupId
+    sender: ProcessId
+    copies: tuple[BlockFrame | AliveFrame, ...]
+
+
+SequencedFrame = BlockFrame | AliveFrame
+"""What a member multicasts in a group."""
+NewtopFrame = BlockFrame | AliveFrame | StatusFrame | AckFrame | RequestFrame | RepairFrame

@@ -1,117 +1,337 @@
-"""One group at one member: symmetric total order without failures (Macedo94 §3.2-3.6, §4.3; Macedo95 §2.2).
+"""One group at one member, without failures: blocks, silence, stability, flow control (Macedo94 ch. 3, 4, 8; Macedo95).
 
-Blocks, outbox and silence are parts; this file shows their coupling in one place. Stability is by piggybacked
-completion (Macedo94 §6.3.1): every numbered message says which block its sender had completed, and a block that every
-member has completed is held by all, so that nobody will ask for it again and it may go.
+This file shows the coupling of the parts in one place; each part has its own. When a frame may be delivered is not
+decided here but over all groups of the process, by the ordering part (`orders/`).
 """
 
-from collections.abc import Iterable
-from operator import attrgetter
-from typing import Final
+from collections import deque
+from typing import TYPE_CHECKING
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.effects import Discard, Effect, Stable, Transmit
-from antiphon.core.newtop.blocks import BlockMatrix
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.effects import Blocked, Channel, Effect, Scope, Transmit, Unblocked
+from antiphon.core.newtop.buffers import Buffers
+from antiphon.core.newtop.flow import FlowControl
+from antiphon.core.newtop.fragments import Fragments
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.core.newtop.news import News
 from antiphon.core.newtop.outbox import Outbox
+from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.newtop.silence import Silence
 from antiphon.core.vectors import MinVector
 from antiphon.types import ProcessId, View
 
-_SENDER: Final = attrgetter("sender")
+if TYPE_CHECKING:
+    from antiphon.core.newtop.orders.contract import Order
+    from antiphon.core.newtop.rules import Rules
 
 
 class NewtopGroup:
-    """Invariant: `_sent` is our own entry of the receive vector, `_received` never falls (E-48)."""
+    """Invariant: `sent` is our own entry of the receive vector; `received` never falls (E-48)."""
 
-    def __init__(self, me: ProcessId, view: View, counter: BlockCounter, settings: NewtopSettings) -> None:
+    def __init__(
+        self, me: ProcessId, view: View, counter: BlockCounter, settings: NewtopSettings, rules: "Rules"
+    ) -> None:
+        size = len(view.members)
         self.view = view
-        self.matrix = BlockMatrix(len(view.members))
-        self.silence = Silence(settings.silence_timeout_ns)
+        self.counter = counter
+        self.my_rank = view.ranks[me]
+        self.last_received = MinVector(size)
+        """LRV (RV in Macedo95): per member its last block number here, our own included."""
+        self.sent = 0
+        """SENT: our own last number in this group."""
+        self.received = 0
+        """RECD: the largest number received."""
+        self.silence = rules.silence(settings.silence_timeout_ns)
         self.outbox = Outbox(packing=settings.packing, frame_bytes_max=settings.frame_bytes_max)
+        self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
+        self.recovery = Recovery(me, view, settings) if settings.datagrams else None
+        self.blocked = False
+        """Whether flow control holds a message of our application back."""
+        self.armed: int | None = None
+        """The deadline that the process has an alarm for."""
+        self._by_block = self.flow is None or view.group in settings.block_numbered
+        self.buffers = Buffers(view, settings, by_block=self._by_block)
+        self._unbounded = self.flow is None and not settings.tracing  # the short way, for nobody counts
+        self.news = News(settings, by_block=self._by_block)
         self._me = me
-        self._counter = counter
-        self._tracing = settings.tracing
-        self._last_received = self.matrix.last_received
-        self._complete_at = MinVector(len(view.members))  # what each member said it had completed
-        self._my_rank = view.ranks[me]
+        self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
+        self._stable_block = 0  # the smallest entry of it when we last looked
+        self._freed = 0  # the stable number up to which buffers were freed
+        self.fragments = Fragments()
+        self._handed: deque[int] = deque()  # flow numbers of what the application has not taken
+        self.position = 0
+        """How many `Deliver` effects the application has taken."""
+        self._accounted = 0  # how many of them flow control knows of
+        self._settings = settings
+        self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
         self._rank_of = view.ranks.get
-        self._sent = 0  # SENT: our own last number in this group
-        self._received = 0  # RECD: the largest number received
-        self._complete = 0  # D: the block up to which deliveries were taken
-        self._stable = 0  # min(_complete_at): the block up to which the matrix was freed
+        self._announces = rules.announces and size > 1
+        self._stalled = False  # a null is due and flow control holds it back
 
-    def receive(self, frame: BlockFrame, now: int) -> bool:
-        """Record a frame of another member (5.3); anything but the next one of its sender is refused.
+    @property
+    def complete_block(self) -> int:
+        """D: the largest block that nobody can still send into."""
+        return self.last_received.minimum
+
+    @property
+    def largest(self) -> int:
+        """max(SENT, RECD)."""
+        return max(self.sent, self.received)
+
+    @property
+    def released(self) -> bool:
+        """Whether flow control, which had blocked our application, would let it go on."""
+        flow = self.flow
+        return self.blocked and flow is not None and flow.permits(self._next_number(flow), self.outbox.least_bytes)
+
+    @property
+    def deadline(self) -> int | None:
+        """When this group must be looked at again."""
+        first, owed = self.news.at, self.silence.deadline
+        if owed is not None and not self._stalled and (first is None or owed < first):
+            first = owed
+        if self.recovery is not None:
+            repair = self.recovery.deadline
+            if repair is not None and (first is None or repair < first):
+                first = repair
+        return first
+
+    # What comes in
+
+    def receive(self, frame: BlockFrame, now: int) -> bool | None:
+        """Record a numbered frame of another member (5.3); anything but the next one of its sender is refused: None.
 
         True if something follows from it: an answer owed, a block complete, a block stable. In a large group most
         frames only fill a cell of a row.
         """
         rank = self._rank_of(frame.sender)
-        if rank is None or rank == self._my_rank:
-            return False  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
-        block = frame.block
-        if not frame.previous_block == self._last_received.values[rank] < block:
-            return False  # a copy or a gap: below us the channel is FIFO and lossless
-        self.matrix.insert(rank, frame)
-        self._complete_at.raise_to(rank, frame.complete_block)
-        if block > self._received:
-            self._received = block
-            if block > self._sent:
+        if rank is None or rank == self.my_rank:
+            return None  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
+        block, flow, last_received, complete_at = frame.block, self.flow, self.last_received, self._complete_at
+        if not frame.previous_block == last_received.values[rank] < block:
+            return None  # a copy or a gap: below us the channel is FIFO and lossless
+        if (frame.flow is None) is not (flow is None):
+            return None  # its sender and we do not agree whether there is flow control
+        if self._unbounded:
+            self.buffers.bounded.hold(block, frame)
+        else:
+            self._hold(frame, rank)  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
+        last_received.raise_to(rank, block)
+        if frame.complete_block > complete_at.values[rank]:
+            complete_at.raise_to(rank, frame.complete_block)
+        follows = last_received.minimum != complete_at.values[self.my_rank]
+        if flow is None or frame.flow is None:
+            follows |= complete_at.minimum != self._stable_block
+        else:
+            follows |= flow.heard(rank, frame.flow)
+        if block > self.received:
+            self.received = block
+            if block > self.sent:
                 self.silence.owe(block, now)
                 return True
-        return self._last_received.minimum != self._complete or self._complete_at.minimum != self._stable
+        return follows
 
-    def speak(self, now: int, writable: bool, effects: list[Effect]) -> None:
-        """Send what the application asked for, then the null that is still owed (rules CA1, CA3)."""
-        if writable and self.outbox:
-            for label, payloads in self.outbox.take():
-                self._send(self._counter.advance(), payloads, label, effects)
+    def heard(self, frame: AliveFrame) -> bool:
+        """An announcement of another member; True if something may follow."""
+        rank = self._rank_of(frame.sender)
+        if rank is None or rank == self.my_rank:
+            return False
+        self._complete_at.raise_to(rank, frame.complete_block)
+        if frame.flow is not None and self.flow is not None:
+            self.flow.heard(rank, frame.flow)
+        return True
+
+    def expect(self, block: int, now: int) -> None:
+        """A number of this group was named elsewhere; whoever sent it may be gone, so we owe it an answer (E-63)."""
+        if block > self.largest:
+            self.silence.owe(block, now)
+        self.received = max(self.received, block)
+
+    @property
+    def awaits_application(self) -> bool:
+        """Whether something may follow at once when our application takes a message.
+
+        That we have completed more is news, but it can wait for the alarm that is set already.
+        """
+        return self.blocked or self._stalled or self.news.at is None or self.news.pressing <= self._settings.window
+
+    # What goes out
+
+    def settle(self, now: int, effects: list[Effect]) -> None:
+        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        buffers, complete_at, flow, news = self.buffers, self._complete_at, self.flow, self.news
+        complete = self.last_received.minimum
+        if complete > complete_at.values[self.my_rank]:
+            complete_at.raise_to(self.my_rank, complete)
+        if flow is not None:
+            self._account(flow)
+            if flow.stable > self._freed:
+                self._free(flow.stable, effects)
+        if complete_at.minimum > self._stable_block:
+            self._stable_block = complete_at.minimum
+            if flow is None:
+                self._free(self._stable_block, effects)
+            elif not self._by_block:
+                self._forget(buffers.nulls.free(self._stable_block))
+        if buffers.tracing:
+            effects += buffers.told
+            buffers.told.clear()
+            buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
+        if self._announces and (
+            news.at is None or (flow is not None and flow.complete - news.complete >= news.pressing)
+        ):
+            news.weigh(complete, flow, now)
+
+    def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Let leave what the application asked for, as far as flow control permits; the last number used, or 0."""
+        block, flow, outbox, header = 0, self.flow, self.outbox, None
+        while outbox.waiting:
+            room = self._settings.window_bytes
+            if flow is not None:
+                self._account(flow)
+                number = self._next_number(flow)
+                if not flow.permits(number, outbox.least_bytes):
+                    self._block(effects)
+                    break
+                room -= flow.ahead_bytes
+                header = flow.header(number)
+            if self.blocked:
+                self.blocked = False
+                effects.append(Unblocked(self.view.group))
+            label, payloads, more = outbox.take(room)
+            if flow is not None:
+                flow.unconsumed.add(number)
+                flow.counted(number, sum(map(len, payloads)))
+            block = self.counter.advance()  # rule CA1
+            complete, stamp = self.last_received.minimum, order.stamp(self) if order.stamps else None
+            frame = BlockFrame(
+                self.view.group, self._me, block, self.sent, complete, payloads, label, header, stamp, more
+            )
+            order.sent(self, self._transmit(frame, now, effects))
+        return block
+
+    def answer(self, now: int, effects: list[Effect]) -> None:
+        """Send the null that is owed and due (rule CA3), unless flow control counts nulls and holds it back."""
         if self.silence.due(now):
-            self._counter.witness(self._received)
-            self._send(self._received, (), 0, effects)
+            self.null(self.received, now, effects)
+        else:
+            self._stalled = False
 
-    def take_complete(self) -> list[BlockFrame]:
-        """The data of blocks that became complete, in the one order of all members: (block, sender) (TO1, TO2)."""
-        complete = self._last_received.minimum
-        if complete == self._complete:
-            return []
-        self._complete = complete
-        self._complete_at.raise_to(self._my_rank, complete)
-        deliverable: list[BlockFrame] = []
-        for row in self.matrix.take_complete():
-            data = [frame for frame in row if frame.payloads]
-            if len(data) > 1:
-                data.sort(key=_SENDER)
-            deliverable += data
-        return deliverable
+    def null(self, block: int, now: int, effects: list[Effect]) -> None:
+        """A null with this number (rules CA3, CA4), if it may leave now."""
+        assert block >= self.sent  # that own numbers never even repeat (pr1') is the rule of `Silence` (E-6)
+        flow, header = self.flow, None
+        if flow is not None:
+            self._account(flow)
+            if self._by_block:
+                if not flow.permits(block, 0):
+                    self._stall(now)
+                    return
+                flow.counted(block, 0)
+            header = flow.header(block if self._by_block else flow.largest)
+        self._stalled = False
+        self.counter.witness(block)
+        complete = self.last_received.minimum
+        self._transmit(BlockFrame(self.view.group, self._me, block, self.sent, complete, (), 0, header), now, effects)
 
-    def stabilise(self, effects: list[Effect]) -> None:
-        """Free what every member is now known to hold: each has said that it completed that block."""
-        stable = self._complete_at.minimum
-        if stable == self._stable:
+    def announce(self, now: int, effects: list[Effect]) -> None:
+        """Say what nobody has heard from us yet, if no message did for a while."""
+        flow, header, complete = self.flow, None, self.last_received.minimum
+        if not self.news.due(complete, flow, now) and not self._stalled:
             return
-        self._stable = stable
-        freed = self.matrix.discard(stable)
-        if self._tracing and (upto := _last_labels(freed)):
-            effects.append(Stable(self.view.group, upto))
-            effects.append(Discard(self.view.group, upto))
+        if flow is not None:
+            header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
+            flow.carried(header.number)
+        frame = AliveFrame(self.view.group, self._me, self.sent, complete, header, self._stalled)
+        if self.recovery is not None:
+            frame = self.recovery.outgoing(frame, now)
+        self.news.spoken(complete, header, now)
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        if self._stalled:
+            self.news.at = now + self._settings.repair_max_ns
 
-    def _send(self, block: int, payloads: tuple[bytes, ...], label: int, effects: list[Effect]) -> None:
-        assert block > self._sent  # own numbers strictly increase (pr1'); a null never repeats one (E-6)
-        complete = self._last_received.minimum  # before our own number is entered
-        frame = BlockFrame(self.view.group, self._me, block, self._sent, complete, payloads, label)
-        effects.append(Transmit(frame))
-        self._sent = block
-        self.matrix.insert(self._my_rank, frame)
-        self.silence.spoke(block)
+    def deliver(self, frame: BlockFrame) -> BlockFrame | None:
+        """The frame's turn has come; gives what the application gets, or None for a piece of a larger message."""
+        flow = self.flow
+        whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
+        if flow is not None and frame.flow is not None:
+            number = frame.flow.number
+            if number > flow.counter:
+                flow.counter = number
+            if whole is None:
+                flow.unconsumed.remove(number)  # it waits in the reassembly, which takes any message (spec/README 14)
+            else:
+                self._handed.append(number)
+        return whole
 
+    # Parts
 
-def _last_labels(frames: Iterable[BlockFrame]) -> tuple[tuple[ProcessId, int], ...]:
-    """Per sender the largest label among these frames' payloads, for the trace."""
-    upto: dict[ProcessId, int] = {}
-    for frame in frames:
-        if frame.payloads:
-            upto[frame.sender] = frame.label + len(frame.payloads) - 1
-    return tuple(sorted(upto.items()))
+    def _account(self, flow: FlowControl) -> None:
+        """Tell flow control what the application has taken, and let it draw its consequences."""
+        while self._accounted < self.position:
+            self._accounted += 1
+            flow.unconsumed.remove(self._handed.popleft())
+        flow.settle()
+
+    def _next_number(self, flow: FlowControl) -> int:
+        """The flow number that our next data message would get."""
+        return 1 + (self.counter.value if self._by_block else flow.counter)
+
+    def _transmit(self, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
+        if self.recovery is not None:
+            frame = self.recovery.outgoing(frame, now)
+        block, flow = frame.block, frame.flow
+        self.sent = block
+        if self._unbounded:
+            self.buffers.bounded.hold(block, frame)
+        else:
+            self._hold(frame, self.my_rank)
+        self.last_received.raise_to(self.my_rank, block)
+        if flow is not None and self.flow is not None:
+            self.flow.carried(flow.number)
+        if self.silence.deadline is not None:
+            self.silence.spoke(block)
+            self._stalled = self._stalled and self.silence.deadline is not None
+        self.news.spoken(frame.complete_block, flow, now)
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        return frame
+
+    def _hold(self, frame: BlockFrame, rank: int) -> None:
+        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool."""
+        buffers, flow = self.buffers, self.flow
+        if flow is None or frame.flow is None:
+            buffers.bounded.hold(frame.block, frame)
+            if buffers.tracing:
+                buffers.of_sender[rank] += 1
+        elif frame.payloads or self._by_block:
+            number = frame.flow.number
+            if frame.payloads and rank != self.my_rank:
+                flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
+            if buffers.bounded.frames >= buffers.size:
+                self._forget(buffers.make_room(flow.stable, flow.complete))
+            buffers.bounded.hold(number, frame)
+            if buffers.tracing:
+                buffers.of_sender[rank] += 1
+        else:
+            buffers.nulls.hold(frame.block, frame)
+
+    def _free(self, stable: int, effects: list[Effect]) -> None:
+        self._freed = stable
+        self._forget(self.buffers.free(stable, effects))
+
+    def _forget(self, freed: list[BlockFrame]) -> None:
+        """Nobody will ask for these again."""
+        if freed and self.recovery is not None:
+            self.recovery.stable(freed)
+
+    def _block(self, effects: list[Effect]) -> None:
+        if not self.blocked:
+            assert self.flow is not None
+            self.blocked = True
+            effects.append(Blocked(self.view.group, self.view.members[self.flow.completed.lowest]))
+
+    def _stall(self, now: int) -> None:
+        """A null is refused: it goes out when state allows; until then say every so often that we live (README 12)."""
+        self._stalled = True
+        if self.news.at is None:
+            self.news.at = now + self._settings.repair_max_ns

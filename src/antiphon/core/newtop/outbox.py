@@ -1,43 +1,67 @@
 """Packing without a timer: what the application asked for, until it may leave (docs/adr/0002).
 
-Idle, a message leaves alone and at once. While the transport is full, messages gather and leave together: the cost
-per message falls as load rises, and latency at low load stays one round.
+Idle, a message leaves alone and at once. While the transport is full or the window shut, messages gather and leave
+together: the cost per message falls as load rises, and latency at low load stays one round. A message too large for
+a frame leaves in pieces, each in a frame of its own.
 """
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Final
 
 _ENTRY_BYTES: Final = 4
 """What each further message costs in a frame beside its own bytes; so even empty ones fill a frame."""
 
 
+Parcel = tuple[int, tuple[bytes, ...], bool]
+"""What one frame will carry: label of the first message, payloads, and whether they are a piece that others follow."""
+
+
 class Outbox:
     """Application messages of one group that have no block number yet, in the order of the calls."""
 
-    __slots__ = ("_frame_bytes_max", "_label", "_payloads")
+    __slots__ = ("_frame_bytes_max", "_label", "_packing", "_taken_bytes", "waiting")
 
     def __init__(self, *, packing: bool, frame_bytes_max: int) -> None:
-        self._frame_bytes_max = frame_bytes_max if packing else 0
-        self._payloads: deque[bytes] = deque()
+        self._packing = packing
+        self._frame_bytes_max = frame_bytes_max
+        self.waiting: deque[bytes] = deque()
+        """The messages that have not left, the first perhaps in part."""
         self._label = 0
+        self._taken_bytes = 0  # of the first message, which is leaving in pieces
 
-    def __bool__(self) -> bool:
-        return bool(self._payloads)
+    @property
+    def least_bytes(self) -> int:
+        """How much the next frame carries at least; there must be something waiting."""
+        return min(len(self.waiting[0]) - self._taken_bytes, self._frame_bytes_max)
 
     def put(self, payload: bytes, label: int) -> None:
         """Keep a message; labels count up by one, so the first one waiting says them all."""
-        if not self._payloads:
+        if not self.waiting:
             self._label = label
-        self._payloads.append(payload)
+        self.waiting.append(payload)
 
-    def take(self) -> Iterator[tuple[int, tuple[bytes, ...]]]:
-        """Everything that waits, as frames: (first label, payloads). One message alone may exceed the limit."""
-        while self._payloads:
-            payloads = [self._payloads.popleft()]
-            room = self._frame_bytes_max - len(payloads[0])
-            while self._payloads and len(self._payloads[0]) + _ENTRY_BYTES <= room:
-                room -= len(self._payloads[0]) + _ENTRY_BYTES
-                payloads.append(self._payloads.popleft())
-            label, self._label = self._label, self._label + len(payloads)
-            yield label, tuple(payloads)
+    def take(self, room_bytes: int) -> Parcel:
+        """The next frame's worth: at least `least_bytes`, and no more than fits in a frame and in `room_bytes`."""
+        waiting = self.waiting
+        if self._taken_bytes or len(waiting[0]) > self._frame_bytes_max:
+            return self._take_piece()
+        payloads = [waiting.popleft()]
+        if self._packing:
+            room = min(room_bytes, self._frame_bytes_max) - len(payloads[0])
+            while waiting and len(waiting[0]) + _ENTRY_BYTES <= room:
+                room -= len(waiting[0]) + _ENTRY_BYTES
+                payloads.append(waiting.popleft())
+        label = self._label
+        self._label = label + len(payloads)
+        return label, tuple(payloads), False
+
+    def _take_piece(self) -> Parcel:
+        message, begin = self.waiting[0], self._taken_bytes
+        end = begin + self._frame_bytes_max
+        if end < len(message):
+            self._taken_bytes = end
+            return self._label, (message[begin:end],), True
+        self.waiting.popleft()
+        self._taken_bytes = 0
+        self._label += 1
+        return self._label - 1, (message[begin:],), False

@@ -1,17 +1,42 @@
 """The settings of Newtop's cores: field, unit, default, one sentence."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+from antiphon.types import GroupId
+
+Service = Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 
 
 @dataclass(frozen=True, slots=True)
 class NewtopSettings:
     """The same for every member of a group."""
 
+    service: Service = "total"
+    """The order of delivery, the same in all groups of a process."""
     silence_timeout_ns: int = 0
     """How long a member may stay silent after a block appeared before it sends a null; 0 answers at once."""
+    announce_pause_ns: int = 10_000_000
+    """How long a member whose silence timeout is 0 waits for a message to carry its news before it announces them."""
     packing: bool = True
     """Whether messages that wait together leave in one frame; False is one message a frame, as in the papers."""
     frame_bytes_max: int = 65_536
-    """How many bytes of payloads and their lengths are packed together; a larger message travels alone."""
+    """How many bytes of payloads and their lengths a frame carries; a larger message travels as fragments."""
+    flow_control: int = 0
+    """0 off, or algorithm 1, 2 or 3 of Macedo95."""
+    window: int = 64
+    """N of the algorithm."""
+    window_bytes: int = 1_048_576
+    """How many payload bytes of its own a member may have unstable in a group."""
+    block_numbered: frozenset[GroupId] = frozenset()
+    """Groups in which flow control counts blocks, nulls too, as the papers do; their members are in no other group."""
+    compression: bool = False
+    """Fast order: stamps say only what changed since the sender's previous message in the group."""
+    datagrams: bool = False
+    """Whether the transport may lose, double and reorder: then frames are sequenced and repaired."""
+    repair_ns: int = 20_000_000
+    """How long to wait before asking or telling again, at first; doubled at each repetition."""
+    repair_max_ns: int = 125_000_000
+    """The longest such wait; also how often a member that flow control holds back says that it is alive."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""

@@ -14,27 +14,28 @@ class Silence:
     Invariant: block numbers and deadlines in `_duties` both increase; all blocks are above our own last number.
     """
 
-    __slots__ = ("_duties", "_timeout_ns")
+    __slots__ = ("_duties", "_timeout_ns", "deadline")
 
     def __init__(self, timeout_ns: int) -> None:
+        self.deadline: int | None = None
+        """When the oldest duty falls due, or None when nobody waits for us."""
         self._timeout_ns = timeout_ns
         self._duties: deque[tuple[int, int]] = deque()
 
-    @property
-    def deadline(self) -> int | None:
-        """When the oldest duty falls due, or None when nobody waits for us."""
-        return self._duties[0][1] if self._duties else None
-
     def owe(self, block: int, now: int) -> None:
         """The first receipt of a number above our own and above those already owed."""
-        self._duties.append((block, now + self._timeout_ns))
+        due = now + self._timeout_ns
+        self._duties.append((block, due))
+        if self.deadline is None:
+            self.deadline = due
 
     def spoke(self, block: int) -> None:
         """We sent number `block` in this group: every duty up to it is paid."""
         duties = self._duties
         while duties and duties[0][0] <= block:
             duties.popleft()
+        self.deadline = duties[0][1] if duties else None
 
     def due(self, now: int) -> bool:
         """Whether a null must leave now."""
-        return bool(self._duties) and self._duties[0][1] <= now
+        return self.deadline is not None and self.deadline <= now

@@ -1,0 +1,106 @@
+"""The buffers of one member in one group: what it holds, within what bound, and what it lets go (Macedo95 §3.2-3.4).
+
+Held by flow number are the messages that flow control bounds: data, and in block numbering (or without flow control)
+nulls too, which then have their block number. Other nulls are held by block. A row goes when its number is stable.
+"""
+
+from collections.abc import Iterable
+
+from antiphon.core.effects import Discard, Effect, Gauge, Stable
+from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.newtop.retained import Retained
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId, View
+
+
+class Buffers:
+    """A pool of M = N·n frames, and beside it the nulls that flow control does not count."""
+
+    __slots__ = (
+        "_algorithm",
+        "_evicted",
+        "_highs",
+        "_view",
+        "bounded",
+        "nulls",
+        "of_sender",
+        "size",
+        "told",
+        "tracing",
+    )
+
+    def __init__(self, view: View, settings: NewtopSettings, *, by_block: bool) -> None:
+        self.bounded = Retained()
+        """What flow control bounds, where it is on."""
+        self.nulls = self.bounded if by_block else Retained()
+        self.tracing = settings.tracing
+        self.of_sender = [0] * len(view.members)
+        """How many frames in `bounded` are of which sender, by rank; counted only for the trace."""
+        self.told: list[Effect] = []
+        """Trace of what happened while frames came in."""
+        self._view = view
+        self._algorithm = settings.flow_control
+        self.size = settings.window * len(view.members)
+        """M: how many frames the pool may hold, where flow control is on."""
+        self._evicted = Retained()  # given up before they were stable here; kept to tell when they become so
+        self._highs: dict[str, int] = {}
+
+    @property
+    def frames(self) -> int:
+        """All that is held."""
+        return self.bounded.frames if self.nulls is self.bounded else self.bounded.frames + self.nulls.frames
+
+    def make_room(self, stable: int, complete: int) -> list[BlockFrame]:
+        """A buffer is needed: free what is stable (fb1), else give up the smallest number (fb2).
+
+        Whatever has the smallest number is then known stable to somebody (Lemmas 2.1, 3.1), hence taken here.
+        """
+        freed = self.free(stable, self.told)
+        if self.bounded.frames < self.size:
+            return freed
+        assert self._algorithm != 1, "algorithm 1 always has a free buffer (Corollary 1.1)"
+        assert self.bounded.smallest <= complete, "what our application has not taken is never evicted (E-39)"
+        number = self.bounded.smallest
+        frame = self.bounded.evict()
+        if self.tracing:
+            self.of_sender[self._view.ranks[frame.sender]] -= 1
+            self._evicted.hold(number, frame)
+            if upto := _last_labels([frame]):
+                self.told.append(Discard(self._view.group, upto, evicted=True))
+        return [*freed, frame]
+
+    def free(self, stable: int, effects: list[Effect]) -> list[BlockFrame]:
+        """Let go what every member is now known to hold."""
+        freed = self.bounded.free(stable)
+        if self.tracing:
+            for frame in freed:
+                self.of_sender[self._view.ranks[frame.sender]] -= 1
+            known = self._evicted.free(stable) + freed
+            if upto := _last_labels(known):
+                effects.append(Stable(self._view.group, upto))
+                effects.append(Discard(self._view.group, upto))
+        return freed
+
+    def gauge(self, own_bytes: int, effects: list[Effect]) -> None:
+        """Tell new highs of what flow control bounds."""
+        self._high("unstable_blocks", self.bounded.rows, effects)
+        self._high("buffers", self.bounded.frames, effects)
+        most = max(self.of_sender)
+        self._high("unstable_framesof_sender", most, effects, self._view.members[self.of_sender.index(most)])
+        self._high("own_unstable_bytes", own_bytes, effects)
+
+    def _high(self, name: str, value: int, effects: list[Effect], of: ProcessId | None = None) -> None:
+        if value > self._highs.get(name, 0):
+            self._highs[name] = value
+            effects.append(Gauge(self._view.group, name, value, of))
+
+
+def _last_labels(frames: Iterable[BlockFrame]) -> tuple[tuple[ProcessId, int], ...]:
+    """Per sender the largest label of a message that these frames end, for the trace."""
+    upto: dict[ProcessId, int] = {}
+    for frame in frames:
+        if frame.payloads and not frame.more:
+            last = frame.label + len(frame.payloads) - 1
+            if last > upto.get(frame.sender, -1):
+                upto[frame.sender] = last
+    return tuple(sorted(upto.items()))

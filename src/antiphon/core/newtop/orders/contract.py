@@ -1,0 +1,39 @@
+"""What an ordering part is: it stamps our frames and says whose turn it is."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from antiphon.core.newtop.frames import BlockFrame, Stamp
+from antiphon.core.newtop.group import NewtopGroup
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.types import GroupId, ProcessId
+
+
+class Order(Protocol):
+    """The order of delivery at one process, the same rule in all its groups.
+
+    It sees data frames only, in the order of their streams: nulls never touch it (E-12).
+    """
+
+    crosses: ClassVar[bool]
+    """Whether a number in one group must be answered in all others (rule CA4): delivery waits for all of them."""
+
+    stamps: ClassVar[bool]
+    """Whether a message needs more than its number."""
+
+    def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None: ...
+
+    def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
+        """Whether a data frame carries a stamp of this order; a peer under another order sends others."""
+
+    def stamp(self, group: NewtopGroup) -> Stamp | None:
+        """What our next data frame in this group says of its past, beside its number."""
+
+    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+        """That frame has left; it is ours to deliver too."""
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:
+        """A data frame of another member came."""
+
+    def take(self) -> list[BlockFrame]:
+        """Every frame whose turn has come, in order; for each, the counter of its group is raised first (rule CA2)."""

@@ -1,0 +1,94 @@
+"""The Relative causal order: precise inside a group, by whole blocks between groups (Macedo94 §5.6, corrected).
+
+The counter is one for all groups of a process (E-14): so whatever a message waits for has a smaller number, and no
+two messages wait for one another.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from antiphon.core.newtop.frames import BlockFrame, RelativeStamp
+from antiphon.core.newtop.group import NewtopGroup
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.pending import Pending
+from antiphon.types import GroupId, ProcessId
+
+
+class RelativeOrder:
+    """LDV per group, GBN over groups."""
+
+    crosses: ClassVar[bool] = False
+    stamps: ClassVar[bool] = True
+
+    def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
+        self._me = me
+        self._groups = groups
+        self._delivered = {name: [0] * len(group.view.members) for name, group in groups.items()}  # LDV, by rank
+        self._blocks: dict[GroupId, int] = {}  # GBN
+        self._ready: list[BlockFrame] = []
+        self._held: list[BlockFrame] = []  # in order of receipt
+        self._undelivered = {name: Pending() for name in groups}  # of what is held, by group
+
+    def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
+        """A number for each member."""
+        return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.view.members)
+
+    def stamp(self, group: NewtopGroup) -> RelativeStamp:
+        """What we sent and delivered so far: by member in this group, by block in others."""
+        return RelativeStamp(tuple(self._delivered[group.view.group]), tuple(sorted(self._blocks.items())))
+
+    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+        """Our own message is delivered at once."""
+        self._delivered[frame.group][group.my_rank] = frame.block
+        self._reach(frame.group, frame.block)
+        self._ready.append(frame)
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+        """Keep it; blocks that it names in our other groups must complete, whoever else knows of them (E-63)."""
+        self._held.append(frame)
+        self._undelivered[frame.group].add(frame.block)
+        for name, block in _stamp(frame).blocks:
+            if name in self._groups and name != frame.group:
+                self._groups[name].expect(block, now)
+
+    def take(self) -> list[BlockFrame]:
+        """Deliver until nothing changes."""
+        taken, self._ready = self._ready, []
+        while turn := next((frame for frame in self._held if self._may_go(frame)), None):
+            self._held.remove(turn)
+            self._deliver(turn)
+            taken.append(turn)
+        return taken
+
+    def _may_go(self, frame: BlockFrame) -> bool:
+        stamp, delivered = _stamp(frame), self._delivered[frame.group]
+        if any(told > reached for told, reached in zip(stamp.delivered, delivered, strict=True)):
+            return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11)
+        return all(
+            self._passed(name, block) for name, block in stamp.blocks if name in self._groups and name != frame.group
+        )
+
+    def _passed(self, name: GroupId, block: int) -> bool:
+        """CO2: that block is complete, and everything of that group up to it is delivered, not just its row (E-15)."""
+        smallest = self._undelivered[name].smallest
+        return self._groups[name].complete_block >= block and (smallest is None or smallest > block)
+
+    def _deliver(self, frame: BlockFrame) -> None:
+        group = self._groups[frame.group]
+        group.counter.witness(frame.block)
+        self._undelivered[frame.group].remove(frame.block)
+        self._delivered[frame.group][group.view.ranks[frame.sender]] = frame.block
+        for name, block in _stamp(frame).blocks:
+            if name != frame.group:
+                self._reach(name, block)
+        self._reach(frame.group, frame.block)
+
+    def _reach(self, name: GroupId, block: int) -> None:
+        """A maximum: a message with a smaller number may be delivered later (E-15)."""
+        if block > self._blocks.get(name, 0):
+            self._blocks[name] = block
+
+
+def _stamp(frame: BlockFrame) -> RelativeStamp:
+    assert isinstance(frame.stamp, RelativeStamp)
+    return frame.stamp

@@ -1,0 +1,250 @@
+"""The missing-message shim: FIFO, lossless streams on a transport that loses, doubles and reorders (newtop.md 4, E-66).
+
+Every frame that a member multicasts in a group, numbered or control, has the next place in one stream. The group
+above gets the gap-free prefix of each stream and notices nothing else. A gap is asked for at once, first of its
+origin, then of any member in turn; the end of a stream, which no gap can show, is told until everybody has
+acknowledged it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from typing import Final, TypeVar
+
+from antiphon.core.effects import Channel, Effect, Transmit
+from antiphon.core.newtop.frames import (
+    AckFrame,
+    AliveFrame,
+    BlockFrame,
+    NewtopFrame,
+    RepairFrame,
+    RequestFrame,
+    SequencedFrame,
+    StatusFrame,
+)
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId, View
+
+Sequenced = TypeVar("Sequenced", BlockFrame, AliveFrame)
+
+
+_ASKED_MAX: Final = 1024
+"""How many places one request names; whoever claims to have sent more than that is asked again later."""
+
+
+class Recovery:
+    """The streams of one group at one member: its own, and one of each other member."""
+
+    def __init__(self, me: ProcessId, view: View, settings: NewtopSettings) -> None:
+        self._me = me
+        self._group = view.group
+        self._incoming = {other: _Incoming(other, me, view, settings) for other in view.members if other != me}
+        self._outgoing = _Outgoing(frozenset(self._incoming), settings)
+        self._frame_bytes_max = settings.frame_bytes_max
+        self._replies: list[tuple[ProcessId, NewtopFrame]] = []
+
+    @property
+    def deadline(self) -> int | None:
+        """When something must be asked or told again."""
+        times = [stream.ask_at for stream in self._incoming.values()]
+        times.append(self._outgoing.tell_at)
+        return min((time for time in times if time is not None), default=None)
+
+    def outgoing(self, frame: Sequenced, now: int) -> Sequenced:
+        """Give a frame of our own its place in our stream, and keep it."""
+        return self._outgoing.append(frame, now)
+
+    def receive(self, frame: NewtopFrame, now: int) -> list[SequencedFrame]:
+        """Something came: gives the frames that are now next in their streams, in order."""
+        if isinstance(frame, RepairFrame):
+            return [each for copy in frame.copies for each in self._receive_copy(copy, now)]
+        if frame.sender not in self._incoming:
+            return []
+        if isinstance(frame, StatusFrame):
+            self._status(frame, now)
+        elif isinstance(frame, AckFrame):
+            self._outgoing.acknowledged(frame.sender, frame.upto)
+        elif isinstance(frame, RequestFrame):
+            self._serve(frame)
+        else:
+            return self._receive_copy(frame, now)
+        return []
+
+    def drain(self, now: int, effects: list[Effect]) -> None:
+        """Ask, tell and answer what is due."""
+        replies, self._replies = self._replies, []
+        for origin, stream in self._incoming.items():
+            if missing := stream.due(now):
+                replies.append((stream.whom_to_ask(), RequestFrame(self._group, self._me, origin, missing)))
+        replies += [
+            (member, StatusFrame(self._group, self._me, self._outgoing.last)) for member in self._outgoing.due(now)
+        ]
+        effects += [Transmit(frame, to, Channel.DATAGRAM) for to, frame in replies]
+
+    def stable(self, frames: Iterable[BlockFrame]) -> None:
+        """These are held by every member, and so is all that stands before them in their streams."""
+        for frame in frames:
+            stream = self._outgoing if frame.sender == self._me else self._incoming[frame.sender]
+            stream.forget(frame.sequence)
+
+    def _receive_copy(self, frame: SequencedFrame, now: int) -> list[SequencedFrame]:
+        """A copy counts as coming from its origin, whoever relayed it (rule 7)."""
+        stream = self._incoming.get(frame.sender)
+        return [] if stream is None else stream.receive(frame, now)
+
+    def _status(self, frame: StatusFrame, now: int) -> None:
+        stream = self._incoming[frame.sender]
+        if stream.reaches(frame.last, now):
+            self._replies.append((frame.sender, AckFrame(self._group, self._me, frame.last)))
+
+    def _serve(self, frame: RequestFrame) -> None:
+        """Send unchanged copies of what we hold, as many in a frame as fit."""
+        stream = self._outgoing if frame.origin == self._me else self._incoming.get(frame.origin)
+        copies: list[SequencedFrame] = []
+        size = 0
+        for copy in stream.copies(frame.missing) if stream is not None else ():
+            payload = sum(map(len, copy.payloads))
+            if copies and size + payload > self._frame_bytes_max:
+                self._replies.append((frame.sender, RepairFrame(self._group, self._me, tuple(copies))))
+                copies, size = [], 0
+            copies.append(copy)
+            size += payload
+        if copies:
+            self._replies.append((frame.sender, RepairFrame(self._group, self._me, tuple(copies))))
+
+
+class _Patience:
+    """How long to wait before the next repetition: longer each time, until nothing is missing any more.
+
+    Some progress is no reason to hurry: where the answer is late because the hosts are busy, haste makes it later.
+    """
+
+    def __init__(self, settings: NewtopSettings) -> None:
+        self._first_ns, self._longest_ns = settings.repair_ns, settings.repair_max_ns
+        self._next_ns = self._first_ns
+
+    def reset(self) -> None:
+        self._next_ns = self._first_ns
+
+    def wait(self) -> int:
+        wait_ns = self._next_ns
+        self._next_ns = min(2 * wait_ns, self._longest_ns)
+        return wait_ns
+
+
+class _Store:
+    """Frames of one stream by their place, kept for those who may lack them."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, SequencedFrame] = {}
+        self._forgotten = 0
+
+    def copies(self, places: Iterable[int]) -> list[SequencedFrame]:
+        """Those of them that are held."""
+        return [self._held[place] for place in places if place in self._held]
+
+    def forget(self, upto: int) -> None:
+        """Everybody has all places up to this one."""
+        while self._forgotten < upto:
+            self._forgotten += 1
+            self._held.pop(self._forgotten, None)
+
+
+class _Incoming(_Store):
+    """The stream of another member. Invariant: all places up to `_end` were handed up, in order."""
+
+    def __init__(self, origin: ProcessId, me: ProcessId, view: View, settings: NewtopSettings) -> None:
+        super().__init__()
+        self.ask_at: int | None = None
+        others = [member for member in view.members if member not in (origin, me)]
+        self._holders = [origin, *others]
+        self._attempt = 0
+        self._end = 0
+        self._known = 0  # the largest place that we know to exist
+        self._patience = _Patience(settings)
+
+    def receive(self, frame: SequencedFrame, now: int) -> list[SequencedFrame]:
+        """Keep it; gives what it completes. At or below the end of the chain it is a duplicate."""
+        place = frame.sequence
+        if place <= self._end or place in self._held:
+            return []
+        self._held[place] = frame
+        ready = []
+        while (following := self._held.get(self._end + 1)) is not None:
+            self._end += 1
+            ready.append(following)
+        self._note(place, now)
+        return ready
+
+    def reaches(self, last: int, now: int) -> bool:
+        """Whether everything up to `last` is here; what is not is asked for from now on."""
+        self._note(last, now)
+        return self._end >= last
+
+    def due(self, now: int) -> tuple[int, ...]:
+        """The places to ask for now: all that are missing, not one at a time (rule 5)."""
+        if self.ask_at is None or now < self.ask_at:
+            return ()
+        self.ask_at = now + self._patience.wait()
+        missing = (place for place in range(self._end + 1, self._known + 1) if place not in self._held)
+        return tuple(islice(missing, _ASKED_MAX))
+
+    def whom_to_ask(self) -> ProcessId:
+        """The origin first, then any member in turn."""
+        holder = self._holders[self._attempt % len(self._holders)]
+        self._attempt += 1
+        return holder
+
+    def _note(self, place: int, now: int) -> None:
+        self._known = max(self._known, place)
+        if self._end >= self._known:
+            self.ask_at = None
+            self._patience.reset()
+            self._attempt = 0
+        elif self.ask_at is None:
+            self.ask_at = now
+
+
+class _Outgoing(_Store):
+    """Our own stream."""
+
+    def __init__(self, others: frozenset[ProcessId], settings: NewtopSettings) -> None:
+        super().__init__()
+        self.last = 0
+        self.tell_at: int | None = None
+        self._acknowledged = dict.fromkeys(sorted(others), 0)
+        self._patience = _Patience(settings)
+
+    def append(self, frame: Sequenced, now: int) -> Sequenced:
+        self.last += 1
+        placed = _placed(frame, self.last)
+        if self._acknowledged:
+            self._held[self.last] = placed
+            if self.tell_at is None:
+                self._patience.reset()
+                self.tell_at = now + self._patience.wait()
+        return placed
+
+    def acknowledged(self, member: ProcessId, upto: int) -> None:
+        """One member has everything up to there; what all have is not kept."""
+        if min(upto, self.last) > self._acknowledged[member]:
+            self._acknowledged[member] = min(upto, self.last)
+            super().forget(min(self._acknowledged.values()))
+
+    def forget(self, upto: int) -> None:
+        """Stability says what acknowledgments would: everybody has it."""
+        for member, place in self._acknowledged.items():
+            self._acknowledged[member] = max(place, upto)
+        super().forget(upto)
+
+    def due(self, now: int) -> list[ProcessId]:
+        """Whom to tell our last place now: everybody who has not acknowledged it."""
+        if self.tell_at is None or now < self.tell_at:
+            return []
+        behind = [member for member, place in self._acknowledged.items() if place < self.last]
+        self.tell_at = now + self._patience.wait() if behind else None
+        return behind
+
+
+def _placed(frame: Sequenced, place: int) -> Sequenced:
+    return frame._replace(sequence=place) if isinstance(frame, BlockFrame) else replace(frame, sequence=place)

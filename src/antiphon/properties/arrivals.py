@@ -1,0 +1,124 @@
+"""When each message first reached each member: its `receive`, or the `send` of its own sender (properties.md 5, S1).
+
+Kept per group as a table of members by messages, which is about as large as the trace itself. On datagrams frames
+overtake one another, so every message has its own place in it; a high-water mark would not do.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from antiphon.properties.columns import KIND, IntArray
+from antiphon.properties.history import History
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+"""The time, and the row, of what did not happen."""
+
+
+class Arrivals:
+    """The messages that some log sent or received, coded in the order of (group, sender, number)."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        rows = history.rows
+        at = np.flatnonzero(((rows.kind == KIND["send"]) | (rows.kind == KIND["receive"])) & (rows.number >= 0))
+        at = at[(rows.group[at] >= 0) & (rows.sender[at] >= 0)]
+        self._numbers, number = np.unique(rows.number[at], return_inverse=True)
+        stream = rows.group[at] * len(history.processes) + rows.sender[at]
+        self._mids, message = np.unique(stream * self._width + number, return_inverse=True)
+        self.number: IntArray = self._numbers[self._mids % self._width] if len(at) else self._mids
+        self.group, self.sender = np.divmod(self._mids // self._width, len(history.processes))
+        self.begin: IntArray = np.searchsorted(self.group, np.arange(len(history.groups) + 1))
+        """By group the code of its first message, and one past the last at the end."""
+        self._rank = self._ranks()
+        self._first = self._tables(at, message)
+        self._latest: dict[tuple[int, tuple[int, ...]], IntArray] = {}
+
+    @property
+    def _width(self) -> int:
+        return len(self._numbers) + 1
+
+    def between(self, group: IntArray, sender: IntArray, above: IntArray, upto: IntArray) -> tuple[IntArray, IntArray]:
+        """The codes of the messages of each stream with a number in (above, upto]: first, and one past the last."""
+        stream = (group * len(self._history.processes) + sender) * self._width
+        bounds = [
+            np.searchsorted(self._mids, stream + np.searchsorted(self._numbers, number, side="right"))
+            for number in (above, upto)
+        ]
+        return bounds[0], bounds[1]
+
+    def find(self, group: IntArray, sender: IntArray, number: IntArray) -> IntArray:
+        """The codes of these messages; -1 for one that no log sent or received."""
+        begin, end = self.between(group, sender, number - 1, number)
+        return np.where(end > begin, begin, -1)
+
+    def first_row(self, process: IntArray, message: IntArray) -> IntArray:
+        """Where the process first had the message; NEVER if its log does not say."""
+        found = np.full(len(message), NEVER, np.int64)
+        group = self.group[message]
+        for code in np.unique(group).tolist():
+            asked = group == code
+            rank = self._rank[code, process[asked]]
+            row = self._first[code][rank, message[asked] - self.begin[code]]
+            found[asked] = np.where(rank >= 0, row, NEVER)
+        return found
+
+    def latest(self, stay: IntArray, message: IntArray) -> IntArray:
+        """For messages of the group of each stay: when the last member of that view had them; NEVER if one has not."""
+        found = np.full(len(message), NEVER, np.int64)
+        for code in np.unique(stay).tolist():
+            asked = stay == code
+            group, members = int(self._history.stays.group[code]), self._history.stays.members[code]
+            found[asked] = self._slowest(group, members)[message[asked] - self.begin[group]]
+        return found
+
+    def times(self, group: int, members: tuple[int, ...]) -> IntArray:
+        """Members by messages of the group: the time at which each had it.
+
+        The log of a crashed member is a prefix of what it did: where it may have received a message after its last
+        row and before it crashed, the time of its last row stands for the receipt, the least it can have been.
+        """
+        rows, logs = self._history.rows, self._history.logs
+        first = self._first[group][self._rank[group, list(members)]]
+        times = np.append(rows.time, NEVER)[np.minimum(first, len(rows.time))]
+        sent = self._sent(group)
+        for place, member in enumerate(members):
+            if logs.crashed[member]:
+                crash = logs.end[member] - 1
+                lost = (first[place] == NEVER) & (sent <= rows.time[crash])
+                times[place, lost] = rows.time[max(crash - 1, logs.begin[member])]
+        return times
+
+    def _slowest(self, group: int, members: tuple[int, ...]) -> IntArray:
+        known = self._latest.get((group, members))
+        if known is None:
+            known = self._latest[group, members] = self.times(group, members).max(axis=0, initial=0)
+        return known
+
+    def _sent(self, group: int) -> IntArray:
+        """By message of the group the time of its `send`; as early as can be where no log tells."""
+        here = slice(self.begin[group], self.begin[group + 1])
+        row = self._first[group][self._rank[group, self.sender[here]], np.arange(here.stop - here.start)]
+        times = self._history.rows.time[np.where(row == NEVER, 0, row)]
+        return np.where(row == NEVER, -NEVER, times)
+
+    def _ranks(self) -> IntArray:
+        """By group and process: its line in the table of the group; -1 for somebody who is never heard of in it."""
+        history = self._history
+        present = np.zeros((len(history.groups), len(history.processes)), np.bool_)
+        present[self.group, self.sender] = True
+        for group, members in set(zip(history.stays.group.tolist(), history.stays.members, strict=True)):
+            present[group, list(members)] = True
+        named = history.rows.group >= 0
+        present[history.rows.group[named], history.rows.process[named]] = True
+        return np.where(present, np.cumsum(present, axis=1) - 1, -1)
+
+    def _tables(self, at: IntArray, message: IntArray) -> list[IntArray]:
+        lines, process, group = self._rank.max(axis=1, initial=-1) + 1, self._history.rows.process, self.group[message]
+        tables = []
+        for code, begin in enumerate(self.begin[:-1].tolist()):
+            table: IntArray = np.full((lines[code], self.begin[code + 1] - begin), NEVER, np.int64)
+            here = np.flatnonzero(group == code)[::-1]  # backwards, so that the first row of a message stays
+            table[self._rank[code, process[at[here]]], message[here] - begin] = at[here]
+            tables.append(table)
+        return tables

@@ -1,0 +1,149 @@
+"""L6, L7, L8: at a quiet end nothing is unstable, nobody waits, and the buffers are empty (properties.md 6)."""
+
+import numpy as np
+
+from antiphon.properties.columns import KIND, BoolArray, IntArray
+from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.history import History
+from antiphon.properties.promises import Promises
+from antiphon.properties.quiet import cannot_tell, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.stability import Prefixes
+from antiphon.properties.verdict import Verdict, Violation
+
+_NONE = np.zeros(0, np.int64)
+
+
+def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
+    """L6: sent in the last view by a member of S, known stable by all members of S in that view."""
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L6")
+    stable, messages = who_is_stable(history, promises, "L6"), history.messages
+    asked, askers = [_NONE], [_NONE]
+    for stay, sent in sent_in_last_view(history, stable):
+        for member, _ in receivers(history, stable, stay):
+            asked.append(sent)
+            askers.append(np.full(len(sent), member, np.int64))
+    message, process = np.concatenate(asked), np.concatenate(askers)
+    end = history.logs.end[process]
+    mark = prefixes.stable.at(process, messages.group[message], messages.sender[message], end)
+    lost = np.flatnonzero(mark < messages.number[message])
+
+    def tell(position: int) -> Violation:
+        return _tell_unstable(history, int(message[lost[position]]), int(process[lost[position]]))
+
+    opportunities = np.bincount(messages.group[message], minlength=len(history.groups))
+    broken = Broken(end[lost] - 1, messages.group[message[lost]], tell)
+    return over_groups(history, promises, "L6", opportunities, broken)
+
+
+def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
+    """L7: nobody in S is still blocked.
+
+    The other half of properties.md, that no block in the quiet phase lasted over its bound, is not judged: no bound on
+    the length of a block is configured yet.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L7")
+    rows, blocks = history.rows, history.of_kind("block", "unblock")
+    blocks = blocks[rows.group[blocks] >= 0]
+    blocks = blocks[who_is_stable(history, promises, "L7")[rows.process[blocks], rows.group[blocks]]]
+    pair = rows.process[blocks] * len(history.groups) + rows.group[blocks]
+    order = np.argsort(pair, kind="stable")
+    last = blocks[order][np.diff(pair[order], append=-1) != 0]
+    stuck = np.sort(last[rows.kind[last] == KIND["block"]])
+
+    def tell(position: int) -> Violation:
+        return _tell_stuck(history, int(stuck[position]))
+
+    counted = blocks[rows.kind[blocks] == KIND["block"]]
+    opportunities = np.bincount(rows.group[counted], minlength=len(history.groups))
+    return over_groups(history, promises, "L7", opportunities, Broken(stuck, rows.group[stuck], tell))
+
+
+def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
+    """L8: a member of S has freed every application message that it sent or received.
+
+    Excused is what it never delivered of a sender that its last view no longer has: that went at the cut.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L8")
+    rows, stable = history.rows, who_is_stable(history, promises, "L8")
+    at = history.of_kind("send", "receive")
+    at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
+    at = at[stable[rows.process[at], rows.group[at]]]
+    process, group, sender = rows.process[at], rows.group[at], rows.sender[at]
+    mark = prefixes.freed.at(process, group, sender, history.logs.end[process])
+    kept = _first_copies(history, at[rows.number[at] > mark])
+    kept = kept[~_cut_away(history, kept)]
+
+    def tell(position: int) -> Violation:
+        return _tell_kept(history, int(kept[position]))
+
+    opportunities = np.bincount(rows.group[_first_copies(history, at)], minlength=len(history.groups))
+    broken = Broken(history.logs.end[rows.process[kept]] - 1, rows.group[kept], tell)
+    return over_groups(history, promises, "L8", opportunities, broken)
+
+
+def _first_copies(history: History, at: IntArray) -> IntArray:
+    """Of rows with a message, the first of each message at each process."""
+    rows = history.rows
+    key = _key(history, rows.process[at], rows.group[at], rows.sender[at])
+    order = np.lexsort((at, rows.number[at], key))
+    new = (np.diff(key[order], prepend=-1) != 0) | (np.diff(rows.number[at][order], prepend=-1) != 0)
+    return np.sort(at[order[new]])
+
+
+def _key(history: History, process: IntArray, group: IntArray, sender: IntArray) -> IntArray:
+    return (process * len(history.groups) + group) * len(history.processes) + sender
+
+
+def _cut_away(history: History, kept: IntArray) -> BoolArray:
+    """Which rows hold a message of a removed sender that their process never delivered."""
+    rows, first, stays = history.rows, history.first, history.stays
+    present = [
+        (process * len(history.groups) + group) * len(history.processes) + member
+        for process, group, following, members in zip(
+            stays.process.tolist(), stays.group.tolist(), stays.following.tolist(), stays.members, strict=True
+        )
+        if following < 0
+        for member in members
+    ]
+    key = _key(history, rows.process[kept], rows.group[kept], rows.sender[kept])
+    gone = ~np.isin(key, np.array(present, np.int64))
+    numbers = np.unique(rows.number)
+    delivered = _key(history, first.process, first.group, rows.sender[first.row]) * len(numbers)
+    delivered += np.searchsorted(numbers, rows.number[first.row])
+    here = key * len(numbers) + np.searchsorted(numbers, rows.number[kept])
+    cut: BoolArray = gone & ~np.isin(here, delivered)
+    return cut
+
+
+def _tell_unstable(history: History, message: int, process: int) -> Violation:
+    who, source = history.process_name(process), history.process_name(history.messages.sender[message])
+    name, send_row = history.message_name(message), history.messages.send_row[message]
+    view, index = history.views[history.rows.view[send_row]], history.index(send_row)
+    sentence = (
+        f"{source} sent {name} (index {index}) in its last view {view}, and {who}, a member of that view, "
+        f"did not know it to be stable when the run ended quiet"
+    )
+    last = history.index(history.logs.end[process] - 1)
+    return Violation(sentence, (source, who), (name,), (index, last), (view,))
+
+
+def _tell_stuck(history: History, row: int) -> Violation:
+    who, group, index = (
+        history.process_name(history.rows.process[row]),
+        history.groups[history.rows.group[row]],
+        history.index(row),
+    )
+    peer = history.columns.texts("peer", np.array([row]))[0].as_py()
+    waiting = f", waiting for {peer}," if peer else ""
+    sentence = f"{who} was blocked in {group} (index {index}){waiting} and not released when the run ended quiet"
+    return Violation(sentence, (who,), (), (index,))
+
+
+def _tell_kept(history: History, row: int) -> Violation:
+    who, name, index = history.process_name(history.rows.process[row]), history.message_at(row), history.index(row)
+    did = "sent" if history.rows.kind[row] == KIND["send"] else "received"
+    sentence = f"{who} {did} {name} (index {index}) and had not freed it when the run ended quiet"
+    return Violation(sentence, (who,), (name,), (index,))

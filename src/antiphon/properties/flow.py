@@ -1,0 +1,240 @@
+"""F1 and F2: flow control keeps its bounds, and lets a frame leave only when it may (properties.md 5).
+
+The conditions and bounds are those of `flow-control.md` 3 and 4, for the algorithm, the window N and the numbering that
+the `start` row of each process names. Without flow control nothing is promised, so there is no opportunity.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappush, heapreplace
+from typing import Any, Final
+
+import numpy as np
+
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.findings import NOTHING, Broken, over_groups
+from antiphon.properties.frames import Frames
+from antiphon.properties.history import History
+from antiphon.properties.promises import Promises
+from antiphon.properties.verdict import Verdict, Violation
+from antiphon.properties.windows import UNBOUNDED, Windows
+
+
+class Traffic:
+    """The frames that flow control had a say in: data, fragments, and nulls where the group counts blocks."""
+
+    def __init__(self, history: History, windows: Windows) -> None:
+        self._history, self.windows = history, windows
+
+    @cached_property
+    def frames(self) -> Frames:
+        """All numbered frames of processes with flow control."""
+        return Frames(self._history, self.windows.on)
+
+    @cached_property
+    def chosen(self) -> IntArray:
+        """Those that hold a place in the window."""
+        frames = self.frames
+        return np.flatnonzero(~frames.null | self.windows.by_block[frames.process, frames.group])
+
+
+# -------------------------------------------------------------------------------- F1
+
+
+@dataclass(frozen=True, slots=True)
+class _Gauge:
+    """One reading of a bounded quantity."""
+
+    row: int
+    name: str
+    value: int
+    bound: int
+
+
+def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list[Verdict]:
+    """F1: the bound of the algorithm in force; by the gauges, and from outside by the frames received.
+
+    Gauges: 1: at most N unstable blocks; 2 and 3: at most N unstable frames of one sender; always at most N buffers a
+    member and `window_bytes` of own payloads. From outside: a frame that arrives says up to which number its sender
+    knew stability; above that, up to its own number, at most N frames of that sender exist (1: distinct numbers).
+    """
+    windows, promised = traffic.windows, promises.pairs("F1")
+    if not windows.on.any():
+        return _nothing_asked(history, promises, "F1")
+    gauges = _gauges(history, windows, promised)
+    over = [gauge for gauge in gauges if gauge.value > gauge.bound]
+    arrived, count = _outstanding(traffic, promised)
+    frames = traffic.frames
+    crowded = np.flatnonzero(count > windows.frames[frames.process[arrived]])
+
+    def tell(position: int) -> Violation:
+        if position < len(over):
+            return _tell_gauge(history, over[position])
+        at = crowded[position - len(over)]
+        return _tell_crowded(history, traffic, int(arrived[at]), int(count[at]))
+
+    rows = np.concatenate([_rows(over), frames.receive_row[arrived[crowded]]])
+    judged = np.concatenate([_rows(gauges), frames.row[arrived]])
+    opportunities = np.bincount(history.rows.group[judged], minlength=len(history.groups))
+    return over_groups(history, promises, "F1", opportunities, Broken(rows, history.rows.group[rows], tell))
+
+
+def _nothing_asked(history: History, promises: Promises, property_id: str) -> list[Verdict]:
+    opportunities = np.zeros(len(history.groups), np.int64)
+    return over_groups(history, promises, property_id, opportunities, NOTHING, note="flow control is off")
+
+
+def _rows(gauges: list[_Gauge]) -> IntArray:
+    return np.array([gauge.row for gauge in gauges], np.int64)
+
+
+def _gauges(history: History, windows: Windows, promised: BoolArray) -> list[_Gauge]:
+    """The readings that have a bound, with it."""
+    rows = history.of_kind("gauge")
+    process, group = history.rows.process[rows], history.rows.group[rows]
+    asked = windows.on[process] & (group >= 0)
+    asked &= promised[process, group]
+    members = _largest_views(history)
+    found = []
+    for row in rows[asked].tolist():
+        name, value = (history.details[row].get(key) for key in ("name", "value"))
+        bound = _bound(history, windows, row, name, members)
+        if bound < UNBOUNDED and isinstance(value, int):
+            found.append(_Gauge(row, str(name), value, bound))
+    return found
+
+
+def _bound(history: History, windows: Windows, row: int, name: Any, members: dict[tuple[int, int], int]) -> int:
+    process, group = int(history.rows.process[row]), int(history.rows.group[row])
+    algorithm, frames = windows.algorithm[process], int(windows.frames[process])
+    if name == "own_unstable_bytes":
+        return int(windows.bytes[process])
+    if name == "buffers":
+        return frames * members.get((process, group), 0)
+    counted = "unstable_blocks" if algorithm == 1 else "unstable_frames_of_sender"
+    return frames if name == counted else UNBOUNDED
+
+
+def _largest_views(history: History) -> dict[tuple[int, int], int]:
+    """By process and group the most members it had in a view: frames of a removed member still hold their buffers."""
+    stays, largest = history.stays, dict[tuple[int, int], int]()
+    for process, group, members in zip(stays.process.tolist(), stays.group.tolist(), stays.members, strict=True):
+        largest[process, group] = max(largest.get((process, group), 0), len(members))
+    return largest
+
+
+def _outstanding(traffic: Traffic, promised: BoolArray) -> tuple[IntArray, IntArray]:
+    """The frames that somebody received, and how many of their sender's the window held when each left."""
+    frames, chosen = traffic.frames, traffic.chosen[traffic.frames.has_header[traffic.chosen]]
+    stream = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
+    numbers = np.unique(np.concatenate([frames.number, frames.stable]))
+    width = len(numbers) + 1
+    place = stream * width + np.searchsorted(numbers, frames.number)
+    every = np.sort(place[chosen])
+    # With algorithm 1 the window holds blocks: frames of one number count once.
+    once = np.unique(every)
+    arrived = chosen[(frames.receive_row[chosen] >= 0) & promised[frames.process[chosen], frames.group[chosen]]]
+    known = (stream * width + np.searchsorted(numbers, frames.stable))[arrived]
+    by_block = traffic.windows.algorithm[frames.process[arrived]] == 1
+    counts = [
+        np.searchsorted(held, place[arrived], "right") - np.searchsorted(held, known, "right") for held in (once, every)
+    ]
+    return arrived, np.where(by_block, *counts)
+
+
+def _tell_gauge(history: History, gauge: _Gauge) -> Violation:
+    who, index = history.process_name(history.rows.process[gauge.row]), history.index(gauge.row)
+    of = history.columns.texts("peer", np.array([gauge.row]))[0].as_py()
+    about = f", of {of}" if of else ""
+    group = history.groups[history.rows.group[gauge.row]]
+    sentence = (
+        f"{who} reached {gauge.value} {gauge.name} in {group}{about} (index {index}), where {gauge.bound} are allowed"
+    )
+    return Violation(sentence, (who,), (), (index,))
+
+
+def _tell_crowded(history: History, traffic: Traffic, frame: int, count: int) -> Violation:
+    frames, row = traffic.frames, int(traffic.frames.receive_row[frame])
+    sender, who = history.process_name(frames.process[frame]), history.process_name(history.rows.process[row])
+    places = (history.index(frames.row[frame]), history.index(row))
+    what = "numbers" if traffic.windows.algorithm[frames.process[frame]] == 1 else "frames"
+    sentence = (
+        f"{who} received frame {frames.number[frame]} of {sender} (index {places[1]}), which left (index {places[0]}) "
+        f"when {sender} knew number {frames.stable[frame]} to be stable: it makes {count} {what} of {sender} above "
+        f"that, and {traffic.windows.frames[frames.process[frame]]} are allowed"
+    )
+    return Violation(sentence, (sender, who), (), places)
+
+
+# -------------------------------------------------------------------------------- F2
+
+_CONDITIONS: Final = {
+    1: (("super_stable", 0), ("stable", 1), ("complete", 2)),
+    2: (("stable", 0), ("complete", 1)),
+    3: (("complete", 1),),
+}
+"""By algorithm: which field of the header must be at least b - N plus how much (flow-control.md 3)."""
+
+_KNOWLEDGE: Final = {"super_stable": "super-stable", "stable": "stable", "complete": "complete"}
+
+
+def check_send_condition(history: History, promises: Promises, traffic: Traffic) -> list[Verdict]:
+    """F2: a frame leaves only if the conditions of the algorithm in force held, by the header it carries.
+
+    Asked of data and fragments, and in groups that count blocks of nulls too; elsewhere nulls are never delayed.
+    """
+    if not traffic.windows.on.any():
+        return _nothing_asked(history, promises, "F2")
+    frames, chosen = traffic.frames, traffic.chosen
+    asked = chosen[promises.pairs("F2")[frames.process[chosen], frames.group[chosen]]]
+    reasons = {**_below_condition(traffic, asked), **_beyond_window(traffic, asked)}
+    reasons |= dict.fromkeys(asked[~frames.has_header[asked]].tolist(), "without a flow-control header")
+    refused = np.array(sorted(reasons), np.int64)
+
+    def tell(position: int) -> Violation:
+        frame = int(refused[position])
+        who, index = history.process_name(frames.process[frame]), history.index(frames.row[frame])
+        group, number = history.groups[frames.group[frame]], frames.number[frame]
+        what = f"frame {number}" if frames.has_header[frame] else "a frame"
+        return Violation(f"{who} transmitted {what} in {group} (index {index}) {reasons[frame]}", (who,), (), (index,))
+
+    opportunities = np.bincount(frames.group[asked], minlength=len(history.groups))
+    broken = Broken(frames.row[refused], frames.group[refused], tell)
+    return over_groups(history, promises, "F2", opportunities, broken)
+
+
+def _below_condition(traffic: Traffic, asked: IntArray) -> dict[int, str]:
+    """The frames that left before their sender knew enough, and why."""
+    frames, windows, reasons = traffic.frames, traffic.windows, dict[int, str]()
+    algorithm, window = windows.algorithm[frames.process[asked]], windows.frames[frames.process[asked]]
+    for code, conditions in _CONDITIONS.items():
+        for field, plus in conditions:
+            known: IntArray = getattr(frames, field)
+            least = frames.number[asked] - window + plus
+            for at in np.flatnonzero((algorithm == code) & (known[asked] < least)).tolist():
+                reasons.setdefault(
+                    int(asked[at]),
+                    f"when number {known[asked[at]]} was the last it knew to be {_KNOWLEDGE[field]}: "
+                    f"with N = {window[at]}, algorithm {code} asks for {least[at]}",
+                )
+    return reasons
+
+
+def _beyond_window(traffic: Traffic, asked: IntArray) -> dict[int, str]:
+    """Algorithm 3: the frames that left although N earlier ones of their sender were not known stable."""
+    frames, windows = traffic.frames, traffic.windows
+    largest: dict[tuple[int, int], list[int]] = {}  # the N largest numbers so far, the least first
+    reasons = {}
+    for frame in asked[windows.algorithm[frames.process[asked]] == 3].tolist():
+        sender, window = int(frames.process[frame]), int(windows.frames[frames.process[frame]])
+        held = largest.setdefault((sender, int(frames.group[frame])), [])
+        if len(held) >= window and (not held or held[0] > frames.stable[frame]):
+            reasons[frame] = (
+                f"when {window} of its earlier frames were above number {frames.stable[frame]}, the last it knew to be "
+                f"stable: algorithm 3 allows N = {window} with the new one"
+            )
+        if len(held) < window:
+            heappush(held, int(frames.number[frame]))
+        elif held and frames.number[frame] > held[0]:
+            heapreplace(held, int(frames.number[frame]))
+    return reasons

@@ -1,0 +1,93 @@
+"""How long somebody was in the views of a process without a break: the scope of O2 and O4 (properties.md 4).
+
+A process owes order and completeness only to senders that were in its views all along; a property that ignores that
+raises false alarms at every change of views.
+"""
+
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.history import History
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+"""Stands for a number or a row that does not come."""
+
+
+class Spans:
+    """The unbroken runs of views of each process in each group, by member."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self.leave = _leaves(history)
+        """By stay: the row at which the process left the group on its own wish, NEVER if it did not."""
+        self._pair, self._begin = self._runs()
+        stays, width = history.stays, len(history.groups)
+        place = (stays.process * width + stays.group) * len(history.views) + stays.view
+        self._place, self._place_stay = np.unique(place, return_index=True)
+        sends = history.sends
+        self._sends: IntArray = np.sort((sends.process * width + sends.group) * len(history.rows.kind) + sends.row)
+
+    def stay_at(self, rows: IntArray) -> IntArray:
+        """For each row the stay of its process in the group of the row; -1 before the first view and once it left."""
+        stay = self._history.stay_at(rows)
+        gone = (stay >= 0) & (self.leave[stay] < rows) if len(self.leave) else stay < 0
+        return np.where(gone, -1, stay)
+
+    def begin(self, stay: IntArray, member: IntArray) -> IntArray:
+        """The first stay of the run of views with that member that lasts in this stay; -1 if it is not in its view."""
+        return _found(self._pair, stay * len(self._history.processes) + member, self._begin, stay >= 0)
+
+    def installed(self, process: IntArray, group: IntArray, view: IntArray) -> IntArray:
+        """The stay of that process in that view of that group, -1 if it never installed it."""
+        wanted = (process * len(self._history.groups) + group) * len(self._history.views) + view
+        return _found(self._place, wanted, self._place_stay, view >= 0)
+
+    def first_number(self, stay: IntArray, sender: IntArray) -> IntArray:
+        """The number of the first message that the sender sent in the view of that stay, or could have sent there.
+
+        Whoever enters the view of the stay with the sender can deliver that message and all later ones. NEVER if the
+        log of the sender does not know the view.
+        """
+        stays = self._history.stays
+        group = stays.group[stay]
+        own = np.where(stay >= 0, self.installed(sender, group, stays.view[stay]), -1)
+        pair = (sender * len(self._history.groups) + group) * len(self._history.rows.kind)
+        earlier = np.searchsorted(self._sends, pair + stays.row[own]) - np.searchsorted(self._sends, pair)
+        return np.where(own >= 0, earlier, NEVER)
+
+    def _runs(self) -> tuple[IntArray, IntArray]:
+        """Pairs of stay and member, sorted, and the first stay of the run each belongs to."""
+        stays, width = self._history.stays, len(self._history.processes)
+        sizes = np.array([len(members) for members in stays.members], np.int64)
+        members = np.fromiter(chain.from_iterable(stays.members), np.int64, int(sizes.sum()))
+        pair = np.unique(np.repeat(np.arange(len(sizes)), sizes) * width + members)
+        stay, member = np.divmod(pair, max(width, 1))
+        before = stays.preceding[stay]
+        goes_on = (before >= 0) & (self.leave[before] == NEVER) & np.isin(before * width + member, pair)
+        order = np.lexsort((stay, member, stays.group[stay], stays.process[stay]))
+        # In this order a pair that goes on stands right behind the one it goes on from.
+        at = np.maximum.accumulate(np.where(goes_on[order], 0, np.arange(len(order))))
+        begin = np.empty(len(order), np.int64)
+        begin[order] = stay[order][at]
+        return pair, begin
+
+
+def _leaves(history: History) -> IntArray:
+    rows = history.of_kind("leave")
+    rows = rows[history.rows.group[rows] >= 0]
+    stay = history.stay_at(rows)
+    leave = np.full(len(history.stays.row), NEVER, np.int64)
+    # Assigned backwards, so that the first of two leaves stays.
+    leave[stay[stay >= 0][::-1]] = rows[stay >= 0][::-1]
+    return leave
+
+
+def _found(keys: IntArray, wanted: IntArray, values: IntArray, possible: BoolArray) -> IntArray:
+    """The value of each wanted key, -1 where there is none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(possible & (keys[at] == wanted), values[at], -1)

@@ -1,0 +1,40 @@
+"""Who promises what (properties.md 8)."""
+
+import pytest
+
+from antiphon.properties.promises import JUDGED, NOT_JUDGED, PROMISES
+from tests.properties_checkers.traces import Trace, verdicts
+
+CAUSAL = ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
+
+
+@pytest.mark.parametrize("service", CAUSAL)
+def test_causal_services_promise_all_but_a_common_order(service: str) -> None:
+    assert PROMISES["newtop", "total"] - PROMISES["newtop", service] == {"O5", "O5x", "O6", "O8"}
+    assert PROMISES["newtop", service] < PROMISES["newtop", "total"]
+
+
+@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D11", "O7", "S3", "S5"])
+def test_what_newtop_does_not_promise(property_id: str) -> None:
+    assert all(property_id not in promised for promised in PROMISES.values())
+
+
+def test_every_checker_has_somebody_who_promises() -> None:
+    assert set(JUDGED) <= PROMISES["newtop", "total"]
+    assert not set(JUDGED) & set(NOT_JUDGED)
+
+
+def test_services_in_one_run_are_judged_each_by_its_own() -> None:
+    trace = Trace({"a": ["p1", "p2"]}).begin()
+    other = Trace({"b": ["q1", "q2"]}, service="causal-fast").begin()
+    for part, group, members in ((trace, "a", ("p1", "p2")), (other, "b", ("q1", "q2"))):
+        first, second = (part.send(member, group) for member in members)
+        part.deliver(members[0], first, second)
+        part.deliver(members[1], second, first)
+    trace.rows += other.rows
+    trace.lengths |= other.lengths
+    found = verdicts(trace.end(quiet=False))
+    assert found["O6", None].violations == 1
+    assert found["O6", None].opportunities == 4
+    assert found["D1", "b"].opportunities == 4
+    assert found["O5", "b"].outcome == "not promised"

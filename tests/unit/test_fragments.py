@@ -1,0 +1,53 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.core.newtop.fragments import Fragments
+from antiphon.core.newtop.frames import BlockFrame
+from antiphon.types import GroupId, ProcessId
+
+
+def frame(sender: str, block: int, *payloads: bytes, more: bool = False, label: int = 0) -> BlockFrame:
+    return BlockFrame(GroupId("g"), ProcessId(sender), block, 0, 0, payloads, label, more=more)
+
+
+def test_a_frame_of_whole_messages_passes_unchanged() -> None:
+    fragments = Fragments()
+    packed = frame("p1", 1, b"a", b"b", label=4)
+    assert fragments.join(packed) is packed
+
+
+def test_a_message_is_whole_with_its_last_piece_and_has_its_place_and_label() -> None:
+    fragments = Fragments()
+    assert fragments.join(frame("p1", 1, b"ab", more=True, label=9)) is None
+    assert fragments.join(frame("p1", 2, b"cd", more=True, label=9)) is None
+    assert fragments.join(frame("p1", 5, b"e", label=9)) == frame("p1", 5, b"abcde", label=9)
+    assert fragments.join(frame("p1", 6, b"f", label=10)) == frame("p1", 6, b"f", label=10)
+
+
+def test_others_pass_between_the_pieces_of_a_message() -> None:
+    fragments = Fragments()
+    assert fragments.join(frame("p1", 1, b"a", more=True)) is None
+    assert fragments.join(frame("p2", 1, b"x", b"y")) == frame("p2", 1, b"x", b"y")
+    assert fragments.join(frame("p2", 2, b"u", more=True)) is None
+    assert fragments.join(frame("p1", 3, b"b")) == frame("p1", 3, b"ab")
+    assert fragments.join(frame("p2", 4, b"v")) == frame("p2", 4, b"uv")
+
+
+def test_an_empty_last_piece_ends_a_message_too() -> None:
+    fragments = Fragments()
+    fragments.join(frame("p1", 1, b"a", more=True))
+    assert fragments.join(frame("p1", 2, b"")) == frame("p1", 2, b"a")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["p1", "p2", "p3"]), st.binary(max_size=3), st.booleans()), max_size=40))
+def test_pieces_of_several_senders_never_mix(steps: list[tuple[str, bytes, bool]]) -> None:
+    fragments = Fragments()
+    open_pieces = {"p1": b"", "p2": b"", "p3": b""}
+    for block, (sender, piece, more) in enumerate(steps, start=1):
+        open_pieces[sender] += piece
+        whole = fragments.join(frame(sender, block, piece, more=more))
+        if more:
+            assert whole is None
+        else:
+            assert whole == frame(sender, block, open_pieces[sender])
+            open_pieces[sender] = b""
