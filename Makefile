@@ -25,7 +25,7 @@ unit: $(INSTALLED)
 	$(BIN)/pytest
 
 campaign: $(INSTALLED)
-	$(BIN)/python -m tests.simulation.campaign
+	$(BIN)/antiphon campaign newtop --runs 10000 --out campaign-run
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
@@ -41,4 +41,4 @@ pin: $(INSTALLED)
 	$(BIN)/python -m pip freeze --exclude-editable > requirements/constraints.txt
 
 clean:
-	rm -rf $(VENV) demo-run out
+	rm -rf $(VENV) demo-run campaign-run out

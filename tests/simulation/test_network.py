@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from antiphon.core.effects import Transmit
+from antiphon.core.effects import Channel, Scope, Transmit
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Network, Uniform
 from antiphon.scenario.units import Bandwidth, Duration
@@ -37,12 +37,13 @@ def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: in
     queue = EventQueue()
     network = SimulatedNetwork(settings, queue, random.Random(1), "bytes")
     a, b = Endpoint("a", network, queue), Endpoint("b", network, queue)
+    channel = Channel.STREAM if settings.transport == "stream" else Channel.DATAGRAM
     network.install(a.id, first_view(GROUP, frozenset({a.id, b.id})))
     for fault in faults:
         network.disturb(fault)
     for number in range(1, frames + 1):
         frame = BlockFrame(GROUP, a.id, number, number - 1, 0, (b"x" * 100,))
-        send = lambda frame: network.transmit(a, Transmit(frame), queue.now)  # noqa: E731
+        send = lambda frame: network.transmit(a, Transmit(frame, Scope.VIEW, channel), queue.now)  # noqa: E731
         queue.at(number * every_ns, send, frame)
     assert queue.run(10**12)
     return b

@@ -5,13 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from antiphon.campaign.families import fixed_group
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table
-from tests.simulation.families import fixed_group
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SEEDS = range(200)

@@ -34,10 +34,15 @@ Master = Annotated[
 ]
 
 
+def as_json(document: Any) -> str:
+    """A document as people can read it too."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
 def print_json(document: Any) -> None:
     """The one document of a command under `--json`."""
     try:
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(as_json(document))
         sys.stdout.flush()
     except BrokenPipeError:
         _reader_left()

@@ -1,12 +1,10 @@
 """`antiphon simulate SCENARIO --out DIR`: deterministic runs in virtual time."""
 
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import nullcontext
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from antiphon import __version__
+from antiphon.campaign.pool import spread
 from antiphon.cli.output import Json, out, print_json, progress
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
 from antiphon.errors import ConfigurationError, some
@@ -86,7 +85,7 @@ def simulate(
     if out_directory is not None:
         check_free(out_directory, [run_id(each) for each in scenarios], force=force)
     with nullcontext(None) if out_directory is None else appearing(out_directory) as aside:
-        outcomes = list(_outcomes(scenarios, carry, check, aside))
+        outcomes = _outcomes(scenarios, carry, check, aside)
         if aside is not None and seeds is None:
             write_run(aside, outcomes[0].record, outcomes[0].scenario_toml)
         elif aside is not None:
@@ -118,25 +117,15 @@ def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path 
     return _Outcome(summary, record, scenario_toml(scenario), verdicts)
 
 
-def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> Iterator[_Outcome]:
-    """One after the other here, or spread over all cores; in the order of the seeds either way."""
-    if len(scenarios) == 1:
-        yield simulate_one(scenarios[0], carry, check, directory)
-        return
-    pool = ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_ignore_interrupt)
-    try:
-        futures = [pool.submit(simulate_one, scenario, carry, check, directory) for scenario in scenarios]
-        with progress("simulating") as advance:
-            for done, _ in enumerate(as_completed(futures), start=1):
-                advance(done, len(futures))
-        yield from (future.result() for future in futures)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _ignore_interrupt() -> None:
-    """Ctrl-C is the parent's to handle: it cancels what has not begun and waits for the rest."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> list[_Outcome]:
+    """One outcome a scenario, in the order of the seeds."""
+    outcomes: list[_Outcome] = []
+    work = partial(simulate_one, carry=carry, check=check, directory=directory)
+    with closing(spread(work, scenarios)) as results, progress("simulating") as advance:
+        for outcome in results:
+            outcomes.append(outcome)
+            advance(len(outcomes), len(scenarios))
+    return outcomes
 
 
 def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenario:

@@ -1,0 +1,1 @@
+"""Random scenarios by the thousand, each judged. Start with `families.py`."""

@@ -1,0 +1,55 @@
+"""Named families of random scenarios: everything is drawn from the seed, so a failing run is a name and a number."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from antiphon.campaign.fixed import draw_fixed_group
+from antiphon.campaign.newtop import draw_newtop
+from antiphon.errors import ConfigurationError
+from antiphon.scenario.model import Scenario
+from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A source of random scenarios."""
+
+    name: str
+    """The scenarios bear it, alone or followed by a dash and their shape."""
+    sentence: str
+    """What its runs have in common."""
+    drawn: Callable[[random.Random], Scenario]
+
+    def draw(self, seed: int) -> Scenario:
+        """The scenario of a seed, judged and complete as one read from a file."""
+        scenario = with_seed(self.drawn(random.Random(f"{self.name}/{seed}")), seed)
+        try:
+            return parse_scenario(scenario_toml(scenario))
+        except ConfigurationError as error:
+            raise AssertionError(f"family {self.name} draws a wrong scenario from seed {seed}: {error}") from error
+
+    def shape(self, scenario: Scenario) -> str:
+        """What the name of one of its scenarios tells beside the family."""
+        return scenario.name.removeprefix(f"{self.name}-")
+
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    family.name: family
+    for family in (
+        Family(
+            "newtop",
+            "Overlapping groups without failures: every service, flow control, streams and datagrams.",
+            draw_newtop,
+        ),
+        Family(
+            "fixed-group",
+            "One group in total order over streams, under faults that nobody leaves for.",
+            draw_fixed_group,
+        ),
+    )
+}
+"""By name, the widest first."""
+
+fixed_group: Final = FAMILIES["fixed-group"].draw

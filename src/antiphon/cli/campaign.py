@@ -1,0 +1,222 @@
+"""`antiphon campaign NAME --runs N --out DIR`: random scenarios of a family, each judged."""
+
+import shlex
+import time
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from antiphon import __version__
+from antiphon.campaign.families import FAMILIES, Family
+from antiphon.campaign.pool import spread
+from antiphon.campaign.run import Task, Traces, run_one
+from antiphon.campaign.tally import Tally, Trouble
+from antiphon.cli.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.errors import ConfigurationError
+from antiphon.properties.promises import NOT_JUDGED
+from antiphon.properties.wording import promise
+from antiphon.scenario.read import run_id
+from antiphon.trace.directory import appearing, check_free, write_index
+
+RUNS_MAX: Final = 100_000
+CHUNK: Final = 10
+"""Runs a worker takes at a time: an interrupt waits for a few of these."""
+SHOWN_MAX: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What was asked for."""
+
+    family: Family
+    seeds: range
+    directory: Path | None
+    traces: Traces
+
+    def replay(self, trouble: Trouble) -> str:
+        """The command that shows a run again."""
+        if self.directory is None:
+            return f"antiphon campaign {self.family.name} --first {trouble.seed} --runs 1"
+        return f"antiphon simulate --from {shlex.quote(str(self.directory))} --run {trouble.run} --check"
+
+
+def campaign(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A family of scenarios; see --list.")] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="How many runs.")] = 1_000,
+    first: Annotated[int, typer.Option("--first", metavar="SEED", help="Seed of the first run.")] = 1,
+    out_directory: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where scenarios and traces go; without it none is kept."),
+    ] = None,
+    traces: Annotated[
+        Traces,
+        typer.Option("--traces", help="Keep traces of runs that break a promise or never settle, of all, or of none."),
+    ] = "failures",
+    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the families and leave.")] = False,
+    json: Json = False,
+) -> None:
+    """Simulate random scenarios of a family on all cores and judge each: the seed says all of a run.
+
+    Exit code 0: every run settled and kept every promise that is judged, and every property was put to the test often
+    enough; 1: not so.
+    """
+    if list_:
+        _list(json)
+        return
+    order = _Order(_family(name), _seeds(first, runs), out_directory, traces)
+    if out_directory is None and traces == "all":
+        raise ConfigurationError("--traces all needs --out: there is no place to keep them")
+    _check_free(order, force)
+    tally, began = Tally(), time.perf_counter()
+    try:
+        _judge(order, tally)
+    except KeyboardInterrupt:
+        _print(replace(order, directory=None), tally, json, time.perf_counter() - began)
+        raise
+    _print(order, tally, json, time.perf_counter() - began)
+    raise typer.Exit(1 if any(tally.objections()) else 0)
+
+
+def _judge(order: _Order, tally: Tally) -> None:
+    """Run and count all; the directory appears when the last is done."""
+    with nullcontext(None) if order.directory is None else appearing(order.directory) as aside:
+        index = []
+        tasks = [Task(order.family.name, seed, order.traces, aside) for seed in order.seeds]
+        with closing(spread(run_one, tasks, chunk=CHUNK)) as outcomes, progress("judging") as advance:
+            for outcome in outcomes:
+                tally.add(outcome)
+                advance(tally.runs, len(tasks))
+                if aside is not None:
+                    index.append((outcome.record, outcome.scenario_toml))
+        if aside is not None:
+            write_index(aside, index)
+            (aside / "campaign.json").write_text(as_json(_document(order, tally)), encoding="utf-8")
+
+
+def _family(name: str | None) -> Family:
+    if name is not None and name in FAMILIES:
+        return FAMILIES[name]
+    asked = "name a family of scenarios" if name is None else f"there is no family {name!r}"
+    raise ConfigurationError(f"{asked}; the families are {', '.join(FAMILIES)}")
+
+
+def _seeds(first: int, runs: int) -> range:
+    if not 1 <= runs <= RUNS_MAX:
+        raise ConfigurationError(f"--runs {runs} is not between 1 and {RUNS_MAX:,}; split a longer campaign by --first")
+    if not 0 <= first < 2**63 - runs:
+        raise ConfigurationError(f"--first {first} is not a seed: a non-negative 64-bit number")
+    return range(first, first + runs)
+
+
+def _check_free(order: _Order, force: bool) -> None:
+    """Refuse early; the runs there will be are drawn only where they must be compared, for that takes seconds."""
+    directory = order.directory
+    if directory is None:
+        return
+    occupied = directory.is_dir() and any(directory.iterdir())
+    with waiting("comparing with what is there"):
+        runs = [run_id(order.family.draw(seed)) for seed in order.seeds] if occupied and not force else []
+    check_free(directory, runs, force=force)
+
+
+def _list(json: bool) -> None:
+    if json:
+        print_json({"families": [{"name": each.name, "sentence": each.sentence} for each in FAMILIES.values()]})
+        return
+    for family in FAMILIES.values():
+        out.print(f"{family.name:<12} {family.sentence}", highlight=False, soft_wrap=True)
+
+
+def _document(order: _Order, tally: Tally) -> dict[str, Any]:
+    """What `--json` prints and `campaign.json` holds: nothing in it depends on the machine or the time."""
+    objections = [*tally.objections()]
+    return {
+        "campaign": order.family.name,
+        "antiphon_version": __version__,
+        "first": order.seeds.start,
+        "asked": len(order.seeds),
+        "runs": tally.runs,
+        "rows": tally.rows(),
+        "verdict": "fail" if objections else "pass",
+        "objections": objections,
+        "properties": tally.properties(),
+        "untested": tally.untested(),
+        "not_judged": list(NOT_JUDGED),
+        "kinds": tally.counts(),
+        "violated": [_told(order, trouble) for trouble in tally.violated],
+        "not_settled": [_told(order, trouble) for trouble in tally.unsettled],
+        "failed": [_told(order, trouble) for trouble in tally.failed],
+        "traces": tally.kept,
+    }
+
+
+def _told(order: _Order, trouble: Trouble) -> dict[str, Any]:
+    return asdict(trouble) | {"replay": order.replay(trouble)}
+
+
+def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
+    if json:
+        print_json(_document(order, tally))
+        return
+    _say(
+        f"{tally.runs:,} of {len(order.seeds):,} runs of {order.family.name} in {seconds:.0f} s, "
+        f"seeds {order.seeds.start} to {order.seeds.start + tally.runs - 1}, {tally.rows()['total']:,} events"
+    )
+    out.print(_verdicts(tally))
+    out.print(_kinds(tally))
+    for troubles in (tally.violated, tally.unsettled, tally.failed):
+        for trouble in troubles[:SHOWN_MAX]:
+            _say(f"{trouble.property or trouble.run}: {trouble.sentence}\n    {order.replay(trouble)}")
+        if len(troubles) > SHOWN_MAX:
+            _say(f"and {len(troubles) - SHOWN_MAX:,} more like it; --json tells them all")
+    if order.directory is not None:
+        _say(f"scenarios of all runs and traces of {len(tally.kept):,} in {order.directory}")
+    objections = "; ".join(tally.objections())
+    _say(f"fail: {objections}" if objections else "pass: every run settled and kept every promise that is judged")
+    if NOT_JUDGED:
+        _say(f"promised but without a checker yet: {len(NOT_JUDGED)} others")
+
+
+def _say(sentence: str) -> None:
+    out.print(escape(sentence), highlight=False, soft_wrap=True)
+
+
+def _verdicts(tally: Tally) -> Table:
+    table = Table(title="Verdicts", title_justify="left")
+    table.add_column("property")
+    for heading in ("runs promising", "with opportunities", "median", "opportunities", "violations"):
+        table.add_column(heading, justify="right")
+    for entry in tally.properties():
+        violations = f"{entry['violations']:,}"
+        table.add_row(
+            f"{entry['property']:<3} {promise(entry['property']).name}",
+            f"{entry['runs']:,}",
+            f"{entry['runs_with_opportunities']:,}",
+            f"{entry['opportunities_median']:,.0f}",
+            f"{entry['opportunities']:,}",
+            f"[bold red]{violations}[/]" if entry["violations"] else violations,
+        )
+    return table
+
+
+def _kinds(tally: Tally) -> Table:
+    """How many runs of each shape there were, and how they divide; `--json` has every combination."""
+    table = Table(title="Runs by kind", title_justify="left")
+    table.add_column("shape")
+    table.add_column("runs", justify="right")
+    columns = [(key, value) for key in ("service", "flow_control", "transport") for value in tally.values(key)]
+    for key, value in columns:
+        table.add_column(
+            f"flow {value}" if key == "flow_control" else str(value).removeprefix("causal-"), justify="right"
+        )
+    for shape in tally.values("shape"):
+        own = [(kind, count) for kind, count in tally.kinds.items() if kind.shape == shape]
+        parts = [sum(count for kind, count in own if getattr(kind, key) == value) for key, value in columns]
+        table.add_row(str(shape), *(f"{number:,}" for number in (sum(count for _, count in own), *parts)))
+    return table

@@ -1,0 +1,126 @@
+"""The families draw what they say they draw: every scenario is valid, every kind occurs, a seed says all."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from antiphon.campaign.families import FAMILIES
+from antiphon.campaign.newtop import SERVICES
+from antiphon.campaign.shapes import SHAPES
+from antiphon.scenario.model import Scenario, members_of
+from antiphon.scenario.read import run_id
+
+SEEDS = range(2_000)
+NEWTOP = FAMILIES["newtop"]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Scenario]:
+    return [NEWTOP.draw(seed) for seed in SEEDS]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_name_and_a_seed_say_all(name: str) -> None:
+    family = FAMILIES[name]
+    code = f"from antiphon.campaign.families import *\nprint(FAMILIES[{name!r}].draw(7))"
+    elsewhere = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert elsewhere == f"{family.draw(7)}\n"
+    assert len({run_id(family.draw(seed)) for seed in range(50)}) == 50
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_scenario_bears_family_and_seed(name: str) -> None:
+    scenario = FAMILIES[name].draw(41)
+    assert scenario.name.startswith(name)
+    assert scenario.seed == 41
+
+
+def test_a_fixed_group_is_always_valid() -> None:
+    for seed in SEEDS:
+        FAMILIES["fixed-group"].draw(seed)
+
+
+def test_every_kind_of_newtop_run_occurs_often_enough(drawn: list[Scenario]) -> None:
+    """`draw` has judged each of them: an invalid one is an assertion."""
+    seen = Counter[object]()
+    for scenario in drawn:
+        options = scenario.options
+        seen.update(
+            [
+                NEWTOP.shape(scenario),
+                scenario.group[0].service,
+                ("flow control", options.flow_control),
+                ("window", options.flow_control, options.window),
+                ("numbering", scenario.group[0].numbering),
+                ("frame bytes", options.frame_bytes),
+                ("time-silence", options.time_silence),
+                ("packing", options.packing),
+                scenario.network.transport,
+                type(scenario.network.latency),
+                *{type(fault) for fault in scenario.fault},
+            ]
+        )
+    shapes, services = [seen[shape] for shape in SHAPES], [seen[service] for service in SERVICES]
+    assert sum(shapes) == sum(services) == len(drawn)
+    assert min(shapes) > len(drawn) / 20
+    assert min(services) > len(drawn) / 10
+    windows = [(1, 3), (2, 2), (3, 2), *((algorithm, window) for algorithm in range(4) for window in (4, 8, 64))]
+    assert all(seen["window", algorithm, window] > len(drawn) / 50 for algorithm, window in windows)
+    assert min(seen.values()) > len(drawn) / 100
+
+
+def test_all_groups_of_a_newtop_run_get_one_service(drawn: list[Scenario]) -> None:
+    assert all(len({group.service for group in scenario.group}) == 1 for scenario in drawn)
+
+
+def test_block_numbers_occur_in_groups_of_their_own_only(drawn: list[Scenario]) -> None:
+    blocks = 0
+    for scenario in drawn:
+        for group in scenario.group:
+            others = {name for other in scenario.group if other is not group for name in members_of(other)}
+            blocks += group.numbering == "block"
+            assert group.numbering == "separate" or not others & {*members_of(group)}
+    assert blocks > len(drawn) / 50
+
+
+def test_some_messages_are_larger_than_a_frame_and_some_windows_hold_one_frame(drawn: list[Scenario]) -> None:
+    fragments = [
+        any(workload.payload > scenario.options.frame_bytes for workload in scenario.workload) for scenario in drawn
+    ]
+    tight = [scenario.options.window_bytes == scenario.options.frame_bytes for scenario in drawn]
+    assert sum(fragments) > len(drawn) / 10
+    assert sum(tight) > len(drawn) / 10
+    assert any(both == (True, True) for both in zip(fragments, tight, strict=True))
+
+
+def test_faults_begin_early_and_end(drawn: list[Scenario]) -> None:
+    for scenario in drawn:
+        for fault in scenario.fault:
+            until = getattr(fault, "until", None)
+            assert fault.at <= 200_000_000
+            assert until is not None
+            assert until <= fault.at + 300_000_000
+
+
+@pytest.mark.parametrize(
+    ("shape", "sizes"),
+    [("pair", [4, 4]), ("fork", [3, 3]), ("triangle", [2, 2, 2]), ("ring", [4, 4, 4, 4])],
+)
+def test_the_figures_of_macedo94(drawn: list[Scenario], shape: str, sizes: list[int]) -> None:
+    """Fig. 4.1, 4.2a, 4.2b and 5.1: who shares what is as drawn there, whoever stands where."""
+    shared = {"pair": {2}, "fork": {2}, "triangle": {1}, "ring": {0, 2}}[shape]
+    for scenario in (each for each in drawn if NEWTOP.shape(each) == shape):
+        groups = [{*members_of(group)} for group in scenario.group]
+        assert [len(group) for group in groups] == sizes
+        assert {len(one & other) for one in groups for other in groups if one is not other} == shared
+
+
+def test_the_centre_of_a_star_is_in_ten_groups_and_may_be_anybody(drawn: list[Scenario]) -> None:
+    centres = set()
+    for scenario in (each for each in drawn if NEWTOP.shape(each) == "star"):
+        (centre,) = set.intersection(*({*members_of(group)} for group in scenario.group))
+        centres.add(centre)
+        assert len(scenario.group) == 10
+    assert len(centres) > 5

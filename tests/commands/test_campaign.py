@@ -1,0 +1,219 @@
+import json
+import random
+import shlex
+import signal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from antiphon.campaign import run as campaign_run
+from antiphon.campaign.families import FAMILIES
+from antiphon.scenario.model import Scenario
+from antiphon.scenario.read import run_id
+from antiphon.scenario.units import Duration
+from antiphon.sim.run import Run, simulate
+from antiphon.trace.recorder import Recorder
+from antiphon.trace.table import events_table
+from tests.commands.console import Console
+from tests.commands.test_simulate import contents, script
+from tests.properties_checkers.mutations import MUTATIONS
+
+FAMILY = "fixed-group"
+"""Quick, and as good as any for the command itself."""
+
+
+def plant(patch: pytest.MonkeyPatch) -> None:
+    """From here on somebody delivers twice in every trace. Traces of this process only: `--runs 1`."""
+    twice = next(each for each in MUTATIONS if each.name.startswith("deliver twice"))
+
+    def mutated(run: str, histories: tuple[Recorder, ...]) -> pa.Table:
+        return twice(events_table(run, histories), random.Random(1))
+
+    patch.setattr("antiphon.campaign.run.events_table", mutated)
+    patch.setattr("antiphon.cli.simulate.events_table", mutated)
+
+
+def test_a_good_campaign_passes_and_keeps_every_scenario(antiphon: Console, tmp_path: Path) -> None:
+    result = antiphon("campaign", FAMILY, "--runs", 12, "--first", 5, "--out", tmp_path / "runs")
+    assert result.code == 0
+    assert "12 of 12 runs of fixed-group" in result.out
+    assert "D1  delivery integrity" in result.out
+    assert "pass: every run settled" in result.out
+    assert sorted(contents(tmp_path / "runs")) == ["campaign.json", "runs.parquet"]
+    index = pq.read_table(tmp_path / "runs/runs.parquet").to_pylist()
+    assert [row["run"] for row in index] == [run_id(FAMILIES[FAMILY].draw(seed)) for seed in range(5, 17)]
+    assert all(row["finished"] for row in index)
+    assert antiphon("simulate", "--from", tmp_path / "runs", "--run", index[3]["run"], "--check").code == 0
+
+
+def test_the_document_tells_properties_kinds_and_runs(antiphon: Console, tmp_path: Path) -> None:
+    result = antiphon("campaign", FAMILY, "--runs", 3, "--out", tmp_path / "runs", "--traces", "all", "--json")
+    document = json.loads(result.out)
+    assert (tmp_path / "runs/campaign.json").read_text() == result.out
+    assert (document["verdict"], document["runs"], document["objections"]) == ("pass", 3, [])
+    assert sum(kind["runs"] for kind in document["kinds"]) == 3
+    assert {"shape", "service", "flow_control", "transport", "runs"} == set(document["kinds"][0])
+    entry = document["properties"][0]
+    assert (entry["property"], entry["runs"], entry["runs_with_opportunities"]) == ("W", 3, 3)
+    assert sorted(document["traces"]) == sorted(path.stem for path in (tmp_path / "runs/events").iterdir())
+    assert len(document["traces"]) == 3
+
+
+def test_the_same_campaign_again_gives_the_same_bytes(antiphon: Console, tmp_path: Path) -> None:
+    for place in ("one", "other"):
+        antiphon("campaign", FAMILY, "--runs", 3, "--out", tmp_path / place, "--traces", "all")
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
+    assert antiphon("campaign", FAMILY, "--runs", 3, "--out", tmp_path / "one").code == 0
+    assert "holds other runs" in antiphon.refused("campaign", FAMILY, "--runs", 4, "--out", tmp_path / "one")
+    assert antiphon("campaign", FAMILY, "--runs", 4, "--out", tmp_path / "one", "--force").code == 0
+
+
+def test_a_violated_run_is_told_kept_and_replayed(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    place = tmp_path / "my runs"
+    result = antiphon("campaign", FAMILY, "--first", 3, "--runs", 1, "--out", place)
+    assert result.code == 1
+    assert "fail: 1 of 1 runs violated a promised property" in result.out
+    document = json.loads((place / "campaign.json").read_text())
+    (told,) = (each for each in document["violated"] if each["property"] == "D2")
+    assert told["sentence"] in result.out
+    assert told["replay"] in result.out
+    assert document["traces"] == [told["run"]] == [path.stem for path in (place / "events").iterdir()]
+    replayed = antiphon(*shlex.split(told["replay"])[1:])
+    assert (replayed.code, told["sentence"] in replayed.out) == (1, True)
+
+
+def test_without_a_directory_the_seed_replays_a_run(antiphon: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    result = antiphon("campaign", FAMILY, "--first", 3, "--runs", 1)
+    assert result.code == 1
+    assert f"antiphon campaign {FAMILY} --first 3 --runs 1" in result.out
+
+
+def test_no_traces_are_kept_if_none_are_wanted(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert antiphon("campaign", FAMILY, "--runs", 1, "--first", 3, "--out", tmp_path, "--traces", "none").code == 1
+    assert sorted(contents(tmp_path)) == ["campaign.json", "runs.parquet"]
+
+
+def test_a_run_that_breaks_is_told_with_its_reason_and_its_scenario_is_kept(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(scenario: Scenario) -> Run:
+        raise AssertionError(f"block {scenario.seed}\nis not complete")
+
+    monkeypatch.setattr(campaign_run, "simulate", fail)
+    result = antiphon("campaign", FAMILY, "--runs", 1, "--first", 8, "--out", tmp_path, "--json")
+    document = json.loads(result.out)
+    (told,) = document["failed"]
+    assert result.code == 1
+    assert document["objections"] == ["1 of 1 runs failed"]
+    assert told["sentence"].startswith("AssertionError: block 8 is not complete (test_campaign.py:")
+    (row,) = pq.read_table(tmp_path / "runs.parquet").to_pylist()
+    assert (row["run"], row["finished"]) == (told["run"], False)
+    assert 'name = "fixed-group"' in row["scenario_toml"]
+
+
+def test_a_run_that_goes_on_for_ever_at_one_instant_is_a_failure(
+    antiphon: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spin(_: Scenario) -> Run:
+        while True:
+            pass
+
+    monkeypatch.setattr(campaign_run, "simulate", spin)
+    monkeypatch.setattr(campaign_run, "WALL_SECONDS_MAX", 0.01)
+    result = antiphon("campaign", FAMILY, "--runs", 1)
+    assert result.code == 1
+    assert "TimeoutError: still at it after 0.01 s" in result.out
+    assert "spin)" in result.out
+
+
+def test_a_run_that_never_settles_is_a_failure_of_its_own(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(scenario: Scenario) -> Run:
+        return simulate(replace(scenario, duration=Duration(1_000_000)))
+
+    monkeypatch.setattr(campaign_run, "simulate", cut_off)
+    result = antiphon("campaign", FAMILY, "--runs", 1, "--first", 3, "--out", tmp_path, "--json")
+    document = json.loads(result.out)
+    assert result.code == 1
+    assert document["objections"] == ["1 of 1 runs never settled"]
+    assert document["not_settled"][0]["run"] == document["traces"][0]
+
+
+def test_families_are_listed(antiphon: Console) -> None:
+    result = antiphon("campaign", "--list")
+    assert result.code == 0
+    assert [line.split()[0] for line in result.out.splitlines()] == list(FAMILIES)
+    listed = json.loads(antiphon("campaign", "--list", "--json").out)["families"]
+    assert [family["name"] for family in listed] == list(FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["elsewhere"], "the families are newtop, fixed-group"),
+        ([], "name a family"),
+        ([FAMILY, "--runs", "0"], "--runs 0"),
+        ([FAMILY, "--runs", "100001"], "split"),
+        ([FAMILY, "--first", "-1"], "--first -1"),
+        ([FAMILY, "--first", str(2**63)], "--first"),
+        ([FAMILY, "--traces", "all"], "--out"),
+    ],
+)
+def test_a_wrong_question_is_refused(antiphon: Console, arguments: list[str], word: str) -> None:
+    assert word in antiphon.refused("campaign", *arguments)
+
+
+def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "letters.txt").write_text("dear")
+    assert "not a run directory" in antiphon.refused("campaign", FAMILY, "--runs", 1, "--out", tmp_path, "--force")
+    assert contents(tmp_path) == {"letters.txt": b"dear"}
+
+
+def test_an_interrupted_campaign_tells_what_it_has_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = script("campaign", FAMILY, "--runs", 50_000, "--traces", "all", "--out", tmp_path / "runs", "--json")
+    while len(list(tmp_path.rglob("*.parquet"))) < 100:
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    assert process.returncode == 130
+    assert err == "antiphon: interrupted; nothing was left half-written\n"
+    assert 0 < document["runs"] < document["asked"] == 50_000
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["check", "stats", "report"])
+def test_a_campaign_without_traces_is_told_from_a_wrong_directory(
+    antiphon: Console, tmp_path: Path, command: str
+) -> None:
+    antiphon("campaign", FAMILY, "--runs", 2, "--out", tmp_path)
+    assert f"{tmp_path} keeps the scenarios of 2 runs and no trace" in antiphon.refused(command, tmp_path)
+
+
+@pytest.mark.usefixtures("spark")
+def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_are(
+    antiphon: Console, tmp_path: Path
+) -> None:
+    antiphon("campaign", FAMILY, "--runs", 3, "--out", tmp_path, "--traces", "all")
+    document = json.loads((tmp_path / "campaign.json").read_text())
+    first, second, third = document["traces"]
+    (tmp_path / f"events/{third}.parquet").unlink()
+    (tmp_path / "campaign.json").write_text(json.dumps(document | {"traces": [first, second]}))
+    assert antiphon("check", tmp_path).code == 0
+    assert antiphon("stats", tmp_path).code == 0
+    assert antiphon("report", tmp_path).code == 0
+    (tmp_path / f"events/{second}.parquet").unlink()
+    result = antiphon("check", tmp_path)
+    assert result.code == 2
+    assert f"no file in events holds it, run {second}" in result.out
