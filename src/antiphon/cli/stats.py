@@ -1,8 +1,9 @@
-"""`antiphon stats DIR`: latency, throughput, overhead and buffers of a directory's runs, computed by Spark."""
+"""`antiphon stats DIR…`: latency, throughput, overhead and buffers of runs, computed by Spark; several side by side."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -11,57 +12,120 @@ from rich.table import Table
 from antiphon.cli.output import Json, Master, out, print_json, waiting
 
 if TYPE_CHECKING:
-    from antiphon.pipeline.statistics import GroupStatistics, Latency, Statistics
+    from antiphon.pipeline.statistics import GroupStatistics, Latency, RunStatistics, Statistics
+
+RUNS_MAX: Final = 20
+"""Up to this many runs of one directory have a row each."""
+
+_BESIDE: Final = (
+    "mean ms",
+    "p50 ms",
+    "p99 ms",
+    "stamp bytes",
+    "header bytes",
+    "nulls",
+    "alive",
+    "repair",
+    "blocked ms",
+    "unstable blocks",
+)
 
 
 def stats(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    directories: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="A run directory, or a directory of many runs; several are compared."),
+    ],
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Measure runs: latency percentiles per member, throughput, null and header overhead, largest unstable count."""
+    """Measure runs: latency, throughput, what ordering and flow control cost in bytes, frames and time, buffers."""
     from antiphon.pipeline.read import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.session import spark_session  # noqa: PLC0415
     from antiphon.pipeline.statistics import statistics  # noqa: PLC0415
 
-    find_event_files(directory)
+    for directory in directories:
+        find_event_files(directory)
     with waiting("starting Spark"):
         spark = spark_session(master)
     with waiting("measuring"):
-        figures = statistics(spark, directory)
-    if json:
-        print_json(asdict(figures))
+        measured = [(str(directory), statistics(spark, directory)) for directory in directories]
+    if len(measured) == 1:
+        _, figures = measured[0]
+        print_json(asdict(figures)) if json else print_statistics(figures)
+    elif json:
+        print_json({"directories": [{"directory": name, **asdict(figures)} for name, figures in measured]})
     else:
-        print_statistics(figures)
+        out.print(_beside("directory", [(name, figures.overall) for name, figures in measured]))
+        _print_note({figures.percentiles for _, figures in measured})
 
 
 def print_statistics(figures: "Statistics") -> None:
-    """Per group its traffic, and its members where there is one run; several runs are added up."""
-    shown = figures.runs[0] if len(figures.runs) == 1 else figures.overall
+    """Per group its traffic, and its members where there is one run; several runs have a row each and are added up."""
+    runs = figures.runs
+    shown = runs[0] if len(runs) == 1 else figures.overall
     for group in shown.groups:
-        out.print(_members(group, runs=len(figures.runs)))
+        out.print(_members(group, runs=len(runs)))
         out.print(_traffic(group))
-    out.print(f"percentiles are {figures.percentiles}; a group is as fast as its slowest member")
+    if len(runs) > 1 or len(shown.groups) > 1:
+        rows = [(each.run or "", each) for each in runs] if len(runs) <= RUNS_MAX else []
+        out.print(_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows))
+    _print_note({figures.percentiles})
+
+
+def _print_note(percentiles: set[str]) -> None:
+    out.print(f"percentiles are {' or '.join(sorted(percentiles))}; a group is as fast as its slowest member")
+
+
+def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
+    """One row for each, all its groups together: what each costs, to be compared."""
+    title = "All groups together: latency; stamp bytes per data frame; the rest per message; blocked, over all members"
+    table = Table(title=title, title_justify="left")
+    table.add_column(what, overflow="fold", min_width=26)
+    for heading in _BESIDE:
+        table.add_column(heading, justify="right")
+    for name, figures in rows:
+        latency, traffic, flow = figures.latency, figures.traffic, figures.flow
+        p50, _, p99, _ = _latency(latency)
+        table.add_row(
+            escape(name),
+            "-" if latency is None else _ms(latency.mean_ns),
+            p50,
+            p99,
+            _number(traffic.stamp_bytes_per_data_frame),
+            _number(traffic.header_bytes_per_message),
+            _number(traffic.nulls_per_message),
+            _number(traffic.announcements_per_message),
+            _number(traffic.repairs_per_message),
+            _ms(flow.blocked_ns),
+            _number(flow.unstable_blocks_max),
+        )
+    return table
 
 
 def _members(group: "GroupStatistics", runs: int) -> Table:
     over = f", {runs} runs" if runs > 1 else ""
     table = Table(title=f"Group {escape(group.group)}: latency from request to delivery{over}", title_justify="left")
     table.add_column("member")
-    for heading in ("delivered", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms", "unstable max"):
+    headings = ("delivered", "per second", "p50 ms", "p90 ms", "p99 ms", "max ms", "unstable max", "blocked ms")
+    for heading in headings:
         table.add_column(heading, justify="right")
     for member in group.members:
-        rate = _number(member.per_second)
-        unstable = _number(member.unstable_max)
-        table.add_row(escape(member.process), f"{member.delivered:,}", rate, *_latency(member.latency), unstable)
+        rate, unstable, blocked = (
+            _number(member.per_second),
+            _number(member.unstable_max),
+            _ms(member.flow.blocked_ns),
+        )
+        latency = _latency(member.latency)
+        table.add_row(escape(member.process), f"{member.delivered:,}", rate, *latency, unstable, blocked)
     table.add_section()
-    rate = _number(group.per_second)
-    table.add_row("all", f"{group.traffic.delivered:,}", rate, *_latency(group.latency), _number(group.unstable_max))
+    rate, unstable, blocked = _number(group.per_second), _number(group.unstable_max), _ms(group.flow.blocked_ns)
+    table.add_row("all", f"{group.traffic.delivered:,}", rate, *_latency(group.latency), unstable, blocked)
     return table
 
 
 def _traffic(group: "GroupStatistics") -> Table:
-    traffic = group.traffic
+    traffic, flow = group.traffic, group.flow
     frames = ", ".join(f"{count:,} {kind}" for kind, count in sorted(traffic.frames.items()))
     table = Table(title=f"Group {escape(group.group)}: traffic", title_justify="left", show_header=False)
     for name, value in (
@@ -69,9 +133,15 @@ def _traffic(group: "GroupStatistics") -> Table:
         ("frames", frames),
         ("messages per data frame", _number(traffic.messages_per_data_frame)),
         ("nulls per message", _number(traffic.nulls_per_message)),
+        ("announcements (alive) per message", _number(traffic.announcements_per_message)),
+        ("repair frames per message", _number(traffic.repairs_per_message)),
         ("header bytes per message", _number(traffic.header_bytes_per_message)),
         ("header share of all bytes", _number(traffic.header_ratio)),
         ("stamp bytes per message", _number(traffic.stamp_bytes_per_message)),
+        ("stamp bytes per data frame", _number(traffic.stamp_bytes_per_data_frame)),
+        ("blocked by flow control", f"{flow.blocked_times:,} times, {_ms(flow.blocked_ns)} ms over all members"),
+        ("most unstable blocks", _number(flow.unstable_blocks_max)),
+        ("most buffers in use", _number(flow.buffers_max)),
     ):
         table.add_row(name, value)
     return table

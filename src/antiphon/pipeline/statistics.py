@@ -1,33 +1,35 @@
-"""Figures of a dataset: latency, throughput, overhead, null messages, buffers; per run and over all runs.
+"""Figures of a dataset: latency, throughput, overhead, flow control, buffers; per run and over all runs.
 
 Two Spark jobs give everything: one adds up whatever can be added, per run, group, process and frame type, and
 the rest of the adding is done here; the other takes the latency percentiles, which cannot be added up.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.tables import deliveries, detail, detail_number
+from antiphon.pipeline.tables import Row, count_kinds, deliveries, detail, detail_number, fetched, parted
 from antiphon.types import WORLD
 
 EXACT_EVENTS_MAX: Final = 2_000_000
 """Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""
 
-_TALLIED: Final = "run group process kind time requested payload_bytes header_bytes unstable".split()
+_TALLIED: Final = "run group process incarnation kind time requested payload_bytes header_bytes unstable".split()
+_DATA: Final = frozenset({"data", "fragment"})
+_REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
 
-_Row = Mapping[str, Any]
 _Latencies = Mapping[tuple[str | None, str | None, str | None], "Latency"]
 """By run, group and delivering process, None standing for all."""
+_Ends = Mapping[tuple[str, str, int], int]
+"""By run, process and incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,28 @@ class Traffic:
     """Protocol bytes in all bytes transmitted."""
     stamp_bytes_per_message: float | None
     """Ordering information of all frames, nulls included, per application message."""
+    stamp_bytes_per_data_frame: float | None
+    """Ordering information of the frames that carry messages or pieces of one, nulls left out."""
+    announcements_per_message: float | None
+    """Frames that only say what their sender has completed (`alive`)."""
+    repairs_per_message: float | None
+    """Frames that make up for a transport that loses: `status`, `ack`, `request`, `repair`."""
     messages_per_data_frame: float | None
     """How well packing did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How often flow control held senders back, and the highest readings of what it bounds."""
+
+    blocked_times: int
+    """How often a member had to wait before it could send, added up over members and groups."""
+    blocked_ns: int
+    """How long, likewise; a member that was never released waits until its trace ends."""
+    unstable_blocks_max: int | None
+    """The most blocks that a member held as unstable at once; None where the trace has no such gauge."""
+    buffers_max: int | None
+    """The most frames that a member held in its pool at once, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,7 @@ class MemberStatistics:
     latency: Latency | None
     unstable_max: int | None
     """The most frames it held as unstable at once."""
+    flow: Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +111,7 @@ class GroupStatistics:
     latency: Latency | None
     traffic: Traffic
     unstable_max: int | None
+    flow: Flow
     members: tuple[MemberStatistics, ...]
 
 
@@ -99,6 +123,7 @@ class RunStatistics:
     """None: all runs."""
     latency: Latency | None
     traffic: Traffic
+    flow: Flow
     groups: tuple[GroupStatistics, ...]
 
 
@@ -111,58 +136,46 @@ class Statistics:
     runs: tuple[RunStatistics, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyHistogram:
-    """Deliveries of one group by latency, in bins of equal width."""
-
-    group: str
-    edges_ns: list[int]
-    """One more than there are bins; a bin holds its lower edge and not its upper."""
-    counts: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class MessagesOverTime:
-    """How many sends, deliveries and null frames fell into each bin of time."""
-
-    edges_ns: list[int]
-    """One more than there are bins; a bin holds its lower edge and not its upper."""
-    sends: list[int]
-    deliveries: list[int]
-    nulls: list[int]
-
-
 def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX) -> Statistics:
     """All figures of a run directory or of a directory of many runs."""
     exact = count_events(find_event_files(directory)) <= exact_events_max
     source = events(spark, directory)
     with as_trace_error(directory):
-        rows = _rows(tallies(source))
-        taken = _by_scope(_rows(latencies(source, exact=exact)))
-    runs = tuple(_run(run, own, taken) for run, own in _parted(rows, "run").items())
+        rows = fetched(tallies(source))
+        taken = _by_scope(fetched(latencies(source, exact=exact)))
+    runs = tuple(_run(run, own, taken) for run, own in parted(rows, "run").items())
     return Statistics("exact" if exact else "approximate", _overall(rows, runs, taken), runs)
 
 
 def tallies(events: DataFrame) -> DataFrame:
-    """Everything that can be added up, for each run, group, process and frame type; the world left out."""
+    """Everything that can be added up, for each run, group, process incarnation and frame type; the world left out."""
     rows = events.filter(F.col("process") != WORLD).select(
         *_TALLIED,
-        F.when(F.col("kind") == "transmit", detail("type")).alias("type"),
-        detail_number("stamp_bytes").alias("stamp_bytes"),
-        detail_number("count").alias("count"),
+        _when("transmit", detail("type")).alias("type"),
+        _when("transmit", detail_number("stamp_bytes")).alias("stamp_bytes"),
+        _when("transmit", detail_number("count")).alias("count"),
+        _when("gauge", detail("name")).alias("gauge"),
+        _when("gauge", detail_number("value")).alias("value"),
     )
-    return rows.groupBy("run", "group", "process", "type").agg(
-        _count("send").alias("sent"),
-        _count("deliver").alias("delivered"),
-        _count("transmit").alias("frames"),
-        _count("crash", "leave").alias("departures"),
+    waits_ns = F.when(F.col("kind") == "unblock", F.col("time")).when(F.col("kind") == "block", -F.col("time"))
+    return rows.groupBy("run", "group", "process", "incarnation", "type").agg(
+        count_kinds("send").alias("sent"),
+        count_kinds("deliver").alias("delivered"),
+        count_kinds("transmit").alias("frames"),
+        count_kinds("crash", "leave").alias("departures"),
         F.sum(_only("transmit", "payload_bytes")).alias("payload_bytes"),
         F.sum(_only("transmit", "header_bytes")).alias("header_bytes"),
-        F.sum(_only("transmit", "stamp_bytes")).alias("stamp_bytes"),
-        F.sum(_only("transmit", "count")).alias("packed"),
+        F.sum("stamp_bytes").alias("stamp_bytes"),
+        F.sum("count").alias("packed"),
         F.min(_only("send", "requested")).alias("first_request_ns"),
         F.max(_only("deliver", "time")).alias("last_delivery_ns"),
         F.max("unstable").alias("unstable_max"),
+        count_kinds("block").alias("blocks"),
+        count_kinds("unblock").alias("unblocks"),
+        F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # of times since 1970 a bigint holds the sum of four
+        F.max("time").alias("last_ns"),
+        _highest("unstable_blocks").alias("unstable_blocks_max"),
+        _highest("buffers").alias("buffers_max"),
     )
 
 
@@ -182,110 +195,41 @@ def latencies(events: DataFrame, *, exact: bool) -> DataFrame:
     return figures.select("run", "group", "process", "count", "mean_ns", p50, p90, p99, "max_ns")
 
 
-def latency_histogram(
-    spark: SparkSession, directory: Path, *, run: str | None = None, bins: int = 40
-) -> list[LatencyHistogram]:
-    """For each group, its deliveries by latency in at most `bins` bins from the least to the largest."""
-    rows = deliveries(_of_run(events(spark, directory), run)).select("group", "latency_ns").dropna()
-    bounds = rows.groupBy("group").agg(F.min("latency_ns").alias("low"), F.max("latency_ns").alias("high"))
-    binned = _binned(rows.join(F.broadcast(bounds), on="group", how="inner"), "latency_ns", bins)
-    with as_trace_error(directory):
-        counted = _rows(binned.groupBy("group", "low", "high", "bin").agg(F.count("*").alias("count")))
-    return [
-        LatencyHistogram(group, _edges(own[0], bins), _filled(own, "count", bins))
-        for group, own in sorted(_parted(counted, "group").items())
-    ]
-
-
-def messages_over_time(
-    spark: SparkSession, directory: Path, *, run: str | None = None, bins: int = 60
-) -> MessagesOverTime:
-    """Sends, deliveries and null frames in at most `bins` bins of time, from the first event to the last."""
-    source = _of_run(events(spark, directory), run)
-    bounds = source.agg(F.min("time").alias("low"), F.max("time").alias("high"))
-    is_null_frame = (F.col("kind") == "transmit") & (detail("type") == "null")
-    rows = source.select("time", "kind", is_null_frame.alias("is_null_frame"))
-    binned = _binned(rows.crossJoin(F.broadcast(bounds)), "time", bins)
-    with as_trace_error(directory):
-        counted = _rows(
-            binned.groupBy("low", "high", "bin").agg(
-                _count("send").alias("sends"),
-                _count("deliver").alias("deliveries"),
-                F.count_if("is_null_frame").alias("nulls"),
-            )
-        )
-    if not counted:
-        return MessagesOverTime([], [], [], [])
-    kinds = ("sends", "deliveries", "nulls")
-    return MessagesOverTime(_edges(counted[0], bins), *(_filled(counted, kind, bins) for kind in kinds))
-
-
-def _count(*kinds: str) -> Column:
-    return F.count_if(F.col("kind").isin(*kinds))
-
-
 def _only(kind: str, column: str) -> Column:
-    return F.when(F.col("kind") == kind, F.col(column))
+    return _when(kind, F.col(column))
 
 
-def _of_run(events: DataFrame, run: str | None) -> DataFrame:
-    return events if run is None else events.filter(F.col("run") == run)
+def _when(kind: str, value: Column) -> Column:
+    return F.when(F.col("kind") == kind, value)
 
 
-def _binned(rows: DataFrame, column: str, bins: int) -> DataFrame:
-    """Adds the number of the bin in which a value lies between the row's `low` and `high`."""
-    return rows.withColumn("bin", F.expr(f"({column} - low) div ((high - low) div {bins} + 1)"))
+def _highest(gauge: str) -> Column:
+    return F.max(F.when(F.col("gauge") == gauge, F.col("value")))
 
 
-def _width(row: _Row, bins: int) -> int:
-    return int((row["high"] - row["low"]) // bins + 1)
-
-
-def _edges(row: _Row, bins: int) -> list[int]:
-    width = _width(row, bins)
-    return [row["low"] + width * i for i in range((row["high"] - row["low"]) // width + 2)]
-
-
-def _filled(rows: Sequence[_Row], column: str, bins: int) -> list[int]:
-    """The counts of all bins, those without rows included."""
-    counts = {row["bin"]: row[column] for row in rows}
-    return [counts.get(i, 0) for i in range(len(_edges(rows[0], bins)) - 1)]
-
-
-def _by_scope(rows: Iterable[_Row]) -> _Latencies:
+def _by_scope(rows: Iterable[Row]) -> _Latencies:
     figures = ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
     return {
         (row["run"], row["group"], row["process"]): Latency(**{name: row[name] for name in figures}) for row in rows
     }
 
 
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return rows
-
-
-def _parted(rows: Iterable[_Row], column: str) -> dict[str, list[_Row]]:
-    """Rows by the value of a column, in its order; rows without a value are left out."""
-    parts = defaultdict(list)
-    for row in rows:
-        if row[column] is not None:
-            parts[row[column]].append(row)
-    return dict(sorted(parts.items()))
-
-
-def _run(run: str, rows: Sequence[_Row], latencies: _Latencies) -> RunStatistics:
+def _run(run: str, rows: Sequence[Row], latencies: _Latencies) -> RunStatistics:
     departed = {row["process"] for row in rows if row["departures"]}
-    groups = tuple(_group(run, group, own, departed, latencies) for group, own in _parted(rows, "group").items())
-    return RunStatistics(run, latencies.get((run, None, None)), _traffic(rows), groups)
+    ends_ns = _ends(rows)
+    groups = tuple(
+        _group(run, group, own, departed, ends_ns, latencies) for group, own in parted(rows, "group").items()
+    )
+    return RunStatistics(run, latencies.get((run, None, None)), _traffic(rows), _flow(rows, ends_ns), groups)
 
 
 def _group(
-    run: str, group: str, rows: Sequence[_Row], departed: AbstractSet[str], latencies: _Latencies
+    run: str, group: str, rows: Sequence[Row], departed: AbstractSet[str], ends_ns: _Ends, latencies: _Latencies
 ) -> GroupStatistics:
     first_request_ns = _least(rows, "first_request_ns")
     members = tuple(
-        _member(process, own, first_request_ns, latencies.get((run, group, process)))
-        for process, own in _parted(rows, "process").items()
+        _member(process, own, first_request_ns, ends_ns, latencies.get((run, group, process)))
+        for process, own in parted(rows, "process").items()
     )
     rates = [member.per_second for member in members if member.process not in departed]
     return GroupStatistics(
@@ -294,12 +238,13 @@ def _group(
         latency=latencies.get((run, group, None)),
         traffic=_traffic(rows),
         unstable_max=_largest(rows, "unstable_max"),
+        flow=_flow(rows, ends_ns),
         members=members,
     )
 
 
 def _member(
-    process: str, rows: Sequence[_Row], first_request_ns: int | None, latency: Latency | None
+    process: str, rows: Sequence[Row], first_request_ns: int | None, ends_ns: _Ends, latency: Latency | None
 ) -> MemberStatistics:
     delivered = _total(rows, "delivered")
     return MemberStatistics(
@@ -308,6 +253,7 @@ def _member(
         per_second=_per_second(delivered, first_request_ns, _largest(rows, "last_delivery_ns")),
         latency=latency,
         unstable_max=_largest(rows, "unstable_max"),
+        flow=_flow(rows, ends_ns),
     )
 
 
@@ -320,16 +266,18 @@ def _per_second(delivered: int, first_request_ns: int | None, last_delivery_ns: 
     return _ratio(delivered * 1e9, last_delivery_ns - first_request_ns)
 
 
-def _overall(rows: Sequence[_Row], runs: Sequence[RunStatistics], latencies: _Latencies) -> RunStatistics:
+def _overall(rows: Sequence[Row], runs: Sequence[RunStatistics], latencies: _Latencies) -> RunStatistics:
+    ends_ns = _ends(rows)
+    parts = [part for run in runs for part in run.groups]
     groups = tuple(
-        _group_overall(group, own, [part for run in runs for part in run.groups if part.group == group], latencies)
-        for group, own in _parted(rows, "group").items()
+        _group_overall(group, own, [part for part in parts if part.group == group], ends_ns, latencies)
+        for group, own in parted(rows, "group").items()
     )
-    return RunStatistics(None, latencies.get((None, None, None)), _traffic(rows), groups)
+    return RunStatistics(None, latencies.get((None, None, None)), _traffic(rows), _flow(rows, ends_ns), groups)
 
 
 def _group_overall(
-    group: str, rows: Sequence[_Row], parts: Iterable[GroupStatistics], latencies: _Latencies
+    group: str, rows: Sequence[Row], parts: Iterable[GroupStatistics], ends_ns: _Ends, latencies: _Latencies
 ) -> GroupStatistics:
     rates = [part.per_second for part in parts if part.per_second is not None]
     return GroupStatistics(
@@ -338,15 +286,17 @@ def _group_overall(
         latency=latencies.get((None, group, None)),
         traffic=_traffic(rows),
         unstable_max=_largest(rows, "unstable_max"),
+        flow=_flow(rows, ends_ns),
         members=(),
     )
 
 
-def _traffic(rows: Sequence[_Row]) -> Traffic:
-    frames = {kind: _total(own, "frames") for kind, own in _parted(rows, "type").items()}
+def _traffic(rows: Sequence[Row]) -> Traffic:
+    frames = {kind: _total(own, "frames") for kind, own in parted(rows, "type").items()}
     sent, header_bytes = _total(rows, "sent"), _total(rows, "header_bytes")
     nulls, data = frames.get("null", 0), frames.get("data", 0)
     packed = _total((row for row in rows if row["type"] == "data"), "packed")
+    carrying = [row for row in rows if row["type"] in _DATA]
     return Traffic(
         sent=sent,
         delivered=_total(rows, "delivered"),
@@ -356,19 +306,48 @@ def _traffic(rows: Sequence[_Row]) -> Traffic:
         header_bytes_per_message=_ratio(header_bytes, sent),
         header_ratio=_ratio(header_bytes, header_bytes + _total(rows, "payload_bytes")),
         stamp_bytes_per_message=_ratio(_total(rows, "stamp_bytes"), sent),
+        stamp_bytes_per_data_frame=_ratio(_total(carrying, "stamp_bytes"), _total(carrying, "frames")),
+        announcements_per_message=_ratio(frames.get("alive", 0), sent),
+        repairs_per_message=_ratio(sum(frames.get(kind, 0) for kind in _REPAIRS), sent),
         messages_per_data_frame=_ratio(packed, data),
     )
 
 
-def _total(rows: Iterable[_Row], column: str) -> int:
+def _ends(rows: Iterable[Row]) -> _Ends:
+    """When the trace of each process incarnation ends; its last row belongs to no group."""
+    ends_ns: dict[tuple[str, str, int], int] = {}
+    for row in rows:
+        ends_ns[_who(row)] = max(row["last_ns"], ends_ns.get(_who(row), row["last_ns"]))
+    return ends_ns
+
+
+def _flow(rows: Sequence[Row], ends_ns: _Ends) -> Flow:
+    return Flow(
+        blocked_times=_total(rows, "blocks"),
+        blocked_ns=sum(_blocked_ns(row, ends_ns[_who(row)]) for row in rows),
+        unstable_blocks_max=_largest(rows, "unstable_blocks_max"),
+        buffers_max=_largest(rows, "buffers_max"),
+    )
+
+
+def _blocked_ns(row: Row, end_ns: int) -> int:
+    """The ends of all waits less their beginnings; the last may lack its end."""
+    return int(row["waits_ns"] or 0) + (row["blocks"] - row["unblocks"]) * end_ns
+
+
+def _who(row: Row) -> tuple[str, str, int]:
+    return row["run"], row["process"], row["incarnation"]
+
+
+def _total(rows: Iterable[Row], column: str) -> int:
     return sum(row[column] or 0 for row in rows)
 
 
-def _least(rows: Iterable[_Row], column: str) -> int | None:
+def _least(rows: Iterable[Row], column: str) -> int | None:
     return min((row[column] for row in rows if row[column] is not None), default=None)
 
 
-def _largest(rows: Iterable[_Row], column: str) -> int | None:
+def _largest(rows: Iterable[Row], column: str) -> int | None:
     return max((row[column] for row in rows if row[column] is not None), default=None)
 
 

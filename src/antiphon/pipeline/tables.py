@@ -4,10 +4,15 @@ Each function takes the events of any number of runs. A `select` at its entry an
 reads and what it gives; times are in nanoseconds.
 """
 
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+Row = Mapping[str, Any]
+"""A row of a result, by column."""
 
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
 """What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
@@ -76,3 +81,23 @@ def detail(key: str) -> Column:
 def detail_number(key: str) -> Column:
     """A value of the `detail` JSON as a whole number, null where the row has none."""
     return detail(key).try_cast("bigint")
+
+
+def count_kinds(*kinds: str) -> Column:
+    """How many rows are of these kinds."""
+    return F.count_if(F.col("kind").isin(*kinds))
+
+
+def fetched(frame: DataFrame) -> list[dict[str, Any]]:
+    """Runs the query; its rows, here."""
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
+    """Rows by the value of a column, in its order; rows without a value are left out."""
+    parts = defaultdict(list)
+    for row in rows:
+        if row[column] is not None:
+            parts[row[column]].append(row)
+    return dict(sorted(parts.items()))

@@ -7,7 +7,7 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from antiphon.pipeline.statistics import GroupStatistics, Latency, RunStatistics, Traffic
+from antiphon.pipeline.statistics import Flow, GroupStatistics, Latency, RunStatistics, Traffic
 from antiphon.properties.summary import PropertySummary
 from antiphon.properties.wording import promise
 from antiphon.report.charts import course_chart, latency_chart
@@ -209,14 +209,15 @@ def _member_table(group: GroupStatistics, suffix: str) -> _Table:
 
 def _traffic_table(overall: RunStatistics, many: bool) -> _Table:
     """Figures as rows, groups as columns; all together first where there are several."""
-    columns = [(group.group, group.traffic) for group in overall.groups]
+    columns = [(group.group, group.traffic, group.flow) for group in overall.groups]
     if len(columns) != 1:
-        columns.insert(0, ("all groups", overall.traffic))
-    types = dict.fromkeys(kind for _, traffic in columns for kind in traffic.frames)
-    cells = [_traffic_cells(traffic, list(types)) for _, traffic in columns]
+        columns.insert(0, ("all groups", overall.traffic, overall.flow))
+    types = dict.fromkeys(kind for _, traffic, _ in columns for kind in traffic.frames)
+    unit = unit_for(overall.flow.blocked_ns)
+    cells = [_traffic_cells(traffic, list(types)) | _flow_cells(flow, unit) for _, traffic, flow in columns]
     return _Table(
         caption="Traffic, all runs" if many else "Traffic",
-        heads=("figure", *(name for name, _ in columns)),
+        heads=("figure", *(name for name, _, _ in columns)),
         rows=tuple((name, *(own[name] for own in cells)) for name in cells[0]),
     )
 
@@ -228,10 +229,22 @@ def _traffic_cells(traffic: Traffic, types: list[str]) -> dict[str, str]:
         **{f"{kind} frames": whole(traffic.frames.get(kind, 0)) for kind in types},
         "nulls per message": ratio(traffic.nulls_per_message),
         "nulls in all frames": percent(traffic.null_share),
+        "announcements per message": ratio(traffic.announcements_per_message),
+        "repair frames per message": ratio(traffic.repairs_per_message),
         "messages per data frame": ratio(traffic.messages_per_data_frame),
         "header bytes per message": ratio(traffic.header_bytes_per_message),
         "of these, ordering": ratio(traffic.stamp_bytes_per_message),
+        "ordering bytes per data frame": ratio(traffic.stamp_bytes_per_data_frame),
         "headers in all bytes": percent(traffic.header_ratio),
+    }
+
+
+def _flow_cells(flow: Flow, unit: TimeUnit) -> dict[str, str]:
+    return {
+        "times blocked by flow control": whole(flow.blocked_times),
+        f"blocked, all members ({unit.name})": unit.told(flow.blocked_ns),
+        "most unstable blocks": whole(flow.unstable_blocks_max),
+        "most buffers in use": whole(flow.buffers_max),
     }
 
 

@@ -28,6 +28,7 @@ from antiphon.core.newtop.frames import (
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
+from antiphon.wire.names import encode_name
 from antiphon.wire.reader import Reader
 from antiphon.wire.stamps import encode_stamp, read_stamp
 
@@ -67,8 +68,10 @@ def decode(sealed: bytes) -> Frame:
     kind, body = open_envelope(sealed)
     frame: Frame
     reader = Reader(body)
-    if kind in (_NUMBERED, _ALIVE):
-        frame = _read_sequenced(kind, reader)
+    if kind == _NUMBERED:
+        frame = _read_numbered(reader)
+    elif kind == _ALIVE:
+        frame = _read_alive(reader)
     elif kind in (_STATUS, _ACK):
         make = StatusFrame if kind == _STATUS else AckFrame
         frame = make(*_read_names(reader), reader.number())
@@ -86,7 +89,7 @@ def header_bytes(frame: Frame) -> int:
     """How many bytes `encode` adds to the payloads."""
     if not isinstance(frame, BlockFrame):
         return len(encode(frame))
-    names = len(frame.group.encode()) + len(frame.sender.encode()) + 2
+    names = len(_names(frame))
     table = _TABLE.size + _LENGTH_BYTES * len(frame.payloads) if frame.payloads else 0
     flow = _FLOW_NUMBERS.size if frame.flow is not None else 0
     sequence = _NUMBER.size if frame.sequence else 0
@@ -118,7 +121,7 @@ def _body(frame: Frame) -> tuple[int, bytes]:
         return _ACK, names + _NUMBER.pack(frame.upto)
     if isinstance(frame, RequestFrame):
         count = len(frame.missing)
-        return _REQUEST, names + _name(frame.origin) + struct.pack(f">I{count}q", count, *frame.missing)
+        return _REQUEST, names + encode_name(frame.origin) + struct.pack(f">I{count}q", count, *frame.missing)
     assert isinstance(frame, RepairFrame)
     copies = [_body(copy) for copy in frame.copies]
     parts = [part for kind, body in copies for part in (_COPY.pack(kind, len(body)), body)]
@@ -158,16 +161,7 @@ def _alive(frame: AliveFrame) -> bytes:
 
 
 def _names(frame: Frame) -> bytes:
-    return _name(frame.group) + _name(frame.sender)
-
-
-def _name(name: str) -> bytes:
-    encoded = name.encode()
-    return bytes((len(encoded),)) + encoded
-
-
-def _read_sequenced(kind: int, reader: Reader) -> SequencedFrame:
-    return _read_numbered(reader) if kind == _NUMBERED else _read_alive(reader)
+    return encode_name(frame.group) + encode_name(frame.sender)
 
 
 def _read_numbered(reader: Reader) -> BlockFrame:
@@ -221,7 +215,7 @@ def _read_repair(reader: Reader) -> RepairFrame:
         if kind not in (_NUMBERED, _ALIVE):
             raise ProtocolViolation("body", f"a repair holds a copy of kind {kind}")
         inner = Reader(reader.part(length))
-        copy = _read_sequenced(kind, inner)
+        copy: SequencedFrame = _read_numbered(inner) if kind == _NUMBERED else _read_alive(inner)
         inner.end()
         if copy.group != group:
             raise ProtocolViolation("body", f"a repair of group {group} holds a frame of group {copy.group}")

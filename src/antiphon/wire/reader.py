@@ -5,6 +5,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from antiphon.errors import ProtocolViolation
+from antiphon.wire.names import decode_name
 
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
@@ -57,14 +58,10 @@ class Reader:
     def name(self) -> str:
         """A short text with its length before it."""
         at, body = self._at, self._body
-        self._require(1)
-        self._at = end = at + 1 + body[at]
+        self._at = end = at + 1 + body[at] if at < len(body) else at + 1
         if end > len(body):
             raise ProtocolViolation("body", "a frame ends inside a name")
-        try:
-            return body[at + 1 : end].decode()
-        except UnicodeDecodeError as error:
-            raise ProtocolViolation("body", "a name is not UTF-8") from error
+        return decode_name(body[at + 1 : end])
 
     def part(self, count: int) -> bytes:
         """So many bytes."""

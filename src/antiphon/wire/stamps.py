@@ -7,7 +7,6 @@ Names and not ranks, for a stamp is passed on by processes that do not know the 
 """
 
 import struct
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from antiphon.core.newtop.frames import MapStamp, RelativeStamp, Stamp
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
+from antiphon.wire.names import encode_name
 from antiphon.wire.reader import Reader
 
 _MAP: Final = 1
@@ -30,13 +30,13 @@ def encode_stamp(stamp: Stamp) -> bytes:
         groups = [(name, [*entries]) for name, entries in groupby(stamp.entries, itemgetter(0))]
         parts = [_KIND.pack(_MAP), _COUNT.pack(len(groups))]
         for name, entries in groups:
-            parts += [_name(name), _COUNT.pack(len(entries))]
-            parts += [part for _, process, number in entries for part in (_name(process), _NUMBER.pack(number))]
+            parts += [encode_name(name), _COUNT.pack(len(entries))]
+            parts += [part for _, process, number in entries for part in (encode_name(process), _NUMBER.pack(number))]
         return b"".join(parts)
     count = len(stamp.delivered)
     parts = [_KIND.pack(_RELATIVE), struct.pack(f">I{count}q", count, *stamp.delivered)]
     parts.append(_COUNT.pack(len(stamp.blocks)))
-    parts += [part for name, block in stamp.blocks for part in (_name(name), _NUMBER.pack(block))]
+    parts += [part for name, block in stamp.blocks for part in (encode_name(name), _NUMBER.pack(block))]
     return b"".join(parts)
 
 
@@ -53,9 +53,3 @@ def read_stamp(reader: Reader) -> Stamp:
         delivered = reader.numbers(reader.count())
         return RelativeStamp(delivered, tuple((GroupId(reader.name()), reader.number()) for _ in range(reader.count())))
     raise ProtocolViolation("body", f"{kind} is not a kind of stamp")
-
-
-@lru_cache(maxsize=4096)
-def _name(name: str) -> bytes:
-    encoded = name.encode()
-    return bytes((len(encoded),)) + encoded

@@ -20,10 +20,10 @@ class Buffers:
         "_algorithm",
         "_evicted",
         "_highs",
+        "_of_sender",
         "_view",
         "bounded",
         "nulls",
-        "of_sender",
         "size",
         "told",
         "tracing",
@@ -34,8 +34,6 @@ class Buffers:
         """What flow control bounds, where it is on."""
         self.nulls = self.bounded if by_block else Retained()
         self.tracing = settings.tracing
-        self.of_sender = [0] * len(view.members)
-        """How many frames in `bounded` are of which sender, by rank; counted only for the trace."""
         self.told: list[Effect] = []
         """Trace of what happened while frames came in."""
         self._view = view
@@ -43,6 +41,7 @@ class Buffers:
         self.size = settings.window * len(view.members)
         """M: how many frames the pool may hold, where flow control is on."""
         self._evicted = Retained()  # given up before they were stable here; kept to tell when they become so
+        self._of_sender = [0] * len(view.members)  # frames in `bounded`, by rank of sender; counted for the trace
         self._highs: dict[str, int] = {}
 
     @property
@@ -50,7 +49,13 @@ class Buffers:
         """All that is held."""
         return self.bounded.frames if self.nulls is self.bounded else self.bounded.frames + self.nulls.frames
 
-    def make_room(self, stable: int, complete: int) -> list[BlockFrame]:
+    def hold(self, number: int, rank: int, frame: BlockFrame) -> None:
+        """Keep a frame that counts under this number."""
+        self.bounded.hold(number, frame)
+        if self.tracing:
+            self._of_sender[rank] += 1
+
+    def make_room(self, stable: int, unconsumed: int | None) -> list[BlockFrame]:
         """A buffer is needed: free what is stable (fb1), else give up the smallest number (fb2).
 
         Whatever has the smallest number is then known stable to somebody (Lemmas 2.1, 3.1), hence taken here.
@@ -58,12 +63,12 @@ class Buffers:
         freed = self.free(stable, self.told)
         if self.bounded.frames < self.size:
             return freed
-        assert self._algorithm != 1, "algorithm 1 always has a free buffer (Corollary 1.1)"
-        assert self.bounded.smallest <= complete, "what our application has not taken is never evicted (E-39)"
         number = self.bounded.smallest
+        assert self._algorithm != 1, "algorithm 1 always has a free buffer (Corollary 1.1)"
+        assert unconsumed is None or number < unconsumed, "what our application has not taken is never evicted (E-39)"
         frame = self.bounded.evict()
         if self.tracing:
-            self.of_sender[self._view.ranks[frame.sender]] -= 1
+            self._of_sender[self._view.ranks[frame.sender]] -= 1
             self._evicted.hold(number, frame)
             if upto := _last_labels([frame]):
                 self.told.append(Discard(self._view.group, upto, evicted=True))
@@ -74,7 +79,7 @@ class Buffers:
         freed = self.bounded.free(stable)
         if self.tracing:
             for frame in freed:
-                self.of_sender[self._view.ranks[frame.sender]] -= 1
+                self._of_sender[self._view.ranks[frame.sender]] -= 1
             known = self._evicted.free(stable) + freed
             if upto := _last_labels(known):
                 effects.append(Stable(self._view.group, upto))
@@ -85,8 +90,8 @@ class Buffers:
         """Tell new highs of what flow control bounds."""
         self._high("unstable_blocks", self.bounded.rows, effects)
         self._high("buffers", self.bounded.frames, effects)
-        most = max(self.of_sender)
-        self._high("unstable_framesof_sender", most, effects, self._view.members[self.of_sender.index(most)])
+        most = max(self._of_sender)
+        self._high("unstable_frames_of_sender", most, effects, self._view.members[self._of_sender.index(most)])
         self._high("own_unstable_bytes", own_bytes, effects)
 
     def _high(self, name: str, value: int, effects: list[Effect], of: ProcessId | None = None) -> None:

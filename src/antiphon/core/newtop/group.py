@@ -153,7 +153,10 @@ class NewtopGroup:
 
         That we have completed more is news, but it can wait for the alarm that is set already.
         """
-        return self.blocked or self._stalled or self.news.at is None or self.news.pressing <= self._settings.window
+        flow, news = self.flow, self.news
+        if self.blocked or self._stalled or news.at is None:
+            return True
+        return flow is not None and flow.largest - news.complete >= news.pressing
 
     # What goes out
 
@@ -163,6 +166,9 @@ class NewtopGroup:
         complete = self.last_received.minimum
         if complete > complete_at.values[self.my_rank]:
             complete_at.raise_to(self.my_rank, complete)
+        if buffers.told:
+            effects += buffers.told  # first what happened first
+            buffers.told.clear()
         if flow is not None:
             self._account(flow)
             if flow.stable > self._freed:
@@ -174,8 +180,6 @@ class NewtopGroup:
             elif not self._by_block:
                 self._forget(buffers.nulls.free(self._stable_block))
         if buffers.tracing:
-            effects += buffers.told
-            buffers.told.clear()
             buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
         if self._announces and (
             news.at is None or (flow is not None and flow.complete - news.complete >= news.pressing)
@@ -268,10 +272,14 @@ class NewtopGroup:
 
     def _account(self, flow: FlowControl) -> None:
         """Tell flow control what the application has taken, and let it draw its consequences."""
+        if self._accounted < self.position:
+            self._note_taken(flow)
+        flow.settle()
+
+    def _note_taken(self, flow: FlowControl) -> None:
         while self._accounted < self.position:
             self._accounted += 1
             flow.unconsumed.remove(self._handed.popleft())
-        flow.settle()
 
     def _next_number(self, flow: FlowControl) -> int:
         """The flow number that our next data message would get."""
@@ -300,18 +308,15 @@ class NewtopGroup:
         """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool."""
         buffers, flow = self.buffers, self.flow
         if flow is None or frame.flow is None:
-            buffers.bounded.hold(frame.block, frame)
-            if buffers.tracing:
-                buffers.of_sender[rank] += 1
+            buffers.hold(frame.block, rank, frame)
         elif frame.payloads or self._by_block:
             number = frame.flow.number
             if frame.payloads and rank != self.my_rank:
                 flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
             if buffers.bounded.frames >= buffers.size:
-                self._forget(buffers.make_room(flow.stable, flow.complete))
-            buffers.bounded.hold(number, frame)
-            if buffers.tracing:
-                buffers.of_sender[rank] += 1
+                self._note_taken(flow)
+                self._forget(buffers.make_room(flow.stable, flow.unconsumed.smallest))
+            buffers.hold(number, rank, frame)
         else:
             buffers.nulls.hold(frame.block, frame)
 
