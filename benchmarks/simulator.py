@@ -3,17 +3,21 @@
 A protocol event is one of the papers' three: a message sent, a frame received, a message delivered. Tracing is off;
 members send at a steady pace, so there is little packing and every message costs its nulls. Rounds of all cases are
 interleaved and the median is reported, because machines are noisy; a bare loop of the same length on the same core
-gives a ratio that survives a change of machine.
+gives a ratio that survives a change of machine. Flow control is off, unless the case says otherwise: so the cases of
+all versions are the same scenario.
 
     python benchmarks/simulator.py [--rounds 5] [--messages 20000] [--json FILE] [--against FILE]
+    python benchmarks/simulator.py --beside OTHER/src   # cost per event against another tree, in interleaved pairs
 """
 
 import argparse
 import cProfile
 import json
+import os
 import platform
 import pstats
 import statistics
+import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -29,30 +33,39 @@ from antiphon.sim.run import simulate
 
 MEMBERS: Final = (3, 10, 50)
 MODES: Final[tuple[Carry, ...]] = ("frames", "bytes")
-Case = tuple[int, Carry]
+Case = tuple[int, Carry, int]
+"""Members, what the network carries, algorithm of flow control."""
+CASES: Final[tuple[Case, ...]] = (
+    *((members, mode, 0) for members in MEMBERS for mode in MODES),
+    *((members, "frames", 3) for members in MEMBERS),
+)
 
 
-def scenario(members: int, messages: int) -> Scenario:
-    """All members send at 1 ms intervals over a lognormal network."""
-    return parse_scenario(f"""
+TEXT: Final = """
 name = "benchmark"
 duration = "1h"
 trace = "off"
+options = {{ flow_control = {flow_control} }}
 [[group]]
 name = "g"
 members = {members}
 [[workload]]
 group = "g"
-messages = {max(1, messages // members)}
+messages = {each}
 interval = "1ms"
 jitter = 0.5
-""")
+"""
+
+
+def scenario(members: int, flow_control: int, messages: int) -> Scenario:
+    """All members send at 1 ms intervals over a lognormal network."""
+    return parse_scenario(TEXT.format(members=members, flow_control=flow_control, each=max(1, messages // members)))
 
 
 def events_per_second(case: Case, messages: int) -> float:
     """One run of one case."""
-    members, mode = case
-    plan = scenario(members, messages)
+    members, mode, flow_control = case
+    plan = scenario(members, flow_control, messages)
     started = time.perf_counter()
     run = simulate(plan, mode)
     return (run.inputs + run.deliveries) / (time.perf_counter() - started)
@@ -71,10 +84,10 @@ def floor_per_second(events: int = 300_000) -> float:
 
 def where_the_time_goes(case: Case, messages: int) -> dict[str, float]:
     """Share of the time spent in each room, by a profile (which overstates small functions)."""
-    members, mode = case
+    members, mode, flow_control = case
     profile = cProfile.Profile()
     profile.enable()
-    simulate(scenario(members, messages), mode)
+    simulate(scenario(members, flow_control, messages), mode)
     profile.disable()
     rooms: dict[str, float] = defaultdict(float)
     stats: Any = pstats.Stats(profile)
@@ -95,12 +108,11 @@ def _room(file: str, name: str) -> str:
 
 def measure(rounds: int, messages: int) -> dict[str, Any]:
     """Every case, rounds interleaved."""
-    cases = [(members, mode) for members in MEMBERS for mode in MODES]
     rates: dict[Case, list[float]] = defaultdict(list)
     floors = []
     for _ in range(rounds):
         floors.append(floor_per_second())
-        for case in cases:
+        for case in CASES:
             rates[case].append(events_per_second(case, messages))
     floor = statistics.median(floors)
     return {
@@ -111,16 +123,15 @@ def measure(rounds: int, messages: int) -> dict[str, Any]:
         "empty_queue_per_second": round(floor),
         "cases": [
             {
-                "members": members,
-                "carries": mode,
-                "events_per_second": round(statistics.median(rates[members, mode])),
-                "spread": [round(min(rates[members, mode])), round(max(rates[members, mode]))],
-                "of_empty_queue": round(statistics.median(rates[members, mode]) / floor, 3),
-                "time": {
-                    room: round(share, 3) for room, share in where_the_time_goes((members, mode), messages).items()
-                },
+                "members": case[0],
+                "carries": case[1],
+                "flow_control": case[2],
+                "events_per_second": round(statistics.median(rates[case])),
+                "spread": [round(min(rates[case])), round(max(rates[case]))],
+                "of_empty_queue": round(statistics.median(rates[case]) / floor, 3),
+                "time": {room: round(share, 3) for room, share in where_the_time_goes(case, messages).items()},
             }
-            for members, mode in cases
+            for case in CASES
         ],
     }
 
@@ -128,14 +139,53 @@ def measure(rounds: int, messages: int) -> dict[str, Any]:
 def show(result: dict[str, Any], before: dict[str, Any] | None) -> None:
     """A table for people."""
     print(f"{result['question']} ({result['machine']}; empty queue {result['empty_queue_per_second']:,}/s)")
-    earlier = {(case["members"], case["carries"]): case for case in before["cases"]} if before else {}
+    earlier = {_key(case): case for case in before["cases"]} if before else {}
     for case in result["cases"]:
-        known = earlier.get((case["members"], case["carries"]))
+        known = earlier.get(_key(case))
         change = f"  x{case['of_empty_queue'] / known['of_empty_queue']:.2f} of before" if known else ""
         time_in = ", ".join(f"{room} {share:.0%}" for room, share in list(case["time"].items())[:5])
         print(
-            f"{case['members']:>3} members, {case['carries']:<6} {case['events_per_second']:>9,}/s{change}  {time_in}"
+            f"{case['members']:>3} members, {case['carries']:<6} flow control {case['flow_control']} "
+            f"{case['events_per_second']:>9,}/s{change}  {time_in}"
         )
+
+
+def _key(case: dict[str, Any]) -> tuple[Any, ...]:
+    return case["members"], case["carries"], case.get("flow_control", 0)
+
+
+def compare(other: Path, rounds: int, messages: int) -> None:
+    """The cost of an event here over its cost in another source tree: the median of pairs run one after the other."""
+    trees = {"here": Path(antiphon.__file__).parents[1], "there": other.resolve()}
+    print(f"cost per event, {trees['here']} over {trees['there']}; median and spread of {rounds} interleaved pairs")
+    for members, mode, flow_control in CASES[: len(MEMBERS) * len(MODES)]:
+        ratios = []
+        for _ in range(rounds):
+            rate = {name: _rate_in(tree, members, mode, messages) for name, tree in trees.items()}
+            ratios.append(rate["there"] / rate["here"])
+        print(
+            f"{members:>3} members, {mode:<6} flow control {flow_control}  x{statistics.median(ratios):.2f}"
+            f"  ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
+def _rate_in(tree: Path, members: int, mode: Carry, messages: int) -> float:
+    """Events per second of CPU time in a process of its own; 0 is the flow control that every version has."""
+    command = [sys.executable, "-c", _ONE_RUN, str(members), mode, str(messages)]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+_ONE_RUN: Final = f"""
+import sys, time
+from antiphon.scenario.read import parse_scenario
+from antiphon.sim.run import simulate
+members, mode, messages = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+plan = parse_scenario({TEXT!r}.format(members=members, flow_control=0, each=max(1, messages // members)))
+started = time.process_time()
+run = simulate(plan, mode)
+print((run.inputs + run.deliveries) / (time.process_time() - started))
+"""
 
 
 def main() -> None:
@@ -145,7 +195,11 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=20_000, help="application messages per run")
     parser.add_argument("--json", type=Path, help="write the result here")
     parser.add_argument("--against", type=Path, help="compare with an earlier result")
+    parser.add_argument("--beside", type=Path, metavar="SRC", help="measure against this source tree instead")
     arguments = parser.parse_args()
+    if arguments.beside:
+        compare(arguments.beside, arguments.rounds, arguments.messages)
+        return
     before = json.loads(arguments.against.read_text()) if arguments.against else None
     result = measure(arguments.rounds, arguments.messages)
     show(result, before)

@@ -51,8 +51,9 @@ def test_a_run_directory_holds_events_scenario_and_run(antiphon: Console, tmp_pa
     assert (tmp_path / "run/scenario.toml").read_text().startswith('name = "first"')
 
 
-def test_the_hash_seed_changes_nothing(tmp_path: Path) -> None:
-    scenario = SCENARIOS / "troubled.toml"
+@pytest.mark.parametrize("name", ["troubled", "overlapping"])
+def test_the_hash_seed_changes_nothing(name: str, tmp_path: Path) -> None:
+    scenario = SCENARIOS / f"{name}.toml"
     for number in ("1", "2", "77"):
         with script("simulate", scenario, "--out", tmp_path / number, PYTHONHASHSEED=number) as process:
             process.communicate(timeout=120)

@@ -6,18 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.statistics import (
-    GroupStatistics,
-    Latency,
-    LatencyHistogram,
-    MessagesOverTime,
-    Statistics,
-    Traffic,
-    latency_histogram,
-    messages_over_time,
-    statistics,
-)
-from tests.pipeline.traces import of_run, row, two_members, write
+from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime, latency_histogram, messages_over_time
+from antiphon.pipeline.statistics import Flow, GroupStatistics, Latency, Statistics, Traffic, statistics
+from tests.pipeline.traces import Row, of_run, row, two_members, write
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +48,73 @@ def test_traffic(figures: Statistics) -> None:
         header_bytes_per_message=25.0,
         header_ratio=0.2,
         stamp_bytes_per_message=8.0,
+        stamp_bytes_per_data_frame=8.0,
+        announcements_per_message=0.0,
+        repairs_per_message=0.0,
         messages_per_data_frame=2.0,
     )
     assert only_group(figures).traffic == figures.overall.traffic == figures.runs[0].traffic
+
+
+EPOCH_NS = 1_800_000_000 * 10**9
+"""A wall clock shows times like this one: the sum of a few does not fit in 64 bits."""
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Statistics:
+    """The two members with frames of every type, waits and gauges; b crashes while it waits, and comes back."""
+    kinds = ("alive", "status", "ack", "request", "repair", "null")
+    frames = [frame("b", 10 + at, kind) for at, kind in enumerate(kinds)] + [frame("a", 10, "fragment")]
+    waits = [("block", 300), ("unblock", 340), ("block", 400), ("unblock", 405), ("block", 1900)]
+    blocked = [row("a", 20 + at, time, kind) for at, (kind, time) in enumerate(waits)]
+    killed = [row("b", 20, 1400, "block"), row("b", 21, 1450, "crash", group=None)]
+    reborn = [{**each, "incarnation": 1} for each in (row("b", 0, 1900, "block"), row("b", 1, 1910, "unblock"))]
+    readings = [
+        ("a", "unstable_blocks", 4),
+        ("a", "buffers", 9),
+        ("a", "unstable_blocks", 7),
+        ("b", "unstable_blocks", 5),
+    ]
+    gauges = [
+        row(process, 30 + at, 300, "gauge", detail={"name": name, "value": value})
+        for at, (process, name, value) in enumerate([*readings, ("a", "own_unstable_bytes", 999)])
+    ]
+    members = [
+        each for each in two_members() if (each["process"], each["kind"]) not in {("b", "stop"), ("world", "end")}
+    ]
+    rows = [*members, *frames, *blocked, *killed, *reborn, *gauges]
+    directory = tmp_path_factory.mktemp("busy")
+    write(directory, [{**each, "time": each["time"] + EPOCH_NS} for each in rows])
+    return statistics(spark, directory)
+
+
+def frame(process: str, index: int, kind: str) -> Row:
+    detail = {"type": kind, "stamp_bytes": {"null": 8, "fragment": 40}.get(kind, 0), "count": 0}
+    return row(process, index, 900, "transmit", payload_bytes=0, header_bytes=10, detail=detail)
+
+
+def test_a_stamp_is_paid_by_whatever_carries_messages_and_by_no_null(busy: Statistics) -> None:
+    traffic = only_group(busy).traffic
+    assert traffic.stamp_bytes_per_data_frame == (8 + 40) / 2
+    assert traffic.stamp_bytes_per_message == (8 + 8 + 8 + 40) / 2
+
+
+def test_announcements_and_repairs_are_counted_by_message(busy: Statistics) -> None:
+    traffic = only_group(busy).traffic
+    assert (traffic.announcements_per_message, traffic.repairs_per_message) == (1 / 2, 4 / 2)
+
+
+def test_blocked_time_is_added_up_and_an_open_wait_lasts_to_the_end(busy: Statistics) -> None:
+    first, second = (member.flow for member in only_group(busy).members)
+    assert (first.blocked_times, first.blocked_ns) == (3, 40 + 5 + (2000 - 1900))
+    assert (second.blocked_times, second.blocked_ns) == (2, (1450 - 1400) + 10)
+    assert only_group(busy).flow.blocked_ns == first.blocked_ns + second.blocked_ns
+
+
+def test_the_highest_gauges_are_kept(busy: Statistics) -> None:
+    members = [member.flow for member in only_group(busy).members]
+    assert [(flow.unstable_blocks_max, flow.buffers_max) for flow in members] == [(7, 9), (5, None)]
+    assert only_group(busy).flow == busy.runs[0].flow == busy.overall.flow == Flow(5, 205, 7, 9)
 
 
 def test_throughput_and_buffers_of_the_members(figures: Statistics) -> None:
@@ -111,7 +166,8 @@ def test_a_run_without_messages_has_no_ratios(tmp_path: Path, spark: SparkSessio
     figures = statistics(spark, tmp_path)
     group = only_group(figures)
     assert (group.latency, group.per_second, group.members[0].per_second) == (None, None, None)
-    assert group.traffic == Traffic(0, 0, {}, None, None, None, None, None, None)
+    assert group.traffic == Traffic(0, 0, {}, *[None] * 9)
+    assert group.flow == Flow(0, 0, None, None)
     assert latency_histogram(spark, tmp_path) == []
 
 

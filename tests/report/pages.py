@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
 from antiphon.pipeline.statistics import (
+    Flow,
     GroupStatistics,
     Latency,
-    LatencyHistogram,
     MemberStatistics,
-    MessagesOverTime,
     RunStatistics,
     Statistics,
     Traffic,
@@ -30,15 +30,19 @@ TRAFFIC = Traffic(
     header_bytes_per_message=61.5,
     header_ratio=0.625,
     stamp_bytes_per_message=8.25,
+    stamp_bytes_per_data_frame=90.5,
+    announcements_per_message=0.375,
+    repairs_per_message=1.25,
     messages_per_data_frame=2.0,
 )
+FLOW = Flow(blocked_times=3, blocked_ns=4_500_000, unstable_blocks_max=48, buffers_max=69)
 
 
 def statistics(*runs: str) -> Statistics:
-    members = tuple(MemberStatistics(name, 1234, 99.5, LATENCY, 17) for name in ("a", "b"))
-    group = GroupStatistics("orders", 98.5, LATENCY, TRAFFIC, 17, members)
-    overall = RunStatistics(None, LATENCY, TRAFFIC, (replace(group, members=()),))
-    return Statistics("exact", overall, tuple(RunStatistics(run, LATENCY, TRAFFIC, (group,)) for run in runs))
+    members = tuple(MemberStatistics(name, 1234, 99.5, LATENCY, 17, FLOW) for name in ("a", "b"))
+    group = GroupStatistics("orders", 98.5, LATENCY, TRAFFIC, 17, FLOW, members)
+    overall = RunStatistics(None, LATENCY, TRAFFIC, FLOW, (replace(group, members=()),))
+    return Statistics("exact", overall, tuple(RunStatistics(run, LATENCY, TRAFFIC, FLOW, (group,)) for run in runs))
 
 
 def entry(property_id: str, outcome: Outcome, group: str | None = None) -> PropertySummary:
@@ -120,9 +124,9 @@ def broken_page() -> Page:
 def hostile_page() -> Page:
     """Every text that can come from outside tries to leave its place."""
     about = About(HOSTILE, HOSTILE, 7, HOSTILE, HOSTILE, finished=False, scenario_toml=HOSTILE)
-    member = MemberStatistics(HOSTILE, 1, 1.0, None, None)
-    group = GroupStatistics(HOSTILE, None, None, TRAFFIC, None, (member,))
-    figures = replace(RunStatistics(HOSTILE, None, replace(TRAFFIC, frames={HOSTILE: 1}), (group,)))
+    member = MemberStatistics(HOSTILE, 1, 1.0, None, None, FLOW)
+    group = GroupStatistics(HOSTILE, None, None, TRAFFIC, None, FLOW, (member,))
+    figures = RunStatistics(HOSTILE, None, replace(TRAFFIC, frames={HOSTILE: 1}), FLOW, (group,))
     drawn = Scene(
         window_ns=(0, MS),
         lifelines=(Lifeline(HOSTILE, 0, MS), Lifeline("b", 0, MS)),

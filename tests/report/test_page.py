@@ -113,6 +113,13 @@ def test_a_page_that_holds_names_everything() -> None:
         "header bytes per message 61.50",
         "headers in all bytes 62.5 %",
         "messages per data frame 2.00",
+        "announcements per message 0.38",
+        "repair frames per message 1.25",
+        "ordering bytes per data frame 90.50",
+        "times blocked by flow control 3",
+        "blocked, all members (ms) 4.50",
+        "most unstable blocks 48",
+        "most buffers in use 69",
         "Run run-1 from 0.00 to 10.00 ms: its first messages.",
         "2.00 ms: pause of b begins",
     ):

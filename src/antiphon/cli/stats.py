@@ -12,22 +12,21 @@ from rich.table import Table
 from antiphon.cli.output import Json, Master, out, print_json, waiting
 
 if TYPE_CHECKING:
-    from antiphon.pipeline.statistics import GroupStatistics, Latency, RunStatistics, Statistics
+    from antiphon.pipeline.statistics import GroupStatistics, Latency, MemberStatistics, RunStatistics, Statistics
 
 RUNS_MAX: Final = 20
 """Up to this many runs of one directory have a row each."""
 
 _BESIDE: Final = (
     "mean ms",
-    "p50 ms",
     "p99 ms",
-    "stamp bytes",
-    "header bytes",
+    "stamp\nbytes",
+    "header\nbytes",
     "nulls",
     "alive",
     "repair",
-    "blocked ms",
-    "unstable blocks",
+    "blocked\ns",
+    "unstable\nblocks",
 )
 
 
@@ -50,14 +49,14 @@ def stats(
         spark = spark_session(master)
     with waiting("measuring"):
         measured = [(str(directory), statistics(spark, directory)) for directory in directories]
-    if len(measured) == 1:
-        _, figures = measured[0]
-        print_json(asdict(figures)) if json else print_statistics(figures)
-    elif json:
-        print_json({"directories": [{"directory": name, **asdict(figures)} for name, figures in measured]})
+    if json:
+        documents = [{"directory": name, **asdict(figures)} for name, figures in measured]
+        print_json(asdict(measured[0][1]) if len(measured) == 1 else {"directories": documents})
+    elif len(measured) == 1:
+        print_statistics(measured[0][1])
     else:
         out.print(_beside("directory", [(name, figures.overall) for name, figures in measured]))
-        _print_note({figures.percentiles for _, figures in measured})
+        _print_note(*(figures.percentiles for _, figures in measured))
 
 
 def print_statistics(figures: "Statistics") -> None:
@@ -70,11 +69,11 @@ def print_statistics(figures: "Statistics") -> None:
     if len(runs) > 1 or len(shown.groups) > 1:
         rows = [(each.run or "", each) for each in runs] if len(runs) <= RUNS_MAX else []
         out.print(_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows))
-    _print_note({figures.percentiles})
+    _print_note(figures.percentiles)
 
 
-def _print_note(percentiles: set[str]) -> None:
-    out.print(f"percentiles are {' or '.join(sorted(percentiles))}; a group is as fast as its slowest member")
+def _print_note(*percentiles: str) -> None:
+    out.print(f"percentiles are {' or '.join(sorted({*percentiles}))}; a group is as fast as its slowest member")
 
 
 def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
@@ -86,18 +85,16 @@ def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
         table.add_column(heading, justify="right")
     for name, figures in rows:
         latency, traffic, flow = figures.latency, figures.traffic, figures.flow
-        p50, _, p99, _ = _latency(latency)
         table.add_row(
             escape(name),
             "-" if latency is None else _ms(latency.mean_ns),
-            p50,
-            p99,
+            "-" if latency is None else _ms(latency.p99_ns),
             _number(traffic.stamp_bytes_per_data_frame),
             _number(traffic.header_bytes_per_message),
             _number(traffic.nulls_per_message),
             _number(traffic.announcements_per_message),
             _number(traffic.repairs_per_message),
-            _ms(flow.blocked_ns),
+            f"{flow.blocked_ns / 1e9:,.3f}",
             _number(flow.unstable_blocks_max),
         )
     return table
@@ -111,17 +108,15 @@ def _members(group: "GroupStatistics", runs: int) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right")
     for member in group.members:
-        rate, unstable, blocked = (
-            _number(member.per_second),
-            _number(member.unstable_max),
-            _ms(member.flow.blocked_ns),
-        )
-        latency = _latency(member.latency)
-        table.add_row(escape(member.process), f"{member.delivered:,}", rate, *latency, unstable, blocked)
+        table.add_row(escape(member.process), *_cells(member, member.delivered))
     table.add_section()
-    rate, unstable, blocked = _number(group.per_second), _number(group.unstable_max), _ms(group.flow.blocked_ns)
-    table.add_row("all", f"{group.traffic.delivered:,}", rate, *_latency(group.latency), unstable, blocked)
+    table.add_row("all", *_cells(group, group.traffic.delivered))
     return table
+
+
+def _cells(of: "MemberStatistics | GroupStatistics", delivered: int) -> tuple[str, ...]:
+    blocked = _ms(of.flow.blocked_ns)
+    return f"{delivered:,}", _number(of.per_second), *_latency(of.latency), _number(of.unstable_max), blocked
 
 
 def _traffic(group: "GroupStatistics") -> Table:

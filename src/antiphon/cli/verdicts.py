@@ -1,5 +1,6 @@
 """The verdict table, and what it means for the exit code."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -8,10 +9,12 @@ from rich.table import Table
 
 from antiphon.cli.output import out
 from antiphon.properties.promises import NOT_JUDGED
-from antiphon.properties.summary import by_property, summarise
+from antiphon.properties.summary import PropertySummary, by_property, summarise
 from antiphon.properties.verdict import Verdict
 from antiphon.properties.wording import promise
 
+_GROUPS_SHOWN_MAX: Final = 3
+"""With more groups than this, the table tells how many share an outcome; `--json` tells each."""
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _SENTENCE: Final = {
@@ -31,6 +34,16 @@ def exit_code(verdicts: Sequence[Verdict]) -> int:
     return EXIT[summarise(verdicts)]
 
 
+def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
+    """A line for each group or, where a property has many groups, one for all with the same outcome."""
+    groups = Counter(row["property"] for row in rows)
+    lines: dict[tuple[str, str | None], list[PropertySummary]] = {}
+    for row in rows:
+        apart = row["group"] if groups[row["property"]] <= _GROUPS_SHOWN_MAX else row["outcome"]
+        lines.setdefault((row["property"], apart), []).append(row)
+    return [*lines.values()]
+
+
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """The table, then a sentence for each violation and note, then the verdict."""
     rows = by_property(verdicts)
@@ -40,14 +53,15 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
         table.add_column(heading)
     for heading in ("opportunities", "violations"):
         table.add_column(heading, justify="right")
-    for row in rows:
-        style = _STYLE.get(row["outcome"], "")
+    for together in _lines(rows):
+        first = together[0]
+        style = _STYLE.get(first["outcome"], "")
         table.add_row(
-            f"{row['property']:<3} {promise(row['property']).name}",
-            escape(row["group"] or "all"),
-            f"[{style}]{row['outcome']}[/]" if style else row["outcome"],
-            f"{row['opportunities']:,}",
-            f"{row['violations']:,}",
+            f"{first['property']:<3} {promise(first['property']).name}",
+            escape(first["group"] or "all") if len(together) == 1 else f"{len(together)} groups",
+            f"[{style}]{first['outcome']}[/]" if style else first["outcome"],
+            f"{sum(row['opportunities'] for row in together):,}",
+            f"{sum(row['violations'] for row in together):,}",
         )
     out.print(table)
     for row in rows:

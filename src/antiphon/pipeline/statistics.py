@@ -332,7 +332,8 @@ def _flow(rows: Sequence[Row], ends_ns: _Ends) -> Flow:
 
 def _blocked_ns(row: Row, end_ns: int) -> int:
     """The ends of all waits less their beginnings; the last may lack its end."""
-    return int(row["waits_ns"] or 0) + (row["blocks"] - row["unblocks"]) * end_ns
+    open_waits: int = row["blocks"] - row["unblocks"]
+    return int(row["waits_ns"] or 0) + open_waits * end_ns
 
 
 def _who(row: Row) -> tuple[str, str, int]:

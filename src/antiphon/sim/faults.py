@@ -15,7 +15,10 @@ from antiphon.types import ProcessId
 
 
 class Faults:
-    """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`."""
+    """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
+
+    `company` has the same number for processes that wait for one another.
+    """
 
     def __init__(
         self,
@@ -24,12 +27,14 @@ class Faults:
         nodes: Mapping[ProcessId, Node],
         network: SimulatedNetwork,
         world: Recorder | None,
+        company: Mapping[ProcessId, int],
     ) -> None:
         self.ended_at: int | None = None
         self._queue = queue
         self._nodes = nodes
         self._network = network
         self._world = world
+        self._company = company
         self._entries_left = 0
         self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
@@ -85,8 +90,13 @@ class Faults:
         return self._nodes[ProcessId(name)]
 
     def _end(self) -> None:
-        """A stable component: processes that are up and connected from here on. Without cuts there is one."""
+        """A stable component: processes that are up and connected from here on. Without cuts there is one.
+
+        Whoever cannot but wait for a hindered process is in none: flow control stops the company of one that takes
+        nothing.
+        """
         self.ended_at = self._queue.now
         if self._world is not None:
-            up = [node.id for node in self._nodes.values() if not node.hindered]
+            waiting = {self._company[node.id] for node in self._nodes.values() if node.hindered}
+            up = [process for process, company in self._company.items() if company not in waiting]
             self._world.note("faults_end", self._queue.now, compact_json({"components": [up]}))

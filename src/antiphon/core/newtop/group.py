@@ -63,6 +63,7 @@ class NewtopGroup:
         """How many `Deliver` effects the application has taken."""
         self._accounted = 0  # how many of them flow control knows of
         self._settings = settings
+        self._window_bytes = settings.window_bytes
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
         self._rank_of = view.ranks.get
         self._announces = rules.announces and size > 1
@@ -190,7 +191,7 @@ class NewtopGroup:
         """Let leave what the application asked for, as far as flow control permits; the last number used, or 0."""
         block, flow, outbox, header = 0, self.flow, self.outbox, None
         while outbox.waiting:
-            room = self._settings.window_bytes
+            room = self._window_bytes
             if flow is not None:
                 self._account(flow)
                 number = self._next_number(flow)

@@ -95,43 +95,49 @@ class NewtopProcess:
         self._writable = ready
 
     def drain(self, now: int) -> list[Effect]:
-        """Settle, send, deliver, and once more as long as that lets something else leave."""
+        """Speak, deliver, draw the consequences; once more as long as flow control then lets something else leave."""
         stirred = self._stirred
         if not stirred:
             return []
         effects, self._effects = self._effects, []
-        while self._turn(stirred, now, effects):
-            pass
-        for name, group in stirred.items():
-            news, owed = group.news, group.silence.deadline
-            if news.at is not None and news.at <= now:
-                group.announce(now, effects)
-            deadline = news.at if owed is None else group.deadline
-            if group.recovery is not None:
-                group.recovery.drain(now, effects)
-                deadline = group.deadline
-            if deadline != group.armed:
-                group.armed = deadline
-                self._timers.set((name,), deadline)
-                self.deadline = self._timers.deadline
+        again = True
+        while again:
+            again = False
+            self._speak(stirred, now, effects)
+            self._deliver(stirred, effects)
+            for name, group in stirred.items():
+                group.settle(now, effects)
+                if group.blocked and self._writable and group.released:
+                    again = True
+                news = group.news
+                if news.at is not None and news.at <= now:
+                    group.announce(now, effects)
+                if group.recovery is not None:
+                    group.recovery.drain(now, effects)
+                owed = group.silence.deadline is not None or group.recovery is not None
+                deadline = group.deadline if owed else news.at
+                if deadline != group.armed:
+                    group.armed = deadline
+                    self._timers.set((name,), deadline)
+                    self.deadline = self._timers.deadline
         stirred.clear()
         return effects
 
-    def _turn(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> bool:
-        """Speak, deliver, draw the consequences; True if a group that flow control had blocked may now go on."""
-        order = self._order
-        if self._writable:
-            for group in stirred.values():
-                if group.outbox.waiting:
-                    block = group.send_waiting(order, now, effects)
-                    if block > self._to_answer:
-                        self._to_answer = block
-        if self._crossing and self._to_answer > self._answered:
-            self._answer_everywhere(stirred, now, effects)
+    def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
+        """What the application asked for, then the nulls that it and others' messages make necessary."""
         for group in stirred.values():
-            if group.silence.deadline is not None:
+            if group.outbox.waiting and self._writable:
+                block = group.send_waiting(self._order, now, effects)
+                if block > self._to_answer:
+                    self._to_answer = block
+            if group.silence.deadline is not None and not self._crossing:
                 group.answer(now, effects)
-        for frame in order.take():
+        if self._crossing:
+            self._answer_everywhere(stirred, now, effects)
+
+    def _deliver(self, stirred: dict[GroupId, NewtopGroup], effects: list[Effect]) -> None:
+        """Hand over whatever has its turn, of any group."""
+        for frame in self._order.take():
             group = self._groups[frame.group]
             if group.flow is not None or frame.more or group.fragments.open:
                 stirred[frame.group] = group
@@ -140,20 +146,18 @@ class NewtopProcess:
                     continue
                 frame = whole  # noqa: PLW2901
             effects.append(Deliver(frame))
-        again = False
-        for group in stirred.values():
-            group.settle(now, effects)
-            if group.blocked and self._writable and group.released:
-                again = True
-        return again
 
     def _answer_everywhere(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Rule CA4: a data number of one group is answered in all others; nulls never cause nulls."""
-        self._answered = block = self._to_answer
-        for name, group in self._groups.items():
-            if group.largest < block:
-                group.null(block, now, effects)
-                stirred[name] = group
+        if self._to_answer > self._answered:
+            self._answered = block = self._to_answer
+            for name, group in self._groups.items():
+                if group.largest < block:
+                    group.null(block, now, effects)
+                    stirred[name] = group
+        for group in stirred.values():
+            if group.silence.deadline is not None:
+                group.answer(now, effects)
 
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in."""
