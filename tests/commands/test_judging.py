@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from antiphon.trace.directory import write_events
 from tests.commands.console import Console
 from tests.properties_checkers.mutations import MUTATIONS, Mutation
+from tests.properties_checkers.stability_mutations import STABILITY_MUTATIONS
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = pytest.mark.usefixtures("spark")
@@ -46,7 +47,9 @@ def test_a_good_run_holds(antiphon: Console, run_directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "mutation", [each for each in MUTATIONS if each.one_of], ids=lambda mutation: mutation.name.replace(" ", "-")
+    "mutation",
+    [each for each in (*MUTATIONS, *STABILITY_MUTATIONS) if each.one_of],
+    ids=lambda mutation: mutation.name.replace(" ", "-"),
 )
 def test_a_mutated_run_is_violated_under_the_right_name(
     antiphon: Console, run_directory: Path, tmp_path: Path, mutation: Mutation

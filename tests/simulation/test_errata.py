@@ -63,7 +63,7 @@ def test_the_adopted_rule_keeps_every_promise_there(erratum: str) -> None:
 
 
 def test_e_6_the_printed_filter_breaks_the_budget_of_nulls() -> None:
-    """All-active with a silence timeout above the period: almost no nulls (experiments-newtop.md 3, relation 3)."""
+    """Both send within the silence timeout of one another, so that each message pays for the other: no nulls needed."""
     adopted, printed = (simulate(scenario_of("E-6", literal=literal)) for literal in (False, True))
     assert nulls_per_message(adopted) < 0.1
     assert nulls_per_message(printed) > 0.4

@@ -242,6 +242,9 @@ class NewtopGroup:
     def announce(self, now: int, effects: list[Effect]) -> None:
         """Say what nobody has heard from us yet, if no message did for a while."""
         flow, header, complete = self.flow, None, self.last_received.minimum
+        if self.silence.deadline is not None and not self._stalled:
+            self.news.at = self.silence.deadline  # the null that we owe will say it
+            return
         if not self.news.due(complete, flow, now) and not self._stalled:
             return
         if flow is not None:
