@@ -11,13 +11,13 @@ def frame(sender: str, block: int, *payloads: bytes, more: bool = False, label: 
 
 
 def test_a_frame_of_whole_messages_passes_unchanged() -> None:
-    fragments = Fragments()
+    fragments = Fragments(1_000)
     packed = frame("p1", 1, b"a", b"b", label=4)
     assert fragments.join(packed) is packed
 
 
 def test_a_message_is_whole_with_its_last_piece_and_has_its_place_and_label() -> None:
-    fragments = Fragments()
+    fragments = Fragments(1_000)
     assert fragments.join(frame("p1", 1, b"ab", more=True, label=9)) is None
     assert fragments.join(frame("p1", 2, b"cd", more=True, label=9)) is None
     assert fragments.join(frame("p1", 5, b"e", label=9)) == frame("p1", 5, b"abcde", label=9)
@@ -25,7 +25,7 @@ def test_a_message_is_whole_with_its_last_piece_and_has_its_place_and_label() ->
 
 
 def test_others_pass_between_the_pieces_of_a_message() -> None:
-    fragments = Fragments()
+    fragments = Fragments(1_000)
     assert fragments.join(frame("p1", 1, b"a", more=True)) is None
     assert fragments.join(frame("p2", 1, b"x", b"y")) == frame("p2", 1, b"x", b"y")
     assert fragments.join(frame("p2", 2, b"u", more=True)) is None
@@ -34,14 +34,14 @@ def test_others_pass_between_the_pieces_of_a_message() -> None:
 
 
 def test_an_empty_last_piece_ends_a_message_too() -> None:
-    fragments = Fragments()
+    fragments = Fragments(1_000)
     fragments.join(frame("p1", 1, b"a", more=True))
     assert fragments.join(frame("p1", 2, b"")) == frame("p1", 2, b"a")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["p1", "p2", "p3"]), st.binary(max_size=3), st.booleans()), max_size=40))
 def test_pieces_of_several_senders_never_mix(steps: list[tuple[str, bytes, bool]]) -> None:
-    fragments = Fragments()
+    fragments = Fragments(1_000)
     open_pieces = {"p1": b"", "p2": b"", "p3": b""}
     for block, (sender, piece, more) in enumerate(steps, start=1):
         open_pieces[sender] += piece
@@ -51,3 +51,13 @@ def test_pieces_of_several_senders_never_mix(steps: list[tuple[str, bytes, bool]
         else:
             assert whole == frame(sender, block, open_pieces[sender])
             open_pieces[sender] = b""
+
+
+def test_a_message_larger_than_any_may_be_is_neither_kept_nor_delivered() -> None:
+    fragments = Fragments(10)
+    for block in range(1, 51):
+        assert fragments.join(frame("p1", block, b"12345", more=True)) is None
+    assert sum(map(len, fragments.open[ProcessId("p1")])) <= 10
+    assert fragments.join(frame("p1", 51, b"end")) is None
+    assert not fragments.open
+    assert fragments.join(frame("p1", 52, b"next")) == frame("p1", 52, b"next")

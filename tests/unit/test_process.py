@@ -286,7 +286,7 @@ def test_with_the_least_window_one_message_leaves_and_all_do_in_the_end(algorith
     cluster = Cluster("p1", "p2", flow_control=algorithm, window=window, packing=False)
     cluster.send("p1", *messages)
     assert len(cluster.transmitted["p1"]) == 1
-    assert Blocked(GROUP, P1) in cluster.effects["p1"]
+    assert Blocked(GROUP, P2) in cluster.effects["p1"]  # nobody has completed anything, and we are not to blame
     cluster.finish(rounds=20)
     assert list(cluster.delivered.values()) == [messages] * 2
     assert cluster.effects["p1"].count(Unblocked(GROUP)) == sum(
@@ -485,3 +485,41 @@ def test_on_streams_nobody_repairs(frame: Frame) -> None:
     core = process()
     core.receive(frame, 0)
     assert core.drain(0) == []
+
+
+def test_a_blocked_sender_is_told_when_it_waits_for_somebody_else() -> None:
+    """One burst, and p3 takes nothing: whoever is named at first, in the end it is p3."""
+    for algorithm in (1, 2, 3):
+        cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=4, packing=False)
+        cluster.stalled.add("p3")
+        cluster.send("p1", *[b"x"] * 40)
+        cluster.finish(rounds=30)
+        told = [effect.by for effect in cluster.effects["p1"] if isinstance(effect, Blocked)]
+        assert told[-1] == P3
+
+
+def test_a_block_that_is_only_named_is_answered_though_its_group_is_silent() -> None:
+    """E-63 for a whole process: the null leaves in the other group, and time alone brings it there."""
+    for timeout in (0, 50):
+        groups = {"x": ["p1", "p2"], "y": ["p1", "p3"]}
+        cluster = Cluster(groups=groups, service="causal-relative", silence_timeout_ns=timeout)
+        stamp = RelativeStamp((0, 0), ((GroupId("y"), 5),))
+        frame = BlockFrame(GroupId("x"), P2, 6, 0, 0, (b"m",), stamp=stamp)
+        cluster.core("p1").receive(frame, 0)
+        cluster.settle("p1")
+        cluster.wait(timeout)
+        assert ("y", 5) in [(sent.group, sent.block) for sent in cluster.transmitted["p1"]]
+
+
+@pytest.mark.parametrize("block_numbered", [frozenset[GroupId](), frozenset({GROUP})])
+@pytest.mark.parametrize("algorithm", [1, 2, 3])
+def test_a_peer_that_keeps_a_larger_window_is_refused_not_fatal(
+    algorithm: int, block_numbered: frozenset[GroupId]
+) -> None:
+    cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=3, block_numbered=block_numbered)
+    for number in range(1, 40):
+        header = Flow(number, 0, 0, 0)
+        cluster.core("p1").receive(BlockFrame(GROUP, P2, number, number - 1, 0, (b"x",), number - 1, header), 0)
+        cluster.settle("p1")
+    assert cluster.core("p1").unstable(GROUP) <= 3 * 3 + 40  # the pool, and our nulls beside it
+    assert cluster.core("p1")._groups[GROUP].buffers.bounded.frames <= 3 * 3

@@ -19,10 +19,11 @@ from antiphon.core.newtop.frames import (
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.types import GroupId, ProcessId, first_view
+from antiphon.wire.codec import encode
 
 G = GroupId("g")
 P1, P2, P3, P4 = (ProcessId(f"p{number}") for number in range(1, 5))
-SETTINGS = NewtopSettings(datagrams=True, repair_ns=20, repair_max_ns=100, frame_bytes_max=10)
+SETTINGS = NewtopSettings(datagrams=True, repair_ns=20, repair_max_ns=100, frame_bytes_max=400)
 
 
 def recovery(me: ProcessId = P2, *members: ProcessId) -> Recovery:
@@ -199,7 +200,7 @@ def test_the_end_of_our_stream_is_told_until_everybody_acknowledged_it() -> None
     assert told == [[], everybody, [], everybody]
     shim.receive(AckFrame(G, P2, 2), 61)
     shim.receive(AckFrame(G, P3, 1), 61)
-    assert drained(shim, 140) == [(P3, StatusFrame(G, P1, 2))]
+    assert drained(shim, 140) == [(P3, StatusFrame(G, P1, 2, settled=1))]
     shim.receive(AckFrame(G, P3, 2), 150)
     assert drained(shim, 240) == []
     assert shim.deadline is None
@@ -255,7 +256,7 @@ def test_nobody_can_acknowledge_what_was_not_sent() -> None:
     for member in (P2, P3):
         shim.receive(AckFrame(G, member, 99), 0)
     shim.outgoing(frame(0), 1)
-    assert drained(shim, 20) == [(P2, StatusFrame(G, P1, 2)), (P3, StatusFrame(G, P1, 2))]
+    assert drained(shim, 20) == [(P2, StatusFrame(G, P1, 2, settled=1)), (P3, StatusFrame(G, P1, 2, settled=1))]
 
 
 def test_a_lone_member_tells_nobody() -> None:
@@ -295,12 +296,8 @@ def test_copies_travel_together_as_far_as_they_fit() -> None:
     placed = [shim.outgoing(frame(0, payload=bytes(size)), 0) for size in (4, 6, 1, 25, 0)]
     shim.receive(RequestFrame(G, P2, P1, (1, 2, 3, 4, 5)), 0)
     repairs = [sent for _, sent in drained(shim, 0)]
-    assert repairs == [
-        RepairFrame(G, P1, tuple(placed[:2])),
-        RepairFrame(G, P1, (placed[2],)),
-        RepairFrame(G, P1, (placed[3],)),
-        RepairFrame(G, P1, (placed[4],)),
-    ]
+    assert repairs == [RepairFrame(G, P1, tuple(placed[:3])), RepairFrame(G, P1, tuple(placed[3:]))]
+    assert all(len(encode(repair)) <= SETTINGS.frame_bytes_max for repair in repairs)
 
 
 def test_a_copy_counts_as_coming_from_its_origin() -> None:
@@ -389,3 +386,38 @@ def test_every_stream_arrives_whole_and_in_order_and_then_there_is_peace(
         raise AssertionError("no end of repairs")
     for (_, origin), places in handed.items():
         assert places == list(range(1, sends.count(origin) + 1))
+
+
+def test_waits_grow_on_once_the_tries_that_must_fit_were_made() -> None:
+    """Else a line or a host that is too slow for all this would never catch up."""
+    shim = recovery(P1)
+    shim.outgoing(frame(0), 0)
+    waits, now = [], 0
+    for _ in range(14):
+        deadline = shim.deadline
+        assert deadline is not None
+        waits.append(deadline - now)
+        now = deadline
+        drained(shim, now)
+    assert waits[:8] == [20, 40, 80, 100, 100, 100, 100, 100]
+    assert waits[8:] == [20 << 8, 20 << 9, *[20 << 10] * 4]
+
+
+def test_copies_of_others_are_given_up_when_their_origin_says_that_everybody_has_them() -> None:
+    """Announcements are stable with nothing that comes after them; their copies would stay for ever."""
+    shim = recovery(P3)
+    for place in range(1, 101):
+        shim.receive(AliveFrame(G, P1, 0, 0, sequence=place), 0)
+    shim.receive(StatusFrame(G, P1, 100, settled=98), 0)
+    drained(shim, 0)
+    shim.receive(RequestFrame(G, P2, P1, (97, 98, 99, 100)), 0)
+    ((_, repair),) = drained(shim, 0)
+    assert isinstance(repair, RepairFrame)
+    assert [copy.sequence for copy in repair.copies] == [99, 100]
+
+
+def test_nobody_makes_us_forget_what_we_have_not_got() -> None:
+    shim = recovery(P3)
+    shim.receive(frame(1), 0)
+    shim.receive(StatusFrame(G, P1, 5, settled=2**40), 0)
+    assert [each.sequence for each in shim.receive(frame(2), 0)] == [2]

@@ -99,7 +99,7 @@ class Discard(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Flow control holds a message of the application back."""
+    """Flow control holds a message of the application back; told again when it waits for somebody else."""
 
     group: GroupId
     by: ProcessId

@@ -31,9 +31,9 @@ class Options(_Table, frozen=True, kw_only=True):
     window_bytes: int = 1_048_576
     """How many payload bytes of its own a member may have unstable, likewise."""
     compression: bool = False
-    """causal-fast only: a stamp says what changed since its sender's previous message in the group, no more."""
+    """causal-fast, causal-vector: a stamp says what changed since its sender's previous message in the group."""
     suspect_after: Duration = Duration(500_000_000)
-    """Silence after which a member is suspected; without effect while groups have no membership protocol."""
+    """Silence after which a member is suspected, once groups have a membership protocol; now it paces repair."""
     idle_probe: Duration = Duration(1_000_000_000)
     """How often an idle group looks for crashed members; likewise without effect."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
@@ -43,7 +43,7 @@ class Options(_Table, frozen=True, kw_only=True):
 
 
 OPTIONS_IN_FORCE: Final = frozenset(
-    "time_silence packing frame_bytes flow_control window window_bytes compression literal".split()
+    "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after literal".split()
 )
 """The options that act in this version."""
 

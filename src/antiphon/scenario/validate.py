@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antiphon.core.newtop.literal import ERRATA
+from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.errors import some
 from antiphon.scenario.model import (
     Delay,
@@ -31,6 +32,7 @@ MESSAGES_MAX: Final = 10_000_000
 WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
 """By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_REPAIR_NS: Final = NewtopSettings().repair_ns
 _NAME: Final = re.compile(r"[^\s#/:]{1,60}")
 
 
@@ -48,6 +50,13 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.quiet <= scenario.options.time_silence:
         yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     yield from _option_problems(scenario.options)
+    if scenario.options.compression and not {"causal-fast", "causal-vector"} & {
+        each.service for each in scenario.group
+    }:
+        yield (
+            "options.compression",
+            "goes with causal-fast and causal-vector only; other services have nothing to compress",
+        )
     yield from _group_problems(scenario.group)
     yield from _network_problems(scenario.network)
     for i, workload in enumerate(scenario.workload):
@@ -70,6 +79,8 @@ def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
         yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
     if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
         yield "options.window", f"must be at least {least}: with less, algorithm {options.flow_control} never sends"
+    if options.suspect_after < 4 * _REPAIR_NS:
+        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
     if options.window_bytes < 1:
         yield "options.window_bytes", "must be above zero"
     if options.flow_control and options.window_bytes < options.frame_bytes:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +17,7 @@ from antiphon.types import ProcessId
 class Faults:
     """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
 
-    `company` has the same number for processes that wait for one another.
+    In each of `companies` all wait for the slowest.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class Faults:
         nodes: Mapping[ProcessId, Node],
         network: SimulatedNetwork,
         world: Recorder | None,
-        company: Mapping[ProcessId, int],
+        companies: Sequence[frozenset[ProcessId]],
     ) -> None:
         self.ended_at: int | None = None
         self._queue = queue
         self._nodes = nodes
         self._network = network
         self._world = world
-        self._company = company
+        self._companies = companies
         self._entries_left = 0
         self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
@@ -97,6 +97,7 @@ class Faults:
         """
         self.ended_at = self._queue.now
         if self._world is not None:
-            waiting = {self._company[node.id] for node in self._nodes.values() if node.hindered}
-            up = [process for process, company in self._company.items() if company not in waiting]
+            hindered = {node.id for node in self._nodes.values() if node.hindered}
+            waiting = hindered.union(*(company for company in self._companies if company & hindered))
+            up = [process for process in self._nodes if process not in waiting]
             self._world.note("faults_end", self._queue.now, compact_json({"components": [up]}))

@@ -83,6 +83,11 @@ class Node:
         """Whether a fault keeps this process from delivering."""
         return bool(self._paused or self._stalled)
 
+    @property
+    def expectant(self) -> bool:
+        """Whether its core waits for time to pass."""
+        return self._core.deadline is not None
+
     # What comes in
 
     def arrive(self, carried: object) -> None:

@@ -71,7 +71,7 @@ class _Simulation:
         scenario, queue = self._scenario, self._queue
         with _no_garbage_collection():
             self._start()
-            faults = Faults(scenario.fault, queue, self._nodes, self._network, self._world, self._company())
+            faults = Faults(scenario.fault, queue, self._nodes, self._network, self._world, self._companies())
             self._applications.start(self._nodes)
             ended = queue.run(scenario.duration)
         quiet = faults.ended_at is not None and (
@@ -90,19 +90,16 @@ class _Simulation:
             inputs=sum(node.inputs for node in self._nodes.values()),
         )
 
-    def _company(self) -> dict[ProcessId, int]:
-        """The same number for processes that wait for one another: with flow control, those who share groups."""
-        company = {process: number for number, process in enumerate(self._nodes)}
-        for group in self._groups.values() if self._scenario.options.flow_control else ():
-            together = {company[member] for member in _ids(members_of(group))}
-            lowest = min(together)
-            company = {process: lowest if number in together else number for process, number in company.items()}
-        return company
+    def _companies(self) -> list[frozenset[ProcessId]]:
+        """Who waits for whom: with flow control, the members of a group for its slowest one."""
+        return [_ids(members_of(group)) for group in self._groups.values() if self._scenario.options.flow_control]
 
     def _only_timers_left(self) -> bool:
-        """Nothing is under way or waiting for a line or a CPU: what is missing now would stay missing."""
+        """Nothing is under way or waiting, not even for time to pass: what is missing now would stay missing."""
         timers = {node.tick for node in self._nodes.values()}
-        return all(action in timers for _, _, action, _ in self._queue.heap)
+        return all(action in timers for _, _, action, _ in self._queue.heap) and not any(
+            node.expectant for node in self._nodes.values()
+        )
 
     def _last_disturbance(self, faults: Faults) -> int:
         return max(faults.ended_at or 0, self._applications.last_request_at)

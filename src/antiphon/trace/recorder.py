@@ -39,6 +39,7 @@ class Recorder:
         self._views: dict[GroupId, str] = {}
         self._numbers = dict.fromkeys(self._services, 0)
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
+        self._blocked: set[GroupId] = set()
         self._names: dict[ProcessId, tuple[str, int]] = {}
 
     def note(self, kind: str, now: int, detail: str | None = None) -> None:
@@ -179,7 +180,9 @@ class Recorder:
     def held_back(self, effect: Blocked | Unblocked, now: int) -> None:
         """Flow control stops our sender, or releases it."""
         kind, peer = ("block", effect.by) if isinstance(effect, Blocked) else ("unblock", None)
-        self.rows.append({"time": now, "kind": kind, "group": effect.group, "peer": peer})
+        if (kind == "block") != (effect.group in self._blocked):  # that it waits for somebody else now is no new stop
+            self._blocked ^= {effect.group}
+            self.rows.append({"time": now, "kind": kind, "group": effect.group, "peer": peer})
 
     def _sent(self, frame: Frame, now: int) -> None:
         """The `send` rows tell what the application handed over, not what the core made of it.

@@ -2,7 +2,8 @@
 
     kind 1, numbered: flags, block, previous and complete block, names, [sequence], [flow], [stamp], [payloads]
     kind 2, alive:    flags, block, complete block, names, [sequence], [flow]
-    kind 3, status, and kind 4, ack: names, a sequence number
+    kind 3, status:   names, last and settled sequence number
+    kind 4, ack:      names, a sequence number
     kind 5, request:  names, origin, count, sequence numbers
     kind 6, repair:   names, count, each with a kind byte and a length: bodies of kinds 1 and 2
 
@@ -54,6 +55,8 @@ _NUMBER: Final = struct.Struct(">q")
 _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _LENGTH_BYTES: Final = 4
+_NUMBER_MAX: Final = 1 << 62
+"""So that the numbers that follow still fit their fields."""
 _COPY: Final = struct.Struct(">BI")
 
 
@@ -72,9 +75,10 @@ def decode(sealed: bytes) -> Frame:
         frame = _read_numbered(reader)
     elif kind == _ALIVE:
         frame = _read_alive(reader)
-    elif kind in (_STATUS, _ACK):
-        make = StatusFrame if kind == _STATUS else AckFrame
-        frame = make(*_read_names(reader), reader.number())
+    elif kind == _STATUS:
+        frame = StatusFrame(*_read_names(reader), reader.number(), reader.number())
+    elif kind == _ACK:
+        frame = AckFrame(*_read_names(reader), reader.number())
     elif kind == _REQUEST:
         frame = _read_request(reader)
     elif kind == _REPAIR:
@@ -116,7 +120,7 @@ def _body(frame: Frame) -> tuple[int, bytes]:
         return _ALIVE, _alive(frame)
     names = _names(frame)
     if isinstance(frame, StatusFrame):
-        return _STATUS, names + _NUMBER.pack(frame.last)
+        return _STATUS, names + _NUMBER.pack(frame.last) + _NUMBER.pack(frame.settled)
     if isinstance(frame, AckFrame):
         return _ACK, names + _NUMBER.pack(frame.upto)
     if isinstance(frame, RequestFrame):
@@ -166,7 +170,7 @@ def _names(frame: Frame) -> bytes:
 
 def _read_numbered(reader: Reader) -> BlockFrame:
     flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
-    if not 0 <= complete_block <= previous_block <= block:  # a block is complete only after its member spoke in it
+    if not 0 <= complete_block <= previous_block <= block <= _NUMBER_MAX:  # complete only after its member spoke in it
         raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
     if flags & ~_NUMBERED_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
@@ -185,7 +189,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
 
 def _read_alive(reader: Reader) -> AliveFrame:
     flags, block, complete_block = reader.unpack(_ALIVE_NUMBERS)
-    if not 0 <= complete_block <= block:
+    if not 0 <= complete_block <= block <= _NUMBER_MAX:
         raise ProtocolViolation("body", f"numbers {block}, {complete_block} cannot be")
     if flags & ~_ALIVE_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
@@ -197,7 +201,8 @@ def _read_alive(reader: Reader) -> AliveFrame:
 
 def _read_flow(reader: Reader) -> Flow:
     flow = Flow(*reader.unpack(_FLOW_NUMBERS))
-    if min(flow) < 0 or flow.complete > flow.number:
+    # A correct peer also has stable <= complete; but one that follows E-18 as printed is to be seen breaking S1.
+    if not 0 <= flow.super_stable <= flow.stable <= _NUMBER_MAX or not 0 <= flow.complete <= flow.number <= _NUMBER_MAX:
         raise ProtocolViolation("body", f"flow-control numbers {', '.join(map(str, flow))} cannot be")
     return flow
 

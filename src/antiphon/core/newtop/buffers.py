@@ -55,24 +55,22 @@ class Buffers:
         if self.tracing:
             self._of_sender[rank] += 1
 
-    def make_room(self, stable: int, unconsumed: int | None) -> list[BlockFrame]:
-        """A buffer is needed: free what is stable (fb1), else give up the smallest number (fb2).
+    def evict(self, unconsumed: int | None) -> BlockFrame | None:
+        """Nothing is free: give up the smallest number (fb2), if the algorithm allows it and our application has it.
 
-        Whatever has the smallest number is then known stable to somebody (Lemmas 2.1, 3.1), hence taken here.
+        Whatever has the smallest number is then known stable to somebody (Lemmas 2.1, 3.1), hence taken here (E-39).
+        Algorithm 1 always has a free buffer (Corollary 1.1). So None means that a peer keeps another window than we.
         """
-        freed = self.free(stable, self.told)
-        if self.bounded.frames < self.size:
-            return freed
         number = self.bounded.smallest
-        assert self._algorithm != 1, "algorithm 1 always has a free buffer (Corollary 1.1)"
-        assert unconsumed is None or number < unconsumed, "what our application has not taken is never evicted (E-39)"
+        if self._algorithm == 1 or (unconsumed is not None and number >= unconsumed):
+            return None
         frame = self.bounded.evict()
         if self.tracing:
             self._of_sender[self._view.ranks[frame.sender]] -= 1
             self._evicted.hold(number, frame)
             if upto := _last_labels([frame]):
                 self.told.append(Discard(self._view.group, upto, evicted=True))
-        return [*freed, frame]
+        return frame
 
     def free(self, stable: int, effects: list[Effect]) -> list[BlockFrame]:
         """Let go what every member is now known to hold."""

@@ -12,16 +12,29 @@ from antiphon.types import ProcessId
 class Fragments:
     """The messages of one group that have come in part."""
 
-    __slots__ = ("open",)
+    __slots__ = ("_bytes_max", "_sizes", "open")
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self.open: dict[ProcessId, list[bytes]] = {}
         """By sender, the pieces of its message that have come."""
+        self._sizes: dict[ProcessId, int] = {}
+        self._bytes_max = bytes_max
 
     def join(self, frame: BlockFrame) -> BlockFrame | None:
-        """In the order of delivery: None for a piece that others follow, else the frame with its message whole."""
+        """In the order of delivery: None for a piece that others follow, else the frame with its message whole.
+
+        A message larger than any may be is not kept, and never whole: the same at all members.
+        """
+        sender = frame.sender
+        if not frame.more and sender not in self.open:
+            return frame
+        pieces = self.open.setdefault(sender, [])
+        self._sizes[sender] = size = self._sizes.get(sender, 0) + sum(map(len, frame.payloads))
+        if size > self._bytes_max:
+            pieces.clear()
+        else:
+            pieces += frame.payloads
         if frame.more:
-            self.open.setdefault(frame.sender, []).extend(frame.payloads)
             return None
-        pieces = self.open.pop(frame.sender, None)
-        return frame if pieces is None else frame._replace(payloads=(b"".join((*pieces, *frame.payloads)),))
+        del self.open[sender], self._sizes[sender]
+        return frame._replace(payloads=(b"".join(pieces),)) if size <= self._bytes_max else None

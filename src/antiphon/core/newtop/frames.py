@@ -134,6 +134,8 @@ class StatusFrame(_Control):
     group: GroupId
     sender: ProcessId
     last: int
+    settled: int = 0
+    """Everybody has acknowledged the stream up to here; copies need not be kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class NewtopGroup:
         self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
         self._stable_block = 0  # the smallest entry of it when we last looked
         self._freed = 0  # the stable number up to which buffers were freed
-        self.fragments = Fragments()
+        self.fragments = Fragments(settings.message_bytes_max)
         self._handed: deque[int] = deque()  # flow numbers of what the application has not taken
         self.position = 0
         """How many `Deliver` effects the application has taken."""
@@ -67,6 +67,7 @@ class NewtopGroup:
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
         self._rank_of = view.ranks.get
         self._announces = rules.announces and size > 1
+        self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
 
     @property
@@ -115,8 +116,8 @@ class NewtopGroup:
             return None  # its sender and we do not agree whether there is flow control
         if self._unbounded:
             self.buffers.bounded.hold(block, frame)
-        else:
-            self._hold(frame, rank)  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
+        elif not self._hold(frame, rank):  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
+            return None
         last_received.raise_to(rank, block)
         if frame.complete_block > complete_at.values[rank]:
             complete_at.raise_to(rank, frame.complete_block)
@@ -142,11 +143,13 @@ class NewtopGroup:
             self.flow.heard(rank, frame.flow)
         return True
 
-    def expect(self, block: int, now: int) -> None:
+    def expect(self, block: int, now: int) -> bool:
         """A number of this group was named elsewhere; whoever sent it may be gone, so we owe it an answer (E-63)."""
-        if block > self.largest:
-            self.silence.owe(block, now)
-        self.received = max(self.received, block)
+        if block <= self.largest:
+            return False
+        self.silence.owe(block, now)
+        self.received = block
+        return True
 
     @property
     def awaits_application(self) -> bool:
@@ -157,7 +160,7 @@ class NewtopGroup:
         flow, news = self.flow, self.news
         if self.blocked or self._stalled or news.at is None:
             return True
-        return flow is not None and flow.largest - news.complete >= news.pressing
+        return flow is not None and news.presses(flow.largest)
 
     # What goes out
 
@@ -182,9 +185,7 @@ class NewtopGroup:
                 self._forget(buffers.nulls.free(self._stable_block))
         if buffers.tracing:
             buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
-        if self._announces and (
-            news.at is None or (flow is not None and flow.complete - news.complete >= news.pressing)
-        ):
+        if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
             news.weigh(complete, flow, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
@@ -196,7 +197,7 @@ class NewtopGroup:
                 self._account(flow)
                 number = self._next_number(flow)
                 if not flow.permits(number, outbox.least_bytes):
-                    self._block(effects)
+                    self._tell_blocked(flow, effects)
                     break
                 room -= flow.ahead_bytes
                 header = flow.header(number)
@@ -297,7 +298,8 @@ class NewtopGroup:
         if self._unbounded:
             self.buffers.bounded.hold(block, frame)
         else:
-            self._hold(frame, self.my_rank)
+            held = self._hold(frame, self.my_rank)
+            assert held, "the window has room for our own"
         self.last_received.raise_to(self.my_rank, block)
         if flow is not None and self.flow is not None:
             self.flow.carried(flow.number)
@@ -308,21 +310,36 @@ class NewtopGroup:
         effects.append(Transmit(frame, Scope.VIEW, self._channel))
         return frame
 
-    def _hold(self, frame: BlockFrame, rank: int) -> None:
-        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool."""
+    def _hold(self, frame: BlockFrame, rank: int) -> bool:
+        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool.
+
+        False if there is none: no correct peer sends so much.
+        """
         buffers, flow = self.buffers, self.flow
         if flow is None or frame.flow is None:
             buffers.hold(frame.block, rank, frame)
         elif frame.payloads or self._by_block:
             number = frame.flow.number
+            if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
+                return False
             if frame.payloads and rank != self.my_rank:
                 flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
-            if buffers.bounded.frames >= buffers.size:
-                self._note_taken(flow)
-                self._forget(buffers.make_room(flow.stable, flow.unconsumed.smallest))
+                self.news.bytes += sum(map(len, frame.payloads))
             buffers.hold(number, rank, frame)
         else:
             buffers.nulls.hold(frame.block, frame)
+        return True
+
+    def _make_room(self, flow: FlowControl) -> bool:
+        """Rules fb1 and fb2: free what is stable, else evict."""
+        buffers = self.buffers
+        self._free(flow.stable, buffers.told)
+        if buffers.bounded.frames < buffers.size:
+            return True
+        self._note_taken(flow)
+        evicted = buffers.evict(flow.unconsumed.smallest)
+        self._forget([evicted] if evicted is not None else [])
+        return evicted is not None
 
     def _free(self, stable: int, effects: list[Effect]) -> None:
         self._freed = stable
@@ -333,11 +350,15 @@ class NewtopGroup:
         if freed and self.recovery is not None:
             self.recovery.stable(freed)
 
-    def _block(self, effects: list[Effect]) -> None:
-        if not self.blocked:
-            assert self.flow is not None
-            self.blocked = True
-            effects.append(Blocked(self.view.group, self.view.members[self.flow.completed.lowest]))
+    def _tell_blocked(self, flow: FlowControl, effects: list[Effect]) -> None:
+        """Name whom our application waits for: the member that has completed least, ourselves last among equals."""
+        least = flow.completed.minimum
+        ranks = [rank for rank, value in enumerate(flow.completed.values) if value == least]
+        slowest = self.view.members[ranks[0] if ranks[0] != self.my_rank else ranks[-1]]
+        if not self.blocked or slowest != self._waits_for:
+            self._waits_for = slowest
+            effects.append(Blocked(self.view.group, slowest))
+        self.blocked = True
 
     def _stall(self, now: int) -> None:
         """A null is refused: it goes out when state allows; until then say every so often that we live (README 12)."""

@@ -97,7 +97,7 @@ class ForgetfulRelative(RelativeOrder):
         self._blocks[frame.group] = frame.block
 
     def _passed(self, name: GroupId, block: int) -> bool:
-        row = any(held.block == block for held in self._held if held.group == name)
+        row = any(frame.block == block for held in self._held.values() for frame in held if frame.group == name)
         return self._groups[name].complete_block >= block and not row
 
 

@@ -13,7 +13,19 @@ from antiphon.core.newtop.settings import NewtopSettings
 class News:
     """What our last message in a group said, and when the next announcement is due."""
 
-    __slots__ = ("_algorithm", "_by_block", "_pause_ns", "_spoke_at", "at", "block", "complete", "pressing", "stable")
+    __slots__ = (
+        "_algorithm",
+        "_by_block",
+        "_pause_ns",
+        "_pressing",
+        "_pressing_bytes",
+        "_spoke_at",
+        "at",
+        "block",
+        "bytes",
+        "complete",
+        "stable",
+    )
 
     def __init__(self, settings: NewtopSettings, *, by_block: bool) -> None:
         self.at: int | None = None
@@ -22,10 +34,11 @@ class News:
         """The largest complete block, as we said last; `complete` and `stable` are likewise flow control's."""
         self.complete = 0
         self.stable = 0
-        self.pressing = max(1, settings.window // 2)
-        """So much news of flow control does not wait."""
+        self.bytes = 0
+        """Payload bytes that came since."""
+        self._pressing, self._pressing_bytes = max(1, settings.window // 2), settings.window_bytes // 2
         if settings.silence_timeout_ns or not settings.flow_control:
-            self.pressing = 1 << 62
+            self._pressing = self._pressing_bytes = 1 << 62
         self._pause_ns = settings.silence_timeout_ns or settings.announce_pause_ns
         self._spoke_at = 0
         self._algorithm = settings.flow_control
@@ -36,12 +49,18 @@ class News:
         self._spoke_at = now
         self.block = complete_block
         if flow is not None:
-            self.complete, self.stable = flow.complete, flow.stable
+            self.complete, self.stable, self.bytes = flow.complete, flow.stable, 0
+
+    def presses(self, complete: int) -> bool:
+        """Whether that we have completed so much, in numbers or bytes, does not wait."""
+        return complete - self.complete >= self._pressing or (
+            self.bytes >= self._pressing_bytes and complete > self.complete
+        )
 
     def weigh(self, complete_block: int, flow: FlowControl | None, now: int) -> None:
         """Set the alarm if there is something to say."""
         waiting = self.waiting(flow)
-        if waiting >= self.pressing:
+        if waiting > 0 and self.presses(self.complete + waiting):
             self.at = now
         elif waiting > 0 or complete_block > self.block:
             self.at = now + self._pause_ns
@@ -52,7 +71,7 @@ class News:
         waiting = self.waiting(flow)
         if waiting <= 0 and complete_block <= self.block:
             return False
-        if self._spoke_at + self._pause_ns > now and waiting < self.pressing:
+        if self._spoke_at + self._pause_ns > now and not self.presses(self.complete + waiting):
             self.at = self._spoke_at + self._pause_ns
             return False
         return True

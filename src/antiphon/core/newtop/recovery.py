@@ -32,6 +32,14 @@ _ASKED_MAX: Final = 1024
 """How many places one request names; whoever claims to have sent more than that is asked again later."""
 
 
+_TRIES: Final = 8
+"""So many waits without progress keep to their bound."""
+_DOUBLINGS_MAX: Final = 10
+"""The longest wait is this many doublings of the first: 20 s from 20 ms."""
+_COPY_BYTES: Final = 100
+"""What a copy costs in a repair beside its payloads, roughly."""
+
+
 class Recovery:
     """The streams of one group at one member: its own, and one of each other member."""
 
@@ -56,10 +64,10 @@ class Recovery:
 
     def receive(self, frame: NewtopFrame, now: int) -> list[SequencedFrame]:
         """Something came: gives the frames that are now next in their streams, in order."""
-        if isinstance(frame, RepairFrame):
-            return [each for copy in frame.copies for each in self._receive_copy(copy, now)]
         if frame.sender not in self._incoming:
             return []
+        if isinstance(frame, RepairFrame):
+            return [each for copy in frame.copies for each in self._receive_copy(copy, now)]
         if isinstance(frame, StatusFrame):
             self._status(frame, now)
         elif isinstance(frame, AckFrame):
@@ -77,7 +85,8 @@ class Recovery:
             if missing := stream.due(now):
                 replies.append((stream.whom_to_ask(), RequestFrame(self._group, self._me, origin, missing)))
         replies += [
-            (member, StatusFrame(self._group, self._me, self._outgoing.last)) for member in self._outgoing.due(now)
+            (member, StatusFrame(self._group, self._me, self._outgoing.last, self._outgoing.settled))
+            for member in self._outgoing.due(now)
         ]
         effects += [Transmit(frame, to, Channel.DATAGRAM) for to, frame in replies]
 
@@ -94,6 +103,7 @@ class Recovery:
 
     def _status(self, frame: StatusFrame, now: int) -> None:
         stream = self._incoming[frame.sender]
+        stream.forget(frame.settled)
         if stream.reaches(frame.last, now):
             self._replies.append((frame.sender, AckFrame(self._group, self._me, frame.last)))
 
@@ -103,7 +113,7 @@ class Recovery:
         copies: list[SequencedFrame] = []
         size = 0
         for copy in stream.copies(frame.missing) if stream is not None else ():
-            payload = sum(map(len, copy.payloads))
+            payload = sum(map(len, copy.payloads)) + _COPY_BYTES + _stamp_bytes(copy)
             if copies and size + payload > self._frame_bytes_max:
                 self._replies.append((frame.sender, RepairFrame(self._group, self._me, tuple(copies))))
                 copies, size = [], 0
@@ -116,20 +126,25 @@ class Recovery:
 class _Patience:
     """How long to wait before the next repetition: longer each time, until nothing is missing any more.
 
-    Some progress is no reason to hurry: where the answer is late because the hosts are busy, haste makes it later.
+    Some progress is no reason to hurry: where the answer is late because lines or hosts are busy, haste makes it later.
+    For the same reason waits grow on beyond their bound after so many tries without any progress.
     """
 
     def __init__(self, settings: NewtopSettings) -> None:
-        self._first_ns, self._longest_ns = settings.repair_ns, settings.repair_max_ns
-        self._next_ns = self._first_ns
+        self._first_ns, self._bound_ns = settings.repair_ns, settings.repair_max_ns
+        self._waits = 0
 
     def reset(self) -> None:
-        self._next_ns = self._first_ns
+        self._waits = 0
+
+    def progress(self) -> None:
+        """Something came of it: back to the bound, not to the beginning."""
+        self._waits = min(self._waits, _TRIES // 2)
 
     def wait(self) -> int:
-        wait_ns = self._next_ns
-        self._next_ns = min(2 * wait_ns, self._longest_ns)
-        return wait_ns
+        self._waits += 1
+        wait_ns = self._first_ns << min(self._waits - 1, _DOUBLINGS_MAX)
+        return wait_ns if self._waits > _TRIES else min(wait_ns, self._bound_ns)
 
 
 class _Store:
@@ -138,6 +153,11 @@ class _Store:
     def __init__(self) -> None:
         self._held: dict[int, SequencedFrame] = {}
         self._forgotten = 0
+
+    @property
+    def settled(self) -> int:
+        """Up to this place everybody is known to have the stream."""
+        return self._forgotten
 
     def copies(self, places: Iterable[int]) -> list[SequencedFrame]:
         """Those of them that are held."""
@@ -152,6 +172,10 @@ class _Store:
 
 class _Incoming(_Store):
     """The stream of another member. Invariant: all places up to `_end` were handed up, in order."""
+
+    def forget(self, upto: int) -> None:
+        """As told by others, but never what we have not handed up ourselves."""
+        super().forget(min(upto, self._end))
 
     def __init__(self, origin: ProcessId, me: ProcessId, view: View, settings: NewtopSettings) -> None:
         super().__init__()
@@ -173,6 +197,8 @@ class _Incoming(_Store):
         while (following := self._held.get(self._end + 1)) is not None:
             self._end += 1
             ready.append(following)
+        if ready:
+            self._patience.progress()
         self._note(place, now)
         return ready
 
@@ -229,6 +255,7 @@ class _Outgoing(_Store):
         """One member has everything up to there; what all have is not kept."""
         if min(upto, self.last) > self._acknowledged[member]:
             self._acknowledged[member] = min(upto, self.last)
+            self._patience.progress()
             super().forget(min(self._acknowledged.values()))
 
     def forget(self, upto: int) -> None:
@@ -244,6 +271,13 @@ class _Outgoing(_Store):
         behind = [member for member, place in self._acknowledged.items() if place < self.last]
         self.tell_at = now + self._patience.wait() if behind else None
         return behind
+
+
+def _stamp_bytes(frame: SequencedFrame) -> int:
+    """Roughly what a causal stamp takes."""
+    if not isinstance(frame, BlockFrame) or frame.stamp is None:
+        return 0
+    return 40 * sum(map(len, frame.stamp))
 
 
 def _placed(frame: Sequenced, place: int) -> Sequenced:

@@ -22,6 +22,8 @@ class NewtopSettings:
     """Whether messages that wait together leave in one frame; False is one message a frame, as in the papers."""
     frame_bytes_max: int = 65_536
     """How many bytes of payloads and their lengths a frame carries; a larger message travels as fragments."""
+    message_bytes_max: int = 16_777_216
+    """How large a message may be; a peer that sends a larger one is not waited for."""
     flow_control: int = 0
     """0 off, or algorithm 1, 2 or 3 of Macedo95."""
     window: int = 64

@@ -1,6 +1,6 @@
 """Orders by block numbers alone: the total order and the Slow causal order (Macedo94 §4.5, §5.4)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import ClassVar, Final
@@ -42,7 +42,7 @@ class TotalOrder:
         """Our own message waits like all others."""
         self.received(group, frame, 0)
 
-    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Keep it for its turn."""
         block = frame.block
         row = self._rows.get(block)
@@ -51,6 +51,7 @@ class TotalOrder:
             heappush(self._blocks, block)
         else:
             row.append(frame)
+        return ()
 
     def take(self) -> list[BlockFrame]:
         """Everything up to the largest block that is complete in all groups (Bmin)."""

@@ -1,6 +1,6 @@
 """What an ordering part is: it stamps our frames and says whose turn it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from antiphon.core.newtop.frames import BlockFrame, Stamp
@@ -32,8 +32,8 @@ class Order(Protocol):
     def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
         """That frame has left; it is ours to deliver too."""
 
-    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:
-        """A data frame of another member came."""
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
+        """A data frame of another member came; gives the other groups in which something follows from it."""
 
     def take(self) -> list[BlockFrame]:
         """Every frame whose turn has come, in order; for each, the counter of its group is raised first (rule CA2)."""

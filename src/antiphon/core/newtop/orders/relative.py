@@ -4,7 +4,8 @@ The counter is one for all groups of a process (E-14): so whatever a message wai
 two messages wait for one another.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from antiphon.core.newtop.frames import BlockFrame, RelativeStamp
@@ -21,12 +22,11 @@ class RelativeOrder:
     stamps: ClassVar[bool] = True
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
-        self._me = me
         self._groups = groups
         self._delivered = {name: [0] * len(group.view.members) for name, group in groups.items()}  # LDV, by rank
         self._blocks: dict[GroupId, int] = {}  # GBN
         self._ready: list[BlockFrame] = []
-        self._held: list[BlockFrame] = []  # in order of receipt
+        self._held: dict[tuple[GroupId, ProcessId], deque[BlockFrame]] = {}  # by stream: only the first can go
         self._undelivered = {name: Pending() for name in groups}  # of what is held, by group
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
@@ -43,21 +43,24 @@ class RelativeOrder:
         self._reach(frame.group, frame.block)
         self._ready.append(frame)
 
-    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Keep it; blocks that it names in our other groups must complete, whoever else knows of them (E-63)."""
-        self._held.append(frame)
+        self._held.setdefault((frame.group, frame.sender), deque()).append(frame)
         self._undelivered[frame.group].add(frame.block)
-        for name, block in _stamp(frame).blocks:
-            if name in self._groups and name != frame.group:
-                self._groups[name].expect(block, now)
+        named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]
+        return [name for name, block in named if self._groups[name].expect(block, now)]
 
     def take(self) -> list[BlockFrame]:
         """Deliver until nothing changes."""
         taken, self._ready = self._ready, []
-        while turn := next((frame for frame in self._held if self._may_go(frame)), None):
-            self._held.remove(turn)
-            self._deliver(turn)
-            taken.append(turn)
+        moved = bool(self._held)
+        while moved:
+            moved = False
+            for stream in self._held.values():
+                while stream and self._may_go(stream[0]):
+                    taken.append(stream.popleft())
+                    self._deliver(taken[-1])
+                    moved = True
         return taken
 
     def _may_go(self, frame: BlockFrame) -> bool:

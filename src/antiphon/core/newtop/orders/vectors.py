@@ -5,7 +5,7 @@ own groups are reached. They wait for nothing else: no other causal order delive
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from antiphon.core.newtop.frames import BlockFrame, MapStamp
@@ -55,9 +55,10 @@ class FastOrder:
         self._known[self._key(group.view.group, self._me)] = self._number(frame)
         self._ready.append((frame, {}))
 
-    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Deliver or keep."""
         self._place(frame, self._past(group, frame))
+        return ()
 
     def take(self) -> list[BlockFrame]:
         """What is ready, and what becomes so by delivering it."""
