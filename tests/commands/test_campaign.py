@@ -190,6 +190,7 @@ def test_an_interrupted_campaign_tells_what_it_has_and_leaves_nothing_behind(tmp
     assert process.returncode == 130
     assert err == "antiphon: interrupted; nothing was left half-written\n"
     assert 0 < document["runs"] < document["asked"] == 50_000
+    assert document["verdict"] == "interrupted"
     assert not list(tmp_path.iterdir())
 
 

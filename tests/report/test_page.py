@@ -114,7 +114,7 @@ def test_a_page_that_holds_names_everything() -> None:
         "headers in all bytes 62.5 %",
         "messages per data frame 2.00",
         "announcements per message 0.38",
-        "repair frames per message 1.25",
+        "recovery frames per message 1.25",
         "ordering bytes per data frame 90.50",
         "times blocked by flow control 3",
         "blocked, all members (ms) 4.50",

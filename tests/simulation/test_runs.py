@@ -173,6 +173,57 @@ def test_an_application_that_never_recovers_is_in_no_stable_component_nor_are_th
     assert not [verdict for verdict in judge(events(run)) if verdict.violations]
 
 
+SLOW_LINES = """
+name = "slow lines"
+duration = "10m"
+group = [{ name = "g", members = 5 }]
+network = { transport = "datagram", bandwidth = "1kbit" }
+workload = [{ group = "g", messages = 3 }]
+"""
+SLOW_HOST = """
+name = "slow host"
+group = [{ name = "g", members = 12 }]
+network = { transport = "datagram" }
+workload = [{ group = "g", messages = 1 }]
+hosts = { count = 1, service = "400us" }
+"""
+
+
+@pytest.mark.parametrize(("text", "most"), [(SLOW_LINES, 600), (SLOW_HOST, 4_000)])
+def test_slow_lines_and_hosts_are_not_drowned_in_repetitions(text: str, most: int) -> None:
+    """What is late because all are busy must not be asked for ever faster."""
+    run = simulate(parse_scenario(text.replace("slow ", "slow-")))
+    assert run.quiet
+    assert len(only(events(run), kind="transmit")) < most
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """
+        duration = "60s"
+        options = { time_silence = "4s", flow_control = 1, window = 3, packing = false }
+        workload = [{ group = "g", senders = ["p1"], messages = 200 }]
+        """,
+        """
+        duration = "20s"
+        network = { transport = "datagram", loss = 1.0 }
+        workload = [{ group = "g", messages = 5 }]
+        """,
+        """
+        duration = "20s"
+        hosts = { tick = "1m" }
+        workload = [{ group = "g", messages = 5 }]
+        """,
+    ],
+    ids=["a chain of silences", "nothing gets through", "a coarse clock"],
+)
+def test_a_run_cut_off_while_a_timer_is_still_to_ring_is_not_judged_for_liveness(text: str) -> None:
+    run = simulate(parse_scenario('name = "cut-off"\ngroup = [{ name = "g", members = 3 }]\n' + text))
+    assert not run.quiet
+    assert not broken(judge(events(run)))
+
+
 def test_replies_come_from_everyone_but_the_first_sender() -> None:
     plan = scenario(
         'workload = [{ group = "g", senders = ["p2"], messages = 10, interval = "1ms", replies = true }]', members=4

@@ -18,7 +18,7 @@ def recorder(*payloads: bytes) -> Recorder:
 
 
 def transmit(history: Recorder, frame: BlockFrame) -> None:
-    history.transmitted(frame, 50, header_bytes=9, stamp_bytes=8, unstable=0)
+    history.transmitted(frame, 50, payload_bytes=0, header_bytes=9, stamp_bytes=8, unstable=0)
 
 
 def sends(history: Recorder) -> list[tuple[int, int, int]]:
@@ -95,7 +95,7 @@ def test_the_trace_tells_who_holds_whom_back_and_what_was_given_up() -> None:
 
 def test_only_numbered_frames_have_a_name_of_their_own() -> None:
     history = recorder()
-    history.transmitted(AliveFrame(G, P1, 3, 1), 5, header_bytes=9, stamp_bytes=0, unstable=0)
+    history.transmitted(AliveFrame(G, P1, 3, 1), 5, payload_bytes=0, header_bytes=9, stamp_bytes=0, unstable=0)
     transmit(history, BlockFrame(G, P1, 4, 3, 1))
     details = [json.loads(row["detail"]) for row in history.rows]
     assert [(detail["type"], detail["frame"]) for detail in details] == [("alive", None), ("null", "g/p1/4")]

@@ -134,8 +134,9 @@ def _list(json: bool) -> None:
 
 
 def _document(order: _Order, tally: Tally) -> dict[str, Any]:
-    """What `--json` prints and `campaign.json` holds: nothing in it depends on the machine or the time."""
+    """What `--json` prints and `campaign.json` holds; the machine matters only by the limit on a run's time."""
     objections = [*tally.objections()]
+    verdict = "fail" if objections else "pass" if tally.runs == len(order.seeds) else "interrupted"
     return {
         "campaign": order.family.name,
         "antiphon_version": __version__,
@@ -143,7 +144,7 @@ def _document(order: _Order, tally: Tally) -> dict[str, Any]:
         "asked": len(order.seeds),
         "runs": tally.runs,
         "rows": tally.rows(),
-        "verdict": "fail" if objections else "pass",
+        "verdict": verdict,
         "objections": objections,
         "properties": tally.properties(),
         "untested": tally.untested(),
@@ -164,6 +165,9 @@ def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
     if json:
         print_json(_document(order, tally))
         return
+    if not tally.runs:
+        _say(f"no run of {order.family.name} was judged in {seconds:.0f} s")
+        return
     _say(
         f"{tally.runs:,} of {len(order.seeds):,} runs of {order.family.name} in {seconds:.0f} s, "
         f"seeds {order.seeds.start} to {order.seeds.start + tally.runs - 1}, {tally.rows()['total']:,} events"
@@ -178,7 +182,12 @@ def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
     if order.directory is not None:
         _say(f"scenarios of all runs and traces of {len(tally.kept):,} in {order.directory}")
     objections = "; ".join(tally.objections())
-    _say(f"fail: {objections}" if objections else "pass: every run settled and kept every promise that is judged")
+    if objections:
+        _say(f"fail: {objections}")
+    elif tally.runs < len(order.seeds):
+        _say("interrupted: so far every run settled and kept every promise that is judged")
+    else:
+        _say("pass: every run settled and kept every promise that is judged")
     if NOT_JUDGED:
         _say(f"promised but without a checker yet: {len(NOT_JUDGED)} others")
 

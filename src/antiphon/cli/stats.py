@@ -24,7 +24,7 @@ _BESIDE: Final = (
     "header\nbytes",
     "nulls",
     "alive",
-    "repair",
+    "recovery",
     "blocked\ns",
     "unstable\nblocks",
 )
@@ -79,7 +79,7 @@ def _print_note(*percentiles: str) -> None:
 def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
     """One row for each, all its groups together: what each costs, to be compared."""
     title = (
-        "Latency; stamp bytes a data frame; header bytes, nulls, alive, repair frames a message; time blocked in all"
+        "Latency; stamp bytes a data frame; header bytes, nulls, alive, recovery frames a message; time blocked in all"
     )
     table = Table(title=title, title_justify="left")
     table.add_column(what, overflow="fold", min_width=26)
@@ -131,7 +131,7 @@ def _traffic(group: "GroupStatistics") -> Table:
         ("messages per data frame", _number(traffic.messages_per_data_frame)),
         ("nulls per message", _number(traffic.nulls_per_message)),
         ("announcements (alive) per message", _number(traffic.announcements_per_message)),
-        ("repair frames per message", _number(traffic.repairs_per_message)),
+        ("recovery frames (status, ack, request, repair) per message", _number(traffic.repairs_per_message)),
         ("header bytes per message", _number(traffic.header_bytes_per_message)),
         ("header share of all bytes", _number(traffic.header_ratio)),
         ("stamp bytes per message", _number(traffic.stamp_bytes_per_message)),

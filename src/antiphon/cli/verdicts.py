@@ -13,7 +13,7 @@ from antiphon.properties.summary import PropertySummary, by_property, summarise
 from antiphon.properties.verdict import Verdict
 from antiphon.properties.wording import promise
 
-_GROUPS_SHOWN_MAX: Final = 3
+_GROUPS_SHOWN_MAX: Final = 2
 """With more groups than this, the table tells how many share an outcome; `--json` tells each."""
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
@@ -69,7 +69,11 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
             more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
             sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
             out.print(f"[bold]{row['property']}[/]: {sentence}", soft_wrap=True)
+    notes: dict[str, dict[str, None]] = {}
+    for row in rows:
         if row["note"]:
-            out.print(f"{row['property']}: {escape(row['note'])}", soft_wrap=True)
+            notes.setdefault(row["note"], {})[row["property"]] = None
+    for note, properties in notes.items():
+        out.print(f"{', '.join(properties)}: {escape(note)}", soft_wrap=True)
     overall = summarise(verdicts)
     out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {len(NOT_JUDGED)} others")

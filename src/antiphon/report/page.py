@@ -104,7 +104,8 @@ def _banner_lines(page: Page) -> list[str]:
         lines.append(f"Of {count(len(page.runs), 'run')}, {hold:,} hold, {violated:,} violated, {unknown:,} unknown.")
     if page.overall == "unknown" and not page.properties:
         lines.append("No verdict was given.")
-    untested = _named(page.properties, "vacuous")
+    tested = {each["property"] for each in page.properties if each["outcome"] != "vacuous"}
+    untested = _named(tuple(each for each in page.properties if each["property"] not in tested), "vacuous")
     if untested:
         lines.append(f"Never put to the test: {untested}.")
     ill_formed = [each for each in page.properties if each["outcome"] == "harness error"]
@@ -122,13 +123,13 @@ def _named(properties: tuple[PropertySummary, ...], outcome: str) -> str:
 def _tiles(overall: RunStatistics) -> list[tuple[str, str]]:
     """The figures a reader looks for first."""
     latency, traffic = overall.latency, overall.traffic
-    slowest = min((group.per_second for group in overall.groups if group.per_second is not None), default=None)
+    rates = [group.per_second for group in overall.groups if group.per_second is not None]
     return [
         ("messages sent", whole(traffic.sent)),
         ("deliveries", whole(traffic.delivered)),
         ("median latency", duration(latency.p50_ns) if latency else NOTHING),
         ("99th percentile", duration(latency.p99_ns) if latency else NOTHING),
-        ("messages/s", rate(slowest)),
+        ("messages/s, all groups", rate(sum(rates) if rates else None)),
         ("nulls per message", ratio(traffic.nulls_per_message)),
     ]
 
@@ -230,7 +231,7 @@ def _traffic_cells(traffic: Traffic, types: list[str]) -> dict[str, str]:
         "nulls per message": ratio(traffic.nulls_per_message),
         "nulls in all frames": percent(traffic.null_share),
         "announcements per message": ratio(traffic.announcements_per_message),
-        "repair frames per message": ratio(traffic.repairs_per_message),
+        "recovery frames per message": ratio(traffic.repairs_per_message),
         "messages per data frame": ratio(traffic.messages_per_data_frame),
         "header bytes per message": ratio(traffic.header_bytes_per_message),
         "of these, ordering": ratio(traffic.stamp_bytes_per_message),

@@ -6,13 +6,13 @@ What is wrong is said in one sentence that names the key, as `ConfigurationError
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
 import tomli_w
 
 from antiphon.errors import ConfigurationError
-from antiphon.scenario.model import Fault, Latency, Scenario, members_of
+from antiphon.scenario.model import Fault, Group, Latency, Network, Options, Scenario, members_of
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.scenario.validate import MEMBERS_MAX, problems
 
@@ -26,6 +26,14 @@ _LATER: Final = {
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""
+
+_WORDS: Final = {
+    name: get_args(hint)
+    for table in (Scenario, Options, Group, Network)
+    for name, hint in table.__annotations__.items()
+    if str(get_origin(hint)) == "typing.Literal"
+}
+"""What keys with a few words for values may say."""
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -103,6 +111,8 @@ def _with_key(message: str) -> str:
     if problem.startswith("Invalid value") and key.endswith("kind"):
         union = Latency if key.startswith("network") else Fault
         problem += f" (kinds: {', '.join(str(kind.__struct_config__.tag) for kind in get_args(union))})"
+    if problem.startswith("Invalid enum value") and (words := _WORDS.get(key.rpartition(".")[2])):
+        problem += f" (there are {', '.join(words)})"
     return f"{key}: {problem}" if key else problem
 
 

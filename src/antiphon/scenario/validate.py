@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antiphon.core.newtop.literal import ERRATA
+from antiphon.core.newtop.literal import ERRATA, concerns
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.errors import some
 from antiphon.scenario.model import (
@@ -50,13 +50,7 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.quiet <= scenario.options.time_silence:
         yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     yield from _option_problems(scenario.options)
-    if scenario.options.compression and not {"causal-fast", "causal-vector"} & {
-        each.service for each in scenario.group
-    }:
-        yield (
-            "options.compression",
-            "goes with causal-fast and causal-vector only; other services have nothing to compress",
-        )
+    yield from _idle_option_problems(scenario)
     yield from _group_problems(scenario.group)
     yield from _network_problems(scenario.network)
     for i, workload in enumerate(scenario.workload):
@@ -85,6 +79,16 @@ def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
         yield "options.window_bytes", "must be above zero"
     if options.flow_control and options.window_bytes < options.frame_bytes:
         yield "options.window_bytes", "must hold a frame: at least options.frame_bytes"
+
+
+def _idle_option_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Options that would change nothing: whoever sets them believes otherwise."""
+    options, services = scenario.options, frozenset(group.service for group in scenario.group)
+    for erratum in options.literal:
+        if erratum in ERRATA and not concerns(erratum, services, options.flow_control):
+            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
+    if options.compression and not {"causal-fast", "causal-vector"} & services:
+        yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
 
 
 def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:

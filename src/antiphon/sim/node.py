@@ -27,7 +27,7 @@ from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId
-from antiphon.wire.codec import header_bytes, stamp_bytes
+from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 
 class Application(Protocol):
@@ -229,6 +229,7 @@ class Node:
             self.recorder.transmitted(
                 frame,
                 now,
+                payload_bytes=payload_bytes(frame),
                 header_bytes=header_bytes(frame),
                 stamp_bytes=stamp_bytes(frame),
                 unstable=self._core.unstable(frame.group),

@@ -92,7 +92,7 @@ def decode(sealed: bytes) -> Frame:
 def header_bytes(frame: Frame) -> int:
     """How many bytes `encode` adds to the payloads."""
     if not isinstance(frame, BlockFrame):
-        return len(encode(frame))
+        return len(encode(frame)) - payload_bytes(frame)
     names = len(_names(frame))
     table = _TABLE.size + _LENGTH_BYTES * len(frame.payloads) if frame.payloads else 0
     flow = _FLOW_NUMBERS.size if frame.flow is not None else 0
@@ -102,7 +102,9 @@ def header_bytes(frame: Frame) -> int:
 
 
 def payload_bytes(frame: Frame) -> int:
-    """The application's own bytes in a frame."""
+    """The application's own bytes in a frame, those of copies included."""
+    if isinstance(frame, RepairFrame):
+        return sum(map(payload_bytes, frame.copies))
     return sum(map(len, frame.payloads))
 
 

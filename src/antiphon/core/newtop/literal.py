@@ -123,8 +123,18 @@ _OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "E-18": {"flow": TakenIsStable},
     "E-19b": {"announces": False},
 }
+_WITH_FLOW_CONTROL: Final = frozenset({"E-18", "E-19b"})
 ERRATA: Final = tuple(sorted({*_ORDERS, *_OTHERS}, key=lambda erratum: int(erratum[2:].rstrip("b"))))
 """The errata whose printed rule can be followed."""
+
+
+def concerns(erratum: str, services: frozenset[str], flow_control: int) -> bool:
+    """Whether the printed rule acts at all under these services."""
+    if erratum == "E-14":
+        return "causal-relative" in services
+    if erratum in _WITH_FLOW_CONTROL:
+        return flow_control > 0
+    return bool(services & _ORDERS[erratum].keys()) if erratum in _ORDERS else True
 
 
 def printed(errata: tuple[str, ...]) -> Rules:
