@@ -4,7 +4,7 @@ This is the simulator's driver; a runtime's does the same with sockets: feed eve
 out, re-arm one timer.
 """
 
-from collections import defaultdict, deque
+from collections import deque
 from typing import Protocol
 
 from antiphon.core.contract import Core
@@ -76,7 +76,7 @@ class Node:
         self._inbox: list[object] = []
         self._requests: list[tuple[GroupId, bytes]] = []
         self._untaken: deque[Deliver | InstallView] = deque()
-        self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
+        self._taken: dict[GroupId, int] = {}  # `Deliver` effects that the application has got
 
     @property
     def hindered(self) -> bool:
@@ -204,7 +204,7 @@ class Node:
                 if self._busy or self._untaken or self._stalled:
                     self._untaken.append(effect)
                 else:
-                    self._hand_over(effect, now)
+                    self._deliver(effect.frame, now)
             elif isinstance(effect, Transmit):
                 self._transmit(effect)
             elif isinstance(effect, InstallView):
@@ -253,19 +253,21 @@ class Node:
         self.turn()
 
     def _hand_over(self, effect: Deliver | InstallView, now: int) -> None:
-        recorder = self.recorder
         if isinstance(effect, Deliver):
-            frame = effect.frame
-            if recorder is not None:
-                recorder.delivered(frame, self._queue.now)
-            self._taken[frame.group] = taken = self._taken[frame.group] + 1
-            self._core.consumed(frame.group, taken, now)
-            self._application.taken(self, frame)
-            if self._consume_ns:
-                self._busy = True
-                self._queue.at(self._queue.now + self._consume_ns, self._free_again)
-        elif recorder is not None:
-            recorder.installed(effect.view, self._queue.now)
+            self._deliver(effect.frame, now)
+        elif self.recorder is not None:
+            self.recorder.installed(effect.view, self._queue.now)
+
+    def _deliver(self, frame: Frame, now: int) -> None:
+        if self.recorder is not None:
+            self.recorder.delivered(frame, self._queue.now)
+        group = frame.group
+        self._taken[group] = position = self._taken.get(group, 0) + 1
+        self._core.consumed(group, position, now)
+        self._application.taken(self, frame)
+        if self._consume_ns:
+            self._busy = True
+            self._queue.at(self._queue.now + self._consume_ns, self._free_again)
 
     def _unchoke(self, _: object) -> None:
         self._choked = False

@@ -73,9 +73,9 @@ class ReversedRelativeTest(RelativeOrder):
     def _deliver(self, frame: BlockFrame) -> None:
         self._undelivered[frame.group].remove(frame.block)
 
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:
         """Stamps are made as printed, so what others are told is not what was delivered here."""
-        super().sent(group, frame)
+        super().sent(group, frame, now)
         self._delivered[frame.group][group.my_rank] = 0
 
 

@@ -19,13 +19,15 @@ Parcel = tuple[int, tuple[bytes, ...], bool]
 class Outbox:
     """Application messages of one group that have no block number yet, in the order of the calls."""
 
-    __slots__ = ("_frame_bytes_max", "_label", "_packing", "_taken_bytes", "waiting")
+    __slots__ = ("_frame_bytes_max", "_label", "_packing", "_taken_bytes", "in_pieces", "waiting")
 
     def __init__(self, *, packing: bool, frame_bytes_max: int) -> None:
         self._packing = packing
         self._frame_bytes_max = frame_bytes_max
         self.waiting: deque[bytes] = deque()
         """The messages that have not left, the first perhaps in part."""
+        self.in_pieces = False
+        """Whether a message has ever left in pieces."""
         self._label = 0
         self._taken_bytes = 0  # of the first message, which is leaving in pieces
 
@@ -45,6 +47,9 @@ class Outbox:
         waiting = self.waiting
         if self._taken_bytes or len(waiting[0]) > self._frame_bytes_max:
             return self._take_piece()
+        if len(waiting) == 1:
+            self._label += 1
+            return self._label - 1, (waiting.popleft(),), False
         payloads = [waiting.popleft()]
         if self._packing:
             room = min(room_bytes, self._frame_bytes_max) - len(payloads[0])
@@ -56,6 +61,7 @@ class Outbox:
         return label, tuple(payloads), False
 
     def _take_piece(self) -> Parcel:
+        self.in_pieces = True
         message, begin = self.waiting[0], self._taken_bytes
         end = begin + self._frame_bytes_max
         if end < len(message):

@@ -4,7 +4,7 @@ Offers the contract of `core/contract.py`. Groups are joined at three places: th
 one group causes in the others (rule CA4); and the ordering part, which decides whose turn it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Deliver, Effect, Frame, InstallView
@@ -33,12 +33,16 @@ class NewtopProcess:
         self._crossing = self._order.crosses and len(views) > 1
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
+        self._plain = not settings.flow_control  # nobody counts what applications take
+        self._fragmented = False  # a piece of a larger message has been seen
         self._to_answer = 0  # the largest data number of any group
         self._answered = 0  # as far as all groups have it
         self._stirred = dict(self._groups)
         """Groups in which something may follow from what was fed since the last drain."""
         self._timers: Timers[tuple[GroupId]] = Timers()
         self._writable = True
+        if not settings.datagrams:
+            self.receive = self._take  # type: ignore[method-assign]  # frames come in order: nothing to restore
         self._effects: list[Effect] = [InstallView(view) for view in views.values()]
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
@@ -46,34 +50,13 @@ class NewtopProcess:
         self._stirred[group] = own = self._groups[group]
         own.outbox.put(payload, label)
 
-    def receive(self, frame: Frame, now: int) -> None:  # noqa: PLR0912 - the hottest place: a call more costs 3 %
-        """Record a frame; frames of other groups or families are not ours."""
+    def receive(self, frame: Frame, now: int) -> None:
+        """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
         group = self._groups.get(frame.group)
-        if group is None:
-            return
-        frames: Iterable[Frame] = (frame,)
-        if group.recovery is not None:
-            if not isinstance(frame, NewtopFrame):
-                return
+        if group is not None and group.recovery is not None and isinstance(frame, NewtopFrame):
             self._stirred[frame.group] = group
-            frames = group.recovery.receive(frame, now)
-        order = self._order
-        for each in frames:
-            if not isinstance(each, BlockFrame):
-                if isinstance(each, AliveFrame) and group.heard(each):
-                    self._stirred[each.group] = group
-            elif not each.payloads:
-                if group.receive(each, now):
-                    self._stirred[each.group] = group
-            elif order.fits(group, each) if order.stamps else each.stamp is None:
-                follows = group.receive(each, now)
-                if follows is not None:
-                    for name in order.received(group, each, now):
-                        self._stirred[name] = self._groups[name]
-                    if each.block > self._to_answer:
-                        self._to_answer = each.block
-                    if follows or self._stirs:
-                        self._stirred[each.group] = group
+            for each in group.recovery.receive(frame, now):
+                self._take(each, now)
 
     def tick(self, now: int) -> None:
         """Nothing but the passing of time: `drain` looks at what is due."""
@@ -84,8 +67,8 @@ class NewtopProcess:
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:  # noqa: ARG002
         """The application has taken messages: flow control counts them as complete here (Δ)."""
-        own = self._groups[group]
-        if own.flow is not None:
+        if not self._plain:
+            own = self._groups[group]
             own.position = position
             if own.awaits_application:
                 self._stirred[group] = own
@@ -104,44 +87,73 @@ class NewtopProcess:
         again = True
         while again:
             again = False
-            self._speak(stirred, now, effects)
-            self._deliver(stirred, effects)
+            for group in stirred.values():
+                if group.outbox.waiting or group.silence.deadline is not None:
+                    self._speak(group, now, effects)
+            if self._crossing:
+                self._answer_everywhere(stirred, now, effects)
+            ready = self._order.take()
+            if ready:
+                self._deliver(ready, stirred, effects)
             for name, group in stirred.items():
                 group.settle(now, effects)
                 if group.blocked and self._writable and group.released:
                     again = True
-                news = group.news
-                if news.at is not None and news.at <= now:
-                    group.announce(now, effects)
-                if group.recovery is not None:
-                    group.recovery.drain(now, effects)
-                owed = group.silence.deadline is not None or group.recovery is not None
-                deadline = group.deadline if owed else news.at
-                if deadline != group.armed:
-                    group.armed = deadline
-                    self._timers.set((name,), deadline)
+                at = group.news.at
+                if (at is not None and at <= now) or group.watched:
+                    group.finish(now, effects)
+                    at = group.deadline
+                if at != group.armed:
+                    group.armed = at
+                    self._timers.set((name,), at)
                     self.deadline = self._timers.deadline
         stirred.clear()
         return effects
 
-    def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
-        """What the application asked for, then the nulls that it and others' messages make necessary."""
-        for group in stirred.values():
-            if group.outbox.waiting and self._writable:
-                block = group.send_waiting(self._order, now, effects)
-                if block > self._to_answer:
-                    self._to_answer = block
-            if group.silence.deadline is not None and not self._crossing:
-                group.answer(now, effects)
-        if self._crossing:
-            self._answer_everywhere(stirred, now, effects)
+    def _take(self, frame: Frame, now: int) -> None:
+        """Record the next frame of its stream; frames of other groups or families are not ours."""
+        group = self._groups.get(frame.group)
+        if group is None:
+            return
+        if not isinstance(frame, BlockFrame):
+            if isinstance(frame, AliveFrame) and group.heard(frame):
+                self._stirred[frame.group] = group
+            return
+        if not frame.payloads:
+            if group.receive(frame, now):
+                self._stirred[frame.group] = group
+            return
+        order = self._order
+        if order.fits(group, frame) if order.stamps else frame.stamp is None:
+            follows = group.receive(frame, now)
+            if follows is not None:
+                for name in order.received(group, frame, now):
+                    self._stirred[name] = self._groups[name]
+                if frame.block > self._to_answer:
+                    self._to_answer = frame.block
+                if frame.more:
+                    self._fragmented = True
+                if follows or self._stirs:
+                    self._stirred[frame.group] = group
 
-    def _deliver(self, stirred: dict[GroupId, NewtopGroup], effects: list[Effect]) -> None:
+    def _speak(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
+        """What the application asked for; then the null that is owed, unless a message of another group may pay it."""
+        if group.outbox.waiting and self._writable:
+            block = group.send_waiting(self._order, now, effects)
+            if block > self._to_answer:
+                self._to_answer = block
+            self._fragmented = self._fragmented or group.outbox.in_pieces
+        if group.silence.deadline is not None and not self._crossing:
+            group.answer(now, effects)
+
+    def _deliver(self, ready: list[BlockFrame], stirred: dict[GroupId, NewtopGroup], effects: list[Effect]) -> None:
         """Hand over whatever has its turn, of any group."""
-        for frame in self._order.take():
-            group = self._groups[frame.group]
-            if group.flow is not None or frame.more or group.fragments.open:
-                stirred[frame.group] = group
+        if self._plain and not self._fragmented:
+            effects += map(Deliver, ready)
+            return
+        for frame in ready:
+            if frame.more or not self._plain or self._groups[frame.group].fragments.open:
+                stirred[frame.group] = group = self._groups[frame.group]
                 whole = group.deliver(frame)
                 if whole is None:
                     continue

@@ -28,6 +28,7 @@ class TotalOrder:
         self._rows: dict[int, list[BlockFrame]] = {}  # what waits, by block
         self._blocks: list[int] = []  # heap of their numbers
         self._counter = next(iter(groups.values())).counter  # one for all groups
+        self._alone = len(groups) == 1
         self._columns = [group.last_received for group in groups.values()]
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
@@ -37,10 +38,6 @@ class TotalOrder:
     def stamp(self, group: NewtopGroup) -> Stamp | None:  # noqa: ARG002
         """The block number says all."""
         return None
-
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
-        """Our own message waits like all others."""
-        self.received(group, frame, 0)
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Keep it for its turn."""
@@ -53,13 +50,16 @@ class TotalOrder:
             row.append(frame)
         return ()
 
+    sent = received
+    """Our own message waits like all others."""
+
     def take(self) -> list[BlockFrame]:
         """Everything up to the largest block that is complete in all groups (Bmin)."""
         blocks = self._blocks
         ready: list[BlockFrame] = []
         if not blocks:
             return ready
-        limit = self._complete_everywhere() + self._ahead
+        limit = self._ahead + (self._columns[0].minimum if self._alone else self._complete_everywhere())
         while blocks and blocks[0] <= limit:
             row = self._rows.pop(heappop(blocks))
             if len(row) > 1:
@@ -70,8 +70,7 @@ class TotalOrder:
         return ready
 
     def _complete_everywhere(self) -> int:
-        columns = self._columns
-        return columns[0].minimum if len(columns) == 1 else min([column.minimum for column in columns])
+        return min([column.minimum for column in self._columns])
 
 
 class SlowOrder(TotalOrder):

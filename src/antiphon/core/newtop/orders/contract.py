@@ -29,7 +29,7 @@ class Order(Protocol):
     def stamp(self, group: NewtopGroup) -> Stamp | None:
         """What our next data frame in this group says of its past, beside its number."""
 
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> object:
         """That frame has left; it is ours to deliver too."""
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:

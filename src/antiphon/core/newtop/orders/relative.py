@@ -37,7 +37,7 @@ class RelativeOrder:
         """What we sent and delivered so far: by member in this group, by block in others."""
         return RelativeStamp(tuple(self._delivered[group.view.group]), tuple(sorted(self._blocks.items())))
 
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
         """Our own message is delivered at once."""
         self._delivered[frame.group][group.my_rank] = frame.block
         self._reach(frame.group, frame.block)

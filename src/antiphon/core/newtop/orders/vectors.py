@@ -50,7 +50,7 @@ class FastOrder:
             known = changed
         return MapStamp(tuple(sorted((*key, number) for key, number in known.items())))
 
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
         """Our own message is delivered at once: all of its past was sent or delivered here."""
         self._known[self._key(group.view.group, self._me)] = self._number(frame)
         self._ready.append((frame, {}))
@@ -137,7 +137,7 @@ class VectorOrder(FastOrder):
         self._known[key] = self._known.get(key, 0) + 1
         return super().stamp(group)
 
-    def sent(self, group: NewtopGroup, frame: BlockFrame) -> None:  # noqa: ARG002
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
         """Delivered at once; its own entry was raised for the stamp."""
         self._ready.append((frame, {}))
 
