@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable
 from heapq import heappush
+from statistics import NormalDist
 from typing import Any, Final, Literal, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
@@ -32,8 +33,9 @@ def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]
     if isinstance(latency, Uniform):
         low, span = int(latency.low), latency.high - latency.low + 1
         return lambda: low + int(uniform() * span)
-    median, sigma, gauss, exp = latency.median, latency.sigma, chance.gauss, math.exp
-    return lambda: int(median * exp(sigma * gauss(0.0, 1.0)))
+    median, sigma, exp = latency.median, latency.sigma, math.exp
+    normal = NormalDist().inv_cdf  # a third of the time of `random.gauss`; it has no value at 0
+    return lambda: int(median * exp(sigma * normal(uniform() or 0.5)))
 
 
 class Line:
