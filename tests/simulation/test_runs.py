@@ -15,6 +15,8 @@ from antiphon.trace.table import events_table
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SEEDS = range(100)
+ONCE_FAILED = (795, 3043, 6879, 7939)
+"""Seeds of the family `newtop` that did not settle, or broke a promise, at one time."""
 
 
 def events(run: Run) -> pa.Table:
@@ -55,7 +57,7 @@ def check(plan: Scenario) -> dict[str, int]:
 
 def test_overlapping_groups_keep_every_promise_under_every_service_flow_control_and_transport() -> None:
     """The family of `make campaign`, a few of its seeds; a failing one is `FAMILIES["newtop"].draw(seed)`."""
-    for seed in range(120):
+    for seed in (*range(120), *ONCE_FAILED):
         check(FAMILIES["newtop"].draw(seed))
 
 

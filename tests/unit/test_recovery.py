@@ -400,7 +400,7 @@ def test_waits_grow_on_once_the_tries_that_must_fit_were_made() -> None:
         now = deadline
         drained(shim, now)
     assert waits[:8] == [20, 40, 80, 100, 100, 100, 100, 100]
-    assert waits[8:] == [20 << 8, 20 << 9, *[20 << 10] * 4]
+    assert waits[8:] == [200, 400, 800, 1600, 3200, 6400]
 
 
 def test_copies_of_others_are_given_up_when_their_origin_says_that_everybody_has_them() -> None:

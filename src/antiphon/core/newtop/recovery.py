@@ -34,8 +34,8 @@ _ASKED_MAX: Final = 1024
 
 _TRIES: Final = 8
 """So many waits without progress keep to their bound."""
-_DOUBLINGS_MAX: Final = 10
-"""The longest wait is this many doublings of the first: 20 s from 20 ms."""
+_DOUBLINGS_MAX: Final = 6
+"""So often the bound is doubled after that: 8 s from 125 ms."""
 _COPY_BYTES: Final = 100
 """What a copy costs in a repair beside its payloads, roughly."""
 
@@ -143,8 +143,9 @@ class _Patience:
 
     def wait(self) -> int:
         self._waits += 1
-        wait_ns = self._first_ns << min(self._waits - 1, _DOUBLINGS_MAX)
-        return wait_ns if self._waits > _TRIES else min(wait_ns, self._bound_ns)
+        if self._waits > _TRIES:
+            return self._bound_ns << min(self._waits - _TRIES, _DOUBLINGS_MAX)
+        return min(self._first_ns << (self._waits - 1), self._bound_ns)
 
 
 class _Store:
