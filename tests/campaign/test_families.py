@@ -38,8 +38,10 @@ def test_a_scenario_bears_family_and_seed(name: str) -> None:
 
 
 def test_a_fixed_group_is_always_valid() -> None:
-    for seed in SEEDS:
-        FAMILIES["fixed-group"].draw(seed)
+    """`draw` has judged each of them: an invalid one is an assertion."""
+    drawn = [FAMILIES["fixed-group"].draw(seed) for seed in SEEDS]
+    assert [scenario.seed for scenario in drawn] == [*SEEDS]
+    assert all(len(scenario.group) == 1 and scenario.network.transport == "stream" for scenario in drawn)
 
 
 def test_every_kind_of_newtop_run_occurs_often_enough(drawn: list[Scenario]) -> None:

@@ -13,10 +13,10 @@ class MinVector:
 
     __slots__ = ("_holders", "minimum", "values")
 
-    def __init__(self, size: int, base: int = 0) -> None:
+    def __init__(self, size: int) -> None:
         assert size > 0
-        self.values = [base] * size
-        self.minimum = base
+        self.values = [0] * size
+        self.minimum = 0
         self._holders = size
 
     @property

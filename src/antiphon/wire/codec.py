@@ -135,13 +135,7 @@ def _body(frame: Frame) -> tuple[int, bytes]:
 
 
 def _numbered(frame: BlockFrame) -> bytes:
-    flags, parts = 0, [b"", _names(frame)]
-    if frame.sequence:
-        flags |= _SEQUENCE
-        parts.append(_NUMBER.pack(frame.sequence))
-    if frame.flow is not None:
-        flags |= _FLOW
-        parts.append(_FLOW_NUMBERS.pack(*frame.flow))
+    flags, parts = _place_and_flow(frame)
     if frame.stamp is not None:
         flags |= _STAMP
         parts.append(encode_stamp(frame.stamp))
@@ -150,20 +144,26 @@ def _numbered(frame: BlockFrame) -> bytes:
         count = len(frame.payloads)
         parts.append(struct.pack(f">qI{count}I", frame.label, count, *map(len, frame.payloads)))
         parts += frame.payloads
-    parts[0] = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
-    return b"".join(parts)
+    numbers = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
+    return b"".join((numbers, *parts))
 
 
 def _alive(frame: AliveFrame) -> bytes:
-    flags, parts = _STALLED if frame.stalled else 0, [b"", _names(frame)]
+    flags, parts = _place_and_flow(frame)
+    flags |= _STALLED if frame.stalled else 0
+    return b"".join((_ALIVE_NUMBERS.pack(flags, frame.block, frame.complete_block), *parts))
+
+
+def _place_and_flow(frame: SequencedFrame) -> tuple[int, list[bytes]]:
+    """What both multicast frames have behind their numbers: names, place in the stream, flow-control header."""
+    flags, parts = 0, [_names(frame)]
     if frame.sequence:
         flags |= _SEQUENCE
         parts.append(_NUMBER.pack(frame.sequence))
     if frame.flow is not None:
         flags |= _FLOW
         parts.append(_FLOW_NUMBERS.pack(*frame.flow))
-    parts[0] = _ALIVE_NUMBERS.pack(flags, frame.block, frame.complete_block)
-    return b"".join(parts)
+    return flags, parts
 
 
 def _names(frame: Frame) -> bytes:
@@ -176,9 +176,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
         raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
     if flags & ~_NUMBERED_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
-    group, sender = _read_names(reader)
-    sequence = reader.number() if flags & _SEQUENCE else 0
-    flow = _read_flow(reader) if flags & _FLOW else None
+    group, sender, sequence, flow = _read_place_and_flow(flags, reader)
     stamp = read_stamp(reader) if flags & _STAMP else None
     label, payloads = _read_payloads(reader) if flags & _PAYLOADS else (0, ())
     more = bool(flags & _MORE)
@@ -195,10 +193,14 @@ def _read_alive(reader: Reader) -> AliveFrame:
         raise ProtocolViolation("body", f"numbers {block}, {complete_block} cannot be")
     if flags & ~_ALIVE_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+    group, sender, sequence, flow = _read_place_and_flow(flags, reader)
+    return AliveFrame(group, sender, block, complete_block, flow, bool(flags & _STALLED), sequence)
+
+
+def _read_place_and_flow(flags: int, reader: Reader) -> tuple[GroupId, ProcessId, int, Flow | None]:
     group, sender = _read_names(reader)
     sequence = reader.number() if flags & _SEQUENCE else 0
-    flow = _read_flow(reader) if flags & _FLOW else None
-    return AliveFrame(group, sender, block, complete_block, flow, bool(flags & _STALLED), sequence)
+    return group, sender, sequence, _read_flow(reader) if flags & _FLOW else None
 
 
 def _read_flow(reader: Reader) -> Flow:

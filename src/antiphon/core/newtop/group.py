@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class NewtopGroup:
     """Invariant: `sent` is our own entry of the receive vector; `received` never falls (E-48)."""
 
-    __slots__ = (  # more than thirty attributes in a dict would cost a fifth of the time
+    __slots__ = (  # CPython looks attributes up more slowly where an instance has more than thirty in its dict
         "_accounted",
         "_announces",
         "_bounded",
