@@ -29,7 +29,7 @@ from antiphon.core.newtop.frames import (
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
-from antiphon.wire.names import encode_name
+from antiphon.wire.names import encode_name, encode_names
 from antiphon.wire.reader import Reader
 from antiphon.wire.stamps import encode_stamp, read_stamp
 
@@ -54,6 +54,7 @@ _ALIVE_NUMBERS: Final = struct.Struct(">Bqq")
 _NUMBER: Final = struct.Struct(">q")
 _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
+_TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
 _LENGTH_BYTES: Final = 4
 _NUMBER_MAX: Final = 1 << 62
 """So that the numbers that follow still fit their fields."""
@@ -76,9 +77,9 @@ def decode(sealed: bytes) -> Frame:
     elif kind == _ALIVE:
         frame = _read_alive(reader)
     elif kind == _STATUS:
-        frame = StatusFrame(*_read_names(reader), reader.number(), reader.number())
+        frame = StatusFrame(*reader.names(), reader.number(), reader.number())
     elif kind == _ACK:
-        frame = AckFrame(*_read_names(reader), reader.number())
+        frame = AckFrame(*reader.names(), reader.number())
     elif kind == _REQUEST:
         frame = _read_request(reader)
     elif kind == _REPAIR:
@@ -141,11 +142,17 @@ def _numbered(frame: BlockFrame) -> bytes:
         parts.append(encode_stamp(frame.stamp))
     if frame.payloads:
         flags |= _PAYLOADS | (_MORE if frame.more else 0)
-        count = len(frame.payloads)
-        parts.append(struct.pack(f">qI{count}I", frame.label, count, *map(len, frame.payloads)))
+        parts.append(_table(frame.label, frame.payloads))
         parts += frame.payloads
     numbers = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
     return b"".join((numbers, *parts))
+
+
+def _table(label: int, payloads: tuple[bytes, ...]) -> bytes:
+    count = len(payloads)
+    if count == 1:  # nearly always, where load is light
+        return _TABLE_OF_ONE.pack(label, 1, len(payloads[0]))
+    return struct.pack(f">qI{count}I", label, count, *map(len, payloads))
 
 
 def _alive(frame: AliveFrame) -> bytes:
@@ -167,7 +174,7 @@ def _place_and_flow(frame: SequencedFrame) -> tuple[int, list[bytes]]:
 
 
 def _names(frame: Frame) -> bytes:
-    return encode_name(frame.group) + encode_name(frame.sender)
+    return encode_names(frame.group, frame.sender)
 
 
 def _read_numbered(reader: Reader) -> BlockFrame:
@@ -198,7 +205,7 @@ def _read_alive(reader: Reader) -> AliveFrame:
 
 
 def _read_place_and_flow(flags: int, reader: Reader) -> tuple[GroupId, ProcessId, int, Flow | None]:
-    group, sender = _read_names(reader)
+    group, sender = reader.names()
     sequence = reader.number() if flags & _SEQUENCE else 0
     return group, sender, sequence, _read_flow(reader) if flags & _FLOW else None
 
@@ -212,12 +219,12 @@ def _read_flow(reader: Reader) -> Flow:
 
 
 def _read_request(reader: Reader) -> RequestFrame:
-    group, sender = _read_names(reader)
+    group, sender = reader.names()
     return RequestFrame(group, sender, ProcessId(reader.name()), reader.numbers(reader.count()))
 
 
 def _read_repair(reader: Reader) -> RepairFrame:
-    group, sender = _read_names(reader)
+    group, sender = reader.names()
     copies = []
     for _ in range(reader.count()):
         kind, length = reader.unpack(_COPY)
@@ -232,13 +239,10 @@ def _read_repair(reader: Reader) -> RepairFrame:
     return RepairFrame(group, sender, tuple(copies))
 
 
-def _read_names(reader: Reader) -> tuple[GroupId, ProcessId]:
-    return GroupId(reader.name()), ProcessId(reader.name())
-
-
 def _read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
     label, count = reader.unpack(_TABLE)
     if label < 0 or not count:
         raise ProtocolViolation("body", f"label {label} and {count} payloads cannot be")
-    lengths = reader.lengths(count)
-    return label, reader.pieces(lengths)
+    if count == 1:
+        return label, (reader.piece(),)
+    return label, reader.pieces(reader.lengths(count))

@@ -22,12 +22,13 @@ BODY_BYTES_MAX: Final = 17 * 1024 * 1024
 
 _ENVELOPE: Final = struct.Struct(">IBBI")
 ENVELOPE_BYTES: Final = _ENVELOPE.size
+_SEED: Final = VERSION << 8  # of the checksum, with the kind below it
 
 
 def seal(kind: int, body: bytes) -> bytes:
     """Put a body in its envelope."""
     assert len(body) <= BODY_BYTES_MAX
-    return _ENVELOPE.pack(len(body), VERSION, kind, _checksum(VERSION, kind, body)) + body
+    return _ENVELOPE.pack(len(body), VERSION, kind, zlib.crc32(body, _SEED | kind)) + body
 
 
 def open_envelope(sealed: bytes) -> tuple[int, bytes]:
@@ -40,10 +41,6 @@ def open_envelope(sealed: bytes) -> tuple[int, bytes]:
     if length > BODY_BYTES_MAX or length != len(sealed) - ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a body of {len(sealed) - ENVELOPE_BYTES} bytes claims to have {length}")
     body = sealed[ENVELOPE_BYTES:]
-    if checksum != _checksum(version, kind, body):
+    if checksum != zlib.crc32(body, _SEED | kind):
         raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
     return kind, body
-
-
-def _checksum(version: int, kind: int, body: bytes) -> int:
-    return zlib.crc32(body, version << 8 | kind)

@@ -5,7 +5,8 @@ from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.wire.names import decode_name
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.names import decode_name, decode_names
 
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
@@ -22,11 +23,12 @@ class Reader:
 
     def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
         """The next fields."""
-        at = self._at
-        self._at = end = at + layout.size
-        if end > len(self._body):
-            raise ProtocolViolation("body", "a frame ends inside its numbers")
-        return layout.unpack_from(self._body, at)
+        try:
+            fields = layout.unpack_from(self._body, self._at)
+        except struct.error:
+            raise ProtocolViolation("body", "a frame ends inside its numbers") from None
+        self._at += layout.size
+        return fields
 
     def number(self) -> int:
         """A number that is not negative."""
@@ -63,16 +65,37 @@ class Reader:
             raise ProtocolViolation("body", "a frame ends inside a name")
         return decode_name(body[at + 1 : end])
 
+    def names(self) -> tuple[GroupId, ProcessId]:
+        """The names of a frame's group and sender: two as `name` reads them, looked up together."""
+        at, body = self._at, self._body
+        try:
+            middle = at + 1 + body[at]
+            self._at = end = middle + 1 + body[middle]
+        except IndexError:
+            end = len(body) + 1
+        if end > len(body):
+            raise ProtocolViolation("body", "a frame ends inside a name")
+        return decode_names(body[at:end])
+
     def part(self, count: int) -> bytes:
         """So many bytes."""
         self._require(count)
         self._at += count
         return self._body[self._at - count : self._at]
 
+    def piece(self) -> bytes:
+        """A length, and all that is left, which must have it."""
+        (length,) = self.unpack(_COUNT)
+        at, body = self._at, self._body
+        self._at = len(body)
+        if at + length != len(body):
+            raise _do_not_add_up()
+        return body[at:]
+
     def pieces(self, lengths: tuple[int, ...]) -> tuple[bytes, ...]:
         """All that is left, cut into pieces of these lengths."""
         if self._at + sum(lengths) != len(self._body):
-            raise ProtocolViolation("body", "the lengths of the payloads do not add up to their frame")
+            raise _do_not_add_up()
         ends = accumulate(lengths, initial=self._at)
         self._at = len(self._body)
         body = self._body
@@ -86,3 +109,7 @@ class Reader:
     def _require(self, count: int) -> None:
         if self._at + count > len(self._body):
             raise ProtocolViolation("body", f"a frame ends where {count} more bytes are due")
+
+
+def _do_not_add_up() -> ProtocolViolation:
+    return ProtocolViolation("body", "the lengths of the payloads do not add up to their frame")

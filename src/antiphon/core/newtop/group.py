@@ -34,6 +34,7 @@ class NewtopGroup:
         "_bounded",
         "_by_block",
         "_channel",
+        "_complete",
         "_complete_at",
         "_freed",
         "_handed",
@@ -91,6 +92,7 @@ class NewtopGroup:
         self.news = News(settings, by_block=self._by_block)
         self._me = me
         self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
+        self._complete = 0  # our own entry of it
         self._stable_block = 0  # the smallest entry of it when we last looked
         self._freed = 0  # the stable number up to which buffers were freed
         self.fragments = Fragments(settings.message_bytes_max)
@@ -145,29 +147,27 @@ class NewtopGroup:
         rank = self._rank_of(frame.sender)
         if rank is None or rank == self.my_rank:
             return None  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
-        block, flow, last_received, complete_at = frame.block, self.flow, self.last_received, self._complete_at
+        block, header, last_received, complete_at = frame.block, frame.flow, self.last_received, self._complete_at
         if not frame.previous_block == last_received.values[rank] < block:
             return None  # a copy or a gap: below us the channel is FIFO and lossless
-        if (frame.flow is None) is not (flow is None):
-            return None  # its sender and we do not agree whether there is flow control
-        if self._unbounded:
+        if header is None and self._unbounded:
             self._bounded.hold(block, frame)
+        elif (header is None) is not (self.flow is None):
+            return None  # its sender and we do not agree whether there is flow control
         elif not self._hold(frame, rank):  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
             return None
         last_received.raise_to(rank, block)
         if frame.complete_block > complete_at.values[rank]:
             complete_at.raise_to(rank, frame.complete_block)
-        follows = flow.heard(rank, frame.flow) if flow is not None and frame.flow is not None else False
+        follows = last_received.minimum != self._complete or complete_at.minimum != self._stable_block
+        if header is not None and self.flow is not None and self.flow.heard(rank, header):
+            follows = True
         if block > self.received:
             self.received = block
             if block > self.sent:
                 self.silence.owe(block, now)
                 return True
-        return (
-            follows
-            or last_received.minimum != complete_at.values[self.my_rank]
-            or complete_at.minimum != self._stable_block
-        )
+        return follows
 
     def heard(self, frame: AliveFrame) -> bool:
         """An announcement of another member; True if something may follow."""
@@ -202,25 +202,22 @@ class NewtopGroup:
 
     def settle(self, now: int, effects: list[Effect]) -> None:
         """Draw the consequences of what has come, gone and been taken: completion, then stability."""
-        buffers, complete_at, flow, news = self.buffers, self._complete_at, self.flow, self.news
+        complete_at, flow, news = self._complete_at, self.flow, self.news
         complete = self.last_received.minimum
-        if complete > complete_at.values[self.my_rank]:
+        if complete > self._complete:
+            self._complete = complete
             complete_at.raise_to(self.my_rank, complete)
-        if buffers.told:
-            effects += buffers.told  # first what happened first
-            buffers.told.clear()
         if flow is not None:
-            self._account(flow)
-            if flow.stable > self._freed:
-                self._free(flow.stable, effects)
-        if complete_at.minimum > self._stable_block:
-            self._stable_block = complete_at.minimum
+            self._settle_flow(flow, effects)
+        stable = complete_at.minimum
+        if stable > self._stable_block:
+            self._stable_block = stable
             if flow is None:
-                self._free(self._stable_block, effects)
+                self._free(stable, effects)
             elif not self._by_block:
-                self._forget(buffers.nulls.free(self._stable_block))
-        if buffers.tracing:
-            buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
+                self._forget(self.buffers.nulls.free(stable))
+        if not self._unbounded and self.buffers.tracing:
+            self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
         if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
             news.weigh(complete, flow, now)
 
@@ -276,11 +273,6 @@ class NewtopGroup:
         complete = self.last_received.minimum
         self._transmit(BlockFrame(self.view.group, self._me, block, self.sent, complete, (), 0, header), now, effects)
 
-    @property
-    def watched(self) -> bool:
-        """Whether more than news can fall due."""
-        return self.silence.deadline is not None or self.recovery is not None
-
     def finish(self, now: int, effects: list[Effect]) -> None:
         """What time has brought: announcements, repairs."""
         if self.news.at is not None and self.news.at <= now:
@@ -323,6 +315,15 @@ class NewtopGroup:
 
     # Parts
 
+    def _settle_flow(self, flow: FlowControl, effects: list[Effect]) -> None:
+        told = self.buffers.told
+        if told:
+            effects += told  # first what happened first
+            told.clear()
+        self._account(flow)
+        if flow.stable > self._freed:
+            self._free(flow.stable, effects)
+
     def _account(self, flow: FlowControl) -> None:
         """Tell flow control what the application has taken, and let it draw its consequences."""
         if self._accounted < self.position:
@@ -341,7 +342,7 @@ class NewtopGroup:
     def _transmit(self, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
         if self.recovery is not None:
             frame = self.recovery.outgoing(frame, now)
-        block, flow = frame.block, frame.flow
+        block, header, silence = frame.block, frame.flow, self.silence
         self.sent = block
         if self._unbounded:
             self._bounded.hold(block, frame)
@@ -349,12 +350,12 @@ class NewtopGroup:
             held = self._hold(frame, self.my_rank)
             assert held, "the window has room for our own"
         self.last_received.raise_to(self.my_rank, block)
-        if flow is not None and self.flow is not None:
-            self.flow.carried(flow.number)
-        if self.silence.deadline is not None:
-            self.silence.spoke(block)
-            self._stalled = self._stalled and self.silence.deadline is not None
-        self.news.spoken(frame.complete_block, flow, now)
+        if header is not None and self.flow is not None:
+            self.flow.carried(header.number)
+        if silence.deadline is not None:
+            silence.spoke(block)
+            self._stalled = self._stalled and silence.deadline is not None
+        self.news.spoken(frame.complete_block, header, now)
         effects.append(Transmit(frame, Scope.VIEW, self._channel))
         return frame
 

@@ -5,6 +5,8 @@ one group causes in the others (rule CA4); and the ordering part, which decides 
 """
 
 from collections.abc import Mapping
+from itertools import repeat
+from typing import Final
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Deliver, Effect, Frame, InstallView
@@ -14,6 +16,8 @@ from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.timers import Timers
 from antiphon.types import GroupId, ProcessId, View
+
+_new: Final = tuple.__new__
 
 
 class NewtopProcess:
@@ -88,8 +92,10 @@ class NewtopProcess:
         while again:
             again = False
             for group in stirred.values():
-                if group.outbox.waiting or group.silence.deadline is not None:
-                    self._speak(group, now, effects)
+                if group.outbox.waiting and self._writable:
+                    self._send_waiting(group, now, effects)
+                if group.silence.deadline is not None and not self._crossing:
+                    group.answer(now, effects)  # else a message of another group may pay what is owed
             if self._crossing:
                 self._answer_everywhere(stirred, now, effects)
             ready = self._order.take()
@@ -100,7 +106,7 @@ class NewtopProcess:
                 if group.blocked and self._writable and group.released:
                     again = True
                 at = group.news.at
-                if (at is not None and at <= now) or group.watched:
+                if (at is not None and at <= now) or group.silence.deadline is not None or group.recovery is not None:
                     group.finish(now, effects)
                     at = group.deadline
                 if at != group.armed:
@@ -129,27 +135,26 @@ class NewtopProcess:
             if follows is not None:
                 for name in order.received(group, frame, now):
                     self._stirred[name] = self._groups[name]
-                if frame.block > self._to_answer:
-                    self._to_answer = frame.block
                 if frame.more:
                     self._fragmented = True
-                if follows or self._stirs:
+                if self._stirs:
+                    self._to_answer = max(self._to_answer, frame.block)
+                    follows = True
+                if follows:
                     self._stirred[frame.group] = group
 
-    def _speak(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
-        """What the application asked for; then the null that is owed, unless a message of another group may pay it."""
-        if group.outbox.waiting and self._writable:
-            block = group.send_waiting(self._order, now, effects)
-            if block > self._to_answer:
-                self._to_answer = block
-            self._fragmented = self._fragmented or group.outbox.in_pieces
-        if group.silence.deadline is not None and not self._crossing:
-            group.answer(now, effects)
+    def _send_waiting(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
+        """Let leave what the application asked for, and note what follows for other groups and for delivery."""
+        block = group.send_waiting(self._order, now, effects)
+        if block > self._to_answer:
+            self._to_answer = block
+        if group.outbox.in_pieces:
+            self._fragmented = True
 
     def _deliver(self, ready: list[BlockFrame], stirred: dict[GroupId, NewtopGroup], effects: list[Effect]) -> None:
         """Hand over whatever has its turn, of any group."""
         if self._plain and not self._fragmented:
-            effects += map(Deliver, ready)
+            effects += map(_new, repeat(Deliver), zip(ready))  # `Deliver(frame)` of each, without a step of Python
             return
         for frame in ready:
             if frame.more or not self._plain or self._groups[frame.group].fragments.open:

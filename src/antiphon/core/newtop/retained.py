@@ -4,6 +4,7 @@ Frames lie in rows by their number; a row goes when its number is known stable. 
 rows are a dict, with a heap of their numbers.
 """
 
+from collections import defaultdict
 from heapq import heappop, heappush
 
 from antiphon.core.newtop.frames import BlockFrame
@@ -17,7 +18,7 @@ class Retained:
     def __init__(self) -> None:
         self.frames = 0
         """How many are held."""
-        self._rows: dict[int, list[BlockFrame]] = {}
+        self._rows: dict[int, list[BlockFrame]] = defaultdict(list)
         self._numbers: list[int] = []
 
     @property
@@ -32,12 +33,10 @@ class Retained:
 
     def hold(self, number: int, frame: BlockFrame) -> None:
         """Keep a frame until its number is stable."""
-        row = self._rows.get(number)
-        if row is None:
-            self._rows[number] = [frame]
+        row = self._rows[number]
+        if not row:
             heappush(self._numbers, number)
-        else:
-            row.append(frame)
+        row.append(frame)
         self.frames += 1
 
     def free(self, stable: int) -> list[BlockFrame]:

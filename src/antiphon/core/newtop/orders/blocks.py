@@ -1,5 +1,6 @@
 """Orders by block numbers alone: the total order and the Slow causal order (Macedo94 §4.5, §5.4)."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
@@ -25,11 +26,11 @@ class TotalOrder:
     """How far beyond the largest complete block a message may be delivered."""
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
-        self._rows: dict[int, list[BlockFrame]] = {}  # what waits, by block
+        self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
         self._blocks: list[int] = []  # heap of their numbers
         self._counter = next(iter(groups.values())).counter  # one for all groups
-        self._alone = len(groups) == 1
         self._columns = [group.last_received for group in groups.values()]
+        self._only_column = self._columns[0] if len(groups) == 1 else None
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
         """Nothing beside the number."""
@@ -42,12 +43,10 @@ class TotalOrder:
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
         """Keep it for its turn."""
         block = frame.block
-        row = self._rows.get(block)
-        if row is None:
-            self._rows[block] = [frame]
+        row = self._rows[block]
+        if not row:
             heappush(self._blocks, block)
-        else:
-            row.append(frame)
+        row.append(frame)
         return ()
 
     sent = received
@@ -55,11 +54,9 @@ class TotalOrder:
 
     def take(self) -> list[BlockFrame]:
         """Everything up to the largest block that is complete in all groups (Bmin)."""
-        blocks = self._blocks
+        blocks, column = self._blocks, self._only_column
         ready: list[BlockFrame] = []
-        if not blocks:
-            return ready
-        limit = self._ahead + (self._columns[0].minimum if self._alone else self._complete_everywhere())
+        limit = self._ahead + (column.minimum if column is not None else self._complete_everywhere())
         while blocks and blocks[0] <= limit:
             row = self._rows.pop(heappop(blocks))
             if len(row) > 1:
