@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
 
 
-PURE = {"collections", "dataclasses", "enum", "hashlib", "heapq", "itertools", "operator", "typing"}
+PURE = {"abc", "collections", "dataclasses", "enum", "hashlib", "heapq", "itertools", "operator", "typing"}
 """All that a core may import of the standard library: no clock, socket, randomness, thread or log."""
 
 

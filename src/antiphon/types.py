@@ -6,7 +6,7 @@ two incarnations of one name never compare equal.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NewType
 
@@ -43,6 +43,10 @@ class View:
     """The view it replaces at this process; None for the first."""
     transitional: tuple[ProcessId, ...] = ()
     """The members that came along from this process's previous view."""
+    receivers: tuple[ProcessId, ...] | None = None
+    """Of a private view: to whom this process sends; None: all members."""
+    senders: tuple[ProcessId, ...] | None = None
+    """Of a private view: from whom it receives; None: all members."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
     """Place of each member in `members`, made once and shared by all who install the view in one simulation."""
 
@@ -53,6 +57,44 @@ class View:
 def first_view(group: GroupId, members: frozenset[ProcessId]) -> View:
     """The configured view V0 of a static group, identical at all its members."""
     ordered = tuple(sorted(members))
-    history = "\n".join((group, *ordered)).encode()
-    digest = hashlib.blake2b(history, digest_size=8).hexdigest()
-    return View(group, ViewId(f"0000.000000.{digest}"), ordered)
+    return View(group, _view_id(0, group, *ordered), ordered)
+
+
+def next_view(view: View, lost: ProcessId) -> View:
+    """The view after the loss of a member: all who were told of the same losses in the same order agree on its id."""
+    members = tuple(member for member in view.members if member != lost)
+    count = _count(view) + 1
+    return View(view.group, _view_id(count, view.id, *members), members, previous=view.id, transitional=members)
+
+
+def private_view(
+    process: ProcessId,
+    group: GroupId,
+    receivers: Iterable[ProcessId],
+    senders: Iterable[ProcessId],
+    previous: View | None,
+) -> View:
+    """Whom a process is connected with, as it alone sees it; its id is nobody else's."""
+    to, of = tuple(sorted(receivers)), tuple(sorted(senders))
+    members = tuple(sorted({*to, *of, process}))
+    before = previous.members if previous is not None else ()
+    name = _view_id(0 if previous is None else _count(previous) + 1, process, group, *to, "", *of)
+    return View(
+        group,
+        name,
+        members,
+        previous=previous.id if previous is not None else None,
+        transitional=tuple(member for member in members if member in before),
+        receivers=to,
+        senders=of,
+    )
+
+
+def _view_id(count: int, *history: str) -> ViewId:
+    """Zero-padded epoch and count, then a digest of the history: ids of one process sort by installation."""
+    digest = hashlib.blake2b("\n".join(history).encode(), digest_size=8).hexdigest()
+    return ViewId(f"0000.{count:06d}.{digest}")
+
+
+def _count(view: View) -> int:
+    return int(view.id.split(".")[1])

@@ -13,7 +13,7 @@ every property holds either way.
 from typing import Protocol
 
 from antiphon.core.effects import Effect, Frame
-from antiphon.types import GroupId
+from antiphon.types import GroupId, ProcessId
 
 
 class Core(Protocol):
@@ -46,3 +46,30 @@ class Core(Protocol):
 
     def unstable(self, group: GroupId) -> int:
         """How many frames of this group are held because some member may still lack them."""
+
+
+class Attended(Core, Protocol):
+    """A core that is told of losses from outside, by a perfect failure detector or by channels that break."""
+
+    def lost(self, process: ProcessId, now: int) -> None:
+        """That process is gone for good. Whoever lives is told of the same losses, in the same order."""
+
+
+class Connecting(Attended, Protocol):
+    """A core whose processes come and go."""
+
+    def join(self, group: GroupId, now: int) -> None:
+        """Connect with whoever is there."""
+
+    def leave(self, group: GroupId, now: int) -> None:
+        """Take leave of everybody."""
+
+
+class Asking(Core, Protocol):
+    """A core that carries requests to a group, and their answers."""
+
+    def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
+        """The application asks the group and waits for `any`, the `first`, a `majority` or `all` answers."""
+
+    def answer(self, frame: Frame, payload: bytes, now: int) -> None:
+        """The application answers the request that this frame brought."""

@@ -32,8 +32,20 @@ class Frame(Protocol):
         """The protocol's own stamp: block number or timestamp."""
 
     @property
+    def orderer(self) -> ProcessId | None:
+        """Who gave that stamp, where it was not the sender."""
+
+    @property
     def kind(self) -> str:
         """`data`, `null`, … as traces show it."""
+
+    @property
+    def serial(self) -> int | None:
+        """Its number among the frames of this kind that its sender transmits in the group; None: it needs no name."""
+
+    @property
+    def copies(self) -> tuple["Frame", ...]:
+        """Frames of others that travel in it, unchanged; each counts as coming from its own sender."""
 
 
 class Scope(Enum):
@@ -41,6 +53,10 @@ class Scope(Enum):
 
     VIEW = "view"
     """Every other member of the sender's view of the frame's group."""
+    RECEIVERS = "receivers"
+    """Those whom the sender's view names as receivers of its messages (001 §2: R_s)."""
+    SENDERS = "senders"
+    """Those whom it names as senders of what it receives (001 §2: S_r)."""
     LOCAL = "local"
     """The sender's local group (InterGroup)."""
     COORDINATORS = "coordinators"
@@ -74,6 +90,20 @@ class Deliver(NamedTuple):
     """Hand all payloads of a frame to the application, in their order."""
 
     frame: Frame
+
+
+class Query(NamedTuple):
+    """Hand a request to the application outside the order of the group: any one member may answer it."""
+
+    frame: Frame
+
+
+class Answered(NamedTuple):
+    """A request to the group, its process's request number so and so there, has the answers that it asked for."""
+
+    group: GroupId
+    request: int
+    answers: tuple[tuple[ProcessId, bytes], ...]
 
 
 class InstallView(NamedTuple):
@@ -122,4 +152,4 @@ class Gauge(NamedTuple):
     """The member whom the quantity is about, where it is about one."""
 
 
-Effect = Transmit | Deliver | InstallView | Stable | Discard | Blocked | Unblocked | Gauge
+Effect = Transmit | Deliver | Query | Answered | InstallView | Stable | Discard | Blocked | Unblocked | Gauge

@@ -7,6 +7,7 @@ unnumbered, never waits for flow control, and shares the channel of the group (E
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from antiphon.core.control import Control
 from antiphon.types import GroupId, ProcessId
 
 
@@ -79,35 +80,23 @@ class BlockFrame(NamedTuple):
         """`data`, `fragment` for a piece that is not the last, or `null` where there is nothing for the application."""
         return "fragment" if self.more else "data" if self.payloads else "null"
 
-
-class _Control:
-    """What the frames that nobody orders answer alike: nothing in them is for the application."""
-
-    __slots__ = ()
+    @property
+    def serial(self) -> int:
+        """Numbers of one sender in one group strictly increase, but for the null of E-6 as printed."""
+        return self.block
 
     @property
-    def payloads(self) -> tuple[bytes, ...]:
-        """Nothing."""
+    def orderer(self) -> None:
+        """The sender itself gave the number."""
+
+    @property
+    def copies(self) -> tuple["BlockFrame", ...]:
+        """None."""
         return ()
-
-    @property
-    def label(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def clock(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def kind(self) -> str:
-        """As traces show it: `alive`, `status` and so on, after the class."""
-        return type(self).__name__.removesuffix("Frame").lower()
 
 
 @dataclass(frozen=True, slots=True)
-class AliveFrame(_Control):
+class AliveFrame(Control):
     """An announcement: what the sender has completed, when no numbered message is there to say it (E-51)."""
 
     group: GroupId
@@ -128,7 +117,7 @@ class AliveFrame(_Control):
 
 
 @dataclass(frozen=True, slots=True)
-class StatusFrame(_Control):
+class StatusFrame(Control):
     """To one member that has not acknowledged all: the sender's last sequence number (newtop.md 4, rule 6)."""
 
     group: GroupId
@@ -139,7 +128,7 @@ class StatusFrame(_Control):
 
 
 @dataclass(frozen=True, slots=True)
-class AckFrame(_Control):
+class AckFrame(Control):
     """The answer to a status: everything of the addressee up to `upto` is here."""
 
     group: GroupId
@@ -148,7 +137,7 @@ class AckFrame(_Control):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFrame(_Control):
+class RequestFrame(Control):
     """Asks a holder for frames of `origin` that are missing."""
 
     group: GroupId
@@ -158,12 +147,17 @@ class RequestFrame(_Control):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairFrame(_Control):
+class RepairFrame(Control):
     """Unchanged copies of frames that somebody asked for; each counts as coming from its own sender."""
 
     group: GroupId
     sender: ProcessId
-    copies: tuple[BlockFrame | AliveFrame, ...]
+    repaired: tuple[BlockFrame | AliveFrame, ...]
+
+    @property
+    def copies(self) -> tuple[BlockFrame | AliveFrame, ...]:
+        """The frames asked for."""
+        return self.repaired
 
 
 SequencedFrame = BlockFrame | AliveFrame

@@ -1,0 +1,1 @@
+"""The multicasts of the lecture notes: reliable, FIFO, causal and total order, one file each (Notes)."""
