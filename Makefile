@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types imports unit campaign bench pin clean
+.PHONY: demo test lint types imports unit campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
@@ -27,6 +27,11 @@ unit: $(INSTALLED)
 campaign: $(INSTALLED)
 	$(BIN)/antiphon campaign newtop --runs 10000 --out campaign-run
 
+campaigns: campaign
+	$(BIN)/antiphon campaign classic --runs 5000 --out campaign-classic
+	$(BIN)/antiphon campaign two-phase --runs 20000 --out campaign-two-phase
+	$(BIN)/antiphon campaign acks --runs 2000 --out campaign-acks
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
 
@@ -41,4 +46,4 @@ pin: $(INSTALLED)
 	$(BIN)/python -m pip freeze --exclude-editable > requirements/constraints.txt
 
 clean:
-	rm -rf $(VENV) demo-run campaign-run out
+	rm -rf $(VENV) demo-run campaign-* out

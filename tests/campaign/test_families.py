@@ -9,7 +9,7 @@ import pytest
 from antiphon.campaign.families import FAMILIES
 from antiphon.campaign.newtop import SERVICES
 from antiphon.campaign.shapes import SHAPES
-from antiphon.scenario.model import Scenario, members_of
+from antiphon.scenario.model import Crash, Join, Leave, Scenario, members_of
 from antiphon.scenario.read import run_id
 
 SEEDS = range(2_000)
@@ -126,3 +126,33 @@ def test_the_centre_of_a_star_is_in_ten_groups_and_may_be_anybody(drawn: list[Sc
         centres.add(centre)
         assert len(scenario.group) == 10
     assert len(centres) > 5
+
+
+@pytest.mark.parametrize("name", ["classic", "two-phase", "acks"])
+def test_the_other_families_are_always_valid_and_their_kinds_occur_often_enough(name: str) -> None:
+    """`draw` has judged each of them: an invalid one is an assertion."""
+    family = FAMILIES[name]
+    scenarios = [family.draw(seed) for seed in range(600)]
+    seen = Counter[object]()
+    for scenario in scenarios:
+        crashes = any(isinstance(fault, Crash) for fault in scenario.fault)
+        moves = any(isinstance(fault, Join | Leave) for fault in scenario.fault)
+        kinds: set[object] = {
+            family.shape(scenario),
+            *(group.service for group in scenario.group),
+            scenario.network.transport,
+        }
+        kinds |= {("crashes", crashes), ("moves", moves)} if name != "two-phase" else {("crashes", crashes)}
+        if name == "acks":
+            kinds |= {scenario.options.acks, scenario.options.clock, ("loss", scenario.network.loss > 0)}
+        else:
+            kinds |= {("answers", workload.answers) for workload in scenario.workload}
+        seen.update(kinds)
+    assert min(seen.values()) > len(scenarios) / 50
+    assert len(seen) >= {"classic": 17, "two-phase": 6, "acks": 16}[name]
+
+
+def test_somebody_survives_every_classic_run() -> None:
+    for seed in range(600):
+        scenario = FAMILIES["classic"].draw(seed)
+        assert {fault.process for fault in scenario.fault if isinstance(fault, Crash)} < {*scenario.processes}

@@ -51,6 +51,7 @@ class Stubborn:
 
 class Nobody:
     def taken(self, node: Node, frame: Frame) -> None: ...
+    def asked(self, node: Node, frame: Frame) -> None: ...
 
 
 def test_an_alarm_that_stays_due_is_an_error_not_an_endless_loop() -> None:

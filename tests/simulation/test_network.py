@@ -41,9 +41,12 @@ def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: in
     network.install(a.id, first_view(GROUP, frozenset({a.id, b.id})))
     for fault in faults:
         network.disturb(fault)
+
+    def send(frame: BlockFrame) -> None:
+        network.transmit(a, Transmit(frame, Scope.VIEW, channel), queue.now)
+
     for number in range(1, frames + 1):
         frame = BlockFrame(GROUP, a.id, number, number - 1, 0, (b"x" * 100,))
-        send = lambda frame: network.transmit(a, Transmit(frame, Scope.VIEW, channel), queue.now)  # noqa: E731
         queue.at(number * every_ns, send, frame)
     assert queue.run(10**12)
     return b

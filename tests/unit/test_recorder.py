@@ -18,7 +18,7 @@ def recorder(*payloads: bytes) -> Recorder:
 
 
 def transmit(history: Recorder, frame: BlockFrame) -> None:
-    history.transmitted(frame, 50, payload_bytes=0, header_bytes=9, stamp_bytes=8, unstable=0)
+    history.transmitted(frame, 50, payload_bytes=0, header_bytes=9, stamp_bytes=8, unstable=0, copies=1)
 
 
 def sends(history: Recorder) -> list[tuple[int, int, int]]:
@@ -57,10 +57,10 @@ def test_a_send_row_tells_what_was_asked_for_not_what_left() -> None:
 def test_what_never_left_is_told_at_the_stop() -> None:
     history = recorder(b"a", b"b")
     transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"a",), 0))
-    history.stopped(99)
-    assert json.loads(history.rows[-1]["detail"]) == {"waiting": {"g": 1}}
+    history.stopped(99, {G: 2}, {})
+    assert json.loads(history.rows[-1]["detail"]) == {"waiting": {"g": 1}, "held": {"g": 2}}
     done = recorder()
-    done.stopped(99)
+    done.stopped(99, {G: 0}, {})
     assert done.rows[-1]["detail"] is None
 
 
@@ -95,7 +95,9 @@ def test_the_trace_tells_who_holds_whom_back_and_what_was_given_up() -> None:
 
 def test_only_numbered_frames_have_a_name_of_their_own() -> None:
     history = recorder()
-    history.transmitted(AliveFrame(G, P1, 3, 1), 5, payload_bytes=0, header_bytes=9, stamp_bytes=0, unstable=0)
+    history.transmitted(
+        AliveFrame(G, P1, 3, 1), 5, payload_bytes=0, header_bytes=9, stamp_bytes=0, unstable=0, copies=1
+    )
     transmit(history, BlockFrame(G, P1, 4, 3, 1))
     details = [json.loads(row["detail"]) for row in history.rows]
     assert [(detail["type"], detail["frame"]) for detail in details] == [("alive", None), ("null", "g/p1/4")]

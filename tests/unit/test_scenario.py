@@ -16,7 +16,7 @@ name = "small"
 name = "orders"
 members = 3
 """
-SHIPPED = sorted(Path(__file__).parents[2].joinpath("scenarios").glob("*.toml"))
+SHIPPED = sorted(Path(__file__).parents[2].joinpath("scenarios").rglob("*.toml"))
 
 
 def refusal(text: str) -> str:

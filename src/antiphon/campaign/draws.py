@@ -46,9 +46,9 @@ def draw_latency(chance: random.Random) -> Latency:
 
 
 def draw_workload(
-    chance: random.Random, group: str, senders: tuple[str, ...], *, messages: int, payload: int
+    chance: random.Random, group: str, senders: tuple[str, ...], *, messages: int, payload: int, replies: bool = True
 ) -> Workload:
-    """Requests in a burst or spread over time, sometimes answered."""
+    """Requests in a burst or spread over time, sometimes answered where that may be."""
     return Workload(
         group=group,
         senders=senders,
@@ -56,7 +56,7 @@ def draw_workload(
         interval=Duration(chance.choice([0, 1, 7, 30]) * MS),
         jitter=chance.choice([0.0, 0.5, 1.0]),
         payload=payload,
-        replies=chance.random() < 0.3,
+        replies=chance.random() < 0.3 and replies,
     )
 
 

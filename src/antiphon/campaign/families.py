@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from antiphon.campaign.acks import draw_acks
+from antiphon.campaign.classic import draw_classic, draw_two_phase
 from antiphon.campaign.fixed import draw_fixed_group
 from antiphon.campaign.newtop import draw_newtop
 from antiphon.errors import ConfigurationError
@@ -47,6 +49,21 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "fixed-group",
             "One group in total order over streams, under faults that nobody leaves for.",
             draw_fixed_group,
+        ),
+        Family(
+            "classic",
+            "The multicasts of the lecture notes: four services, open groups, requests, members that crash.",
+            draw_classic,
+        ),
+        Family(
+            "two-phase",
+            "Two-phase total order with everybody sending at once, some crashing.",
+            draw_two_phase,
+        ),
+        Family(
+            "acks",
+            "Four kinds of acknowledgment: lossy channels, clocks apart, sets that differ, processes that come and go.",
+            draw_acks,
         ),
     )
 }

@@ -104,8 +104,12 @@ def run_one(task: Task) -> Outcome:
 
 
 def _kind(shape: str, scenario: Scenario) -> Kind:
-    service = "/".join(sorted({group.service for group in scenario.group}))
-    return Kind(shape, service, scenario.options.flow_control, scenario.network.transport)
+    services = {group.service for group in scenario.group}
+    service: str = "mixed" if len(services) > 1 else services.pop()
+    if scenario.protocol == "acks":
+        service = scenario.options.acks  # what differs there
+    flow_control = scenario.options.flow_control if scenario.protocol == "newtop" else 0
+    return Kind(shape, service, flow_control, scenario.network.transport)
 
 
 def _record(scenario: Scenario) -> RunRecord:

@@ -38,14 +38,35 @@ class Options(_Table, frozen=True, kw_only=True):
     """How often an idle group looks for crashed members; likewise without effect."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view is installed when a member fails; likewise without effect."""
+    acks: Literal["timestamp", "vector", "explicit", "transitive"] = "timestamp"
+    """How receivers acknowledge, and so how stability is found (Berket98)."""
+    clock: Literal["physical", "logical"] = "physical"
+    """What messages are stamped with: the process's own clock, or a count that messages carry along."""
+    send_every: Duration = Duration(50_000_000)
+    """t_send: a sender with nothing to say sends a null after this long."""
+    ack_every: Duration = Duration(50_000_000)
+    """t_ack: how often a receiver acknowledges."""
+    stability: Literal["own", "all"] = "own"
+    """Whether a member finds out about its own messages only, or about everybody's."""
     literal: tuple[str, ...] = ()
     """Errata to follow as printed, e.g. ["E-15"]: evidence that the printed rule is wrong. Simulator only."""
 
 
-OPTIONS_IN_FORCE: Final = frozenset(
-    "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after literal".split()
-)
-"""The options that act in this version."""
+PROTOCOLS: Final = {
+    "newtop": ("total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
+    "classic": ("total", "causal", "fifo", "reliable"),
+    "acks": ("fifo",),
+}
+"""The families and their services; the first is what a group gets that names none."""
+
+OPTIONS_IN_FORCE: Final = {
+    "newtop": frozenset(
+        "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after literal".split()
+    ),
+    "classic": frozenset("suspect_after literal".split()),
+    "acks": frozenset("acks clock send_every ack_every stability suspect_after literal".split()),
+}
+"""The options that act in this version, by family."""
 
 
 class Group(_Table, frozen=True, kw_only=True):
@@ -54,9 +75,31 @@ class Group(_Table, frozen=True, kw_only=True):
     name: str
     members: tuple[str, ...] | int
     """Names, or a number n for p1 … pn."""
-    service: Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"] = "total"
+    service: Literal[
+        "",
+        "total",
+        "causal-slow",
+        "causal-fast",
+        "causal-relative",
+        "causal-vector",
+        "causal",
+        "fifo",
+        "reliable",
+    ] = ""
+    """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
     numbering: Literal["separate", "block"] = "separate"
     """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
+
+
+class Member(_Table, frozen=True, kw_only=True):
+    """What one member does differently from its group."""
+
+    process: str
+    group: str
+    role: Literal["both", "sender", "receiver"] = "both"
+    """A sender gets nothing delivered: in the classic family it stands outside the group. A receiver never sends."""
+    sources: tuple[str, ...] | None = None
+    """Whose messages a receiver takes; without it, everybody's."""
 
 
 class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
@@ -115,6 +158,8 @@ class Workload(_Table, frozen=True, kw_only=True):
     """Bytes."""
     replies: bool = False
     """Every member but the first sender sends one message when it has delivered all of these."""
+    answers: Literal["none", "any", "first", "majority", "all"] = "none"
+    """Messages are requests: how many members must answer before the sender's application has its answer."""
 
 
 class Hosts(_Table, frozen=True, kw_only=True):
@@ -183,13 +228,36 @@ class Loss(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="loss"):
     rate: float
 
 
+class Crash(_Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
+    """The process is gone for good; of what it had under way, some gets through and some does not."""
+
+    at: Duration
+    process: str
+
+
+class Leave(_Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
+    """The process takes leave of a group."""
+
+    at: Duration
+    process: str
+    group: str
+
+
+class Join(_Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
+    """The process joins a group; if that is the first thing it does there, it is not in it before."""
+
+    at: Duration
+    process: str
+    group: str
+
+
 class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
     """Undoes every fault of the network that is in force."""
 
     at: Duration
 
 
-Fault = Pause | Stall | Slow | Skew | Delay | Loss | Heal
+Fault = Pause | Stall | Slow | Skew | Delay | Loss | Crash | Leave | Join | Heal
 
 
 class Scenario(_Table, frozen=True, kw_only=True):
@@ -197,7 +265,7 @@ class Scenario(_Table, frozen=True, kw_only=True):
 
     name: str
     seed: int = 1
-    protocol: Literal["newtop"] = "newtop"
+    protocol: Literal["newtop", "classic", "acks"] = "newtop"
     duration: Duration = Duration(60_000_000_000)
     """Stop at this time at the latest; earlier when all is quiet."""
     quiet: Duration = Duration(5_000_000_000)
@@ -205,6 +273,7 @@ class Scenario(_Table, frozen=True, kw_only=True):
     trace: Literal["full", "off"] = "full"
     options: Options = Options()
     group: tuple[Group, ...]
+    member: tuple[Member, ...] = ()
     network: Network = Network()
     workload: tuple[Workload, ...] = ()
     hosts: Hosts = Hosts()
@@ -214,6 +283,23 @@ class Scenario(_Table, frozen=True, kw_only=True):
     def processes(self) -> tuple[str, ...]:
         """Every process, in the order in which the groups name them first."""
         return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
+
+
+def role_of(scenario: Scenario, group: str, process: str) -> Member:
+    """What the scenario says about a member."""
+    for member in scenario.member:
+        if (member.group, member.process) == (group, process):
+            return member
+    return Member(process=process, group=group)
+
+
+def absent_at_first(scenario: Scenario, group: str) -> frozenset[str]:
+    """The members that are not in the group from the start: the first thing they do there is to join."""
+    first: dict[str, Join | Leave] = {}
+    for fault in sorted(scenario.fault, key=lambda fault: fault.at):
+        if isinstance(fault, Join | Leave) and fault.group == group:
+            first.setdefault(fault.process, fault)
+    return frozenset(process for process, fault in first.items() if isinstance(fault, Join))
 
 
 def members_of(group: Group) -> tuple[str, ...]:

@@ -12,14 +12,26 @@ import msgspec
 import tomli_w
 
 from antiphon.errors import ConfigurationError
-from antiphon.scenario.model import Fault, Group, Latency, Network, Options, Scenario, members_of
+from antiphon.scenario.model import (
+    PROTOCOLS,
+    Fault,
+    Group,
+    Latency,
+    Member,
+    Network,
+    Options,
+    Scenario,
+    Workload,
+    members_of,
+    role_of,
+)
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.scenario.validate import MEMBERS_MAX, problems
 
 _LATER: Final = {
-    "protocol": ("intergroup classic acks".split(), "newtop is the protocol of this version"),
+    "protocol": (["intergroup"], "this version has newtop, classic and acks"),
     "kind": (
-        "crash recover partition cut leave join form merge suspect".split(),
+        "recover partition cut form merge suspect".split(),
         "it needs group membership, which this version does not have",
     ),
     "service": (["total-safe"], "safe delivery needs group membership, which this version does not have"),
@@ -29,7 +41,7 @@ _LATER: Final = {
 
 _WORDS: Final = {
     name: get_args(hint)
-    for table in (Scenario, Options, Group, Network)
+    for table in (Scenario, Options, Group, Member, Network, Workload)
     for name, hint in table.__annotations__.items()
     if str(get_origin(hint)) == "typing.Literal"
 }
@@ -117,7 +129,7 @@ def _with_key(message: str) -> str:
 
 
 def _refuse_later_words(table: dict[str, Any]) -> None:
-    for key in ("member", "site", "path", "sweep"):
+    for key in ("site", "path", "sweep"):
         if key in table:
             raise ConfigurationError(f"{key}: this table belongs to a part that this version does not have")
     places = [("", table)]
@@ -140,13 +152,19 @@ def _complete(scenario: Scenario) -> Scenario:
     for i, group in enumerate(scenario.group):
         if isinstance(group.members, int) and not 1 <= group.members <= MEMBERS_MAX:
             raise ConfigurationError(f"group[{i}].members: must be between 1 and {MEMBERS_MAX}")
-    groups = tuple(replace(group, members=members_of(group)) for group in scenario.group)
-    members = {group.name: members_of(group) for group in groups}
+    default = PROTOCOLS[scenario.protocol][0]
+    groups = tuple(
+        replace(group, members=members_of(group), service=group.service or default) for group in scenario.group
+    )
+    senders = {
+        group.name: tuple(name for name in members_of(group) if role_of(scenario, group.name, name).role != "receiver")
+        for group in groups
+    }
     workloads = tuple(
         replace(
             workload,
             name=workload.name or f"w{number}",
-            senders=members.get(workload.group, ()) if workload.senders == "all" else workload.senders,
+            senders=senders.get(workload.group, ()) if workload.senders == "all" else workload.senders,
         )
         for number, workload in enumerate(scenario.workload, start=1)
     )

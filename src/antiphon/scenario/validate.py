@@ -4,17 +4,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antiphon.core.newtop.literal import ERRATA, concerns
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.errors import some
+from antiphon.scenario.families import family_problems
 from antiphon.scenario.model import (
+    Crash,
     Delay,
     Fault,
     Group,
     Heal,
+    Join,
+    Leave,
     Lognormal,
     Loss,
-    Network,
     Options,
     Pause,
     Scenario,
@@ -50,9 +52,8 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.quiet <= scenario.options.time_silence:
         yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     yield from _option_problems(scenario.options)
-    yield from _idle_option_problems(scenario)
-    yield from _group_problems(scenario.group)
-    yield from _network_problems(scenario.network)
+    yield from _group_problems(scenario)
+    yield from _network_problems(scenario)
     for i, workload in enumerate(scenario.workload):
         for key, problem in _workload_problems(scenario, workload):
             yield f"workload[{i}].{key}", problem
@@ -61,14 +62,12 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, fault in enumerate(scenario.fault):
         for key, problem in _fault_problems(scenario, fault):
             yield f"fault[{i}].{key}", problem
+    yield from family_problems(scenario)
 
 
 def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
     if options.flow_control not in (0, *WINDOW_MIN):
         yield "options.flow_control", "is 0 (off), or algorithm 1, 2 or 3"
-    for erratum in options.literal:
-        if erratum not in ERRATA:
-            yield "options.literal", f"{erratum!r} has no printed form to follow (there are {', '.join(ERRATA)})"
     if not 1 <= options.frame_bytes <= PAYLOAD_BYTES_MAX:
         yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
     if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
@@ -81,17 +80,8 @@ def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
         yield "options.window_bytes", "must hold a frame: at least options.frame_bytes"
 
 
-def _idle_option_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Options that would change nothing: whoever sets them believes otherwise."""
-    options, services = scenario.options, frozenset(group.service for group in scenario.group)
-    for erratum in options.literal:
-        if erratum in ERRATA and not concerns(erratum, services, options.flow_control):
-            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
-    if options.compression and not {"causal-fast", "causal-vector"} & services:
-        yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
-
-
-def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
+def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    groups = scenario.group
     if not groups:
         yield "group", "a scenario needs a group"
     for i, group in enumerate(groups):
@@ -106,7 +96,8 @@ def _group_problems(groups: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
         for name in members:
             if not _NAME.fullmatch(name) or name == WORLD:
                 yield f"group[{i}].members", f"{name!r} cannot name a process"
-        yield from _overlap_problems(i, group, groups[:i])
+        if scenario.protocol == "newtop":
+            yield from _overlap_problems(i, group, groups[:i])
 
 
 def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
@@ -122,12 +113,13 @@ def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Itera
             )
 
 
-def _network_problems(network: Network) -> Iterator[tuple[str, str]]:
+def _network_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    network = scenario.network
     for key in ("loss", "duplicate", "reorder"):
         share = getattr(network, key)
         if not 0 <= share <= 1:
             yield f"network.{key}", f"{share} is not a share between 0 and 1"
-        if share and network.transport == "stream":
+        if share and network.transport == "stream" and scenario.protocol != "acks":
             yield f"network.{key}", "goes with the datagram transport only; streams retransmit"
     if isinstance(network.latency, Uniform) and network.latency.low > network.latency.high:
         yield "network.latency.low", "is above network.latency.high"
@@ -162,6 +154,8 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
         name = getattr(fault, key.replace("from", "from_"), None)
         if name is not None and name not in scenario.processes:
             yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
+    if isinstance(fault, Crash | Join | Leave):
+        return
     if fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     match fault:
@@ -183,5 +177,5 @@ def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tu
         yield "from", "goes with to, and without process"
     if isinstance(fault, Loss) and not 0 <= fault.rate <= 1:
         yield "rate", f"{fault.rate} is not a share between 0 and 1"
-    if isinstance(fault, Loss) and scenario.network.transport == "stream":
+    if isinstance(fault, Loss) and scenario.network.transport == "stream" and scenario.protocol != "acks":
         yield "kind", "loss goes with the datagram transport only; streams retransmit"

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from antiphon.scenario.model import Delay, Fault, Heal, Loss, Pause, Skew, Slow, Stall
+from antiphon.scenario.model import Crash, Delay, Fault, Heal, Join, Leave, Loss, Pause, Skew, Slow, Stall
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
-from antiphon.types import ProcessId
+from antiphon.types import GroupId, ProcessId
 
 
 class Faults:
     """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
 
-    In each of `companies` all wait for the slowest.
+    In each of `companies` all wait for the slowest. That somebody crashed all others learn `notice_ns` later, of the
+    same crashes in the same order: a perfect failure detector, which needs bounds that only a simulation has (N4).
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Faults:
         network: SimulatedNetwork,
         world: Recorder | None,
         companies: Sequence[frozenset[ProcessId]],
+        notice_ns: int,
     ) -> None:
         self.ended_at: int | None = None
         self._queue = queue
@@ -35,18 +37,19 @@ class Faults:
         self._network = network
         self._world = world
         self._companies = companies
+        self._notice_ns = notice_ns
         self._entries_left = 0
         self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
             self._plan(fault.at, fault, begins=True)
-            if not isinstance(fault, Heal) and fault.until is not None:
+            if not isinstance(fault, Heal | Crash | Join | Leave) and fault.until is not None:
                 self._plan(fault.until, fault, begins=False)
         if not plan:
             self._end()
 
     def _plan(self, when: int, fault: Fault, *, begins: bool) -> None:
         self._entries_left += 1
-        self._queue.at(when, self._carry_out, (fault, begins))
+        self._queue.at(int(when), self._carry_out, (fault, begins))  # a time, no longer a length of time
 
     def _carry_out(self, entry: tuple[Fault, bool]) -> None:
         fault, begins = entry
@@ -55,6 +58,9 @@ class Faults:
             told = {key: value for key, value in detail.items() if value is not None}
             self._world.note("fault", self._queue.now, compact_json(told))
         self._apply(fault, begins)
+        self._done()
+
+    def _done(self) -> None:
         self._entries_left -= 1
         if not self._entries_left:
             self._end()
@@ -69,13 +75,30 @@ class Faults:
                 self._node(fault.process).slowness = self._combined(fault, begins, fault.factor)
             case Skew():
                 rate = self._combined(fault, begins, fault.rate)
-                self._node(fault.process).skew(fault.offset if begins else 0, rate)
+                self._node(fault.process).skew(int(fault.offset) if begins else 0, rate)
             case Delay() | Loss() if begins:
                 self._network.disturb(fault)
             case Delay() | Loss():
                 self._network.calm(fault)
             case Heal():
                 self._network.calm()
+            case Crash():
+                self._crash(self._node(fault.process))
+            case Join():
+                self._node(fault.process).join(GroupId(fault.group))
+            case Leave():
+                self._node(fault.process).leave(GroupId(fault.group))
+
+    def _crash(self, node: Node) -> None:
+        node.crash()
+        self._network.crash(node)
+        self._entries_left += 1
+        self._queue.at(self._queue.now + self._notice_ns, self._tell, node.id)
+
+    def _tell(self, lost: ProcessId) -> None:
+        for node in self._nodes.values():
+            node.lost(lost)
+        self._done()
 
     def _combined(self, fault: Slow | Skew, begins: bool, factor: float) -> float:
         """The product of all factors of this kind now in force at a process: faults may overlap."""
@@ -99,5 +122,5 @@ class Faults:
         if self._world is not None:
             hindered = {node.id for node in self._nodes.values() if node.hindered}
             waiting = hindered.union(*(company for company in self._companies if company & hindered))
-            up = [process for process in self._nodes if process not in waiting]
+            up = [process for process, node in self._nodes.items() if process not in waiting and not node.crashed]
             self._world.note("faults_end", self._queue.now, compact_json({"components": [up]}))

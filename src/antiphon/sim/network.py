@@ -77,13 +77,14 @@ class SimulatedNetwork:
 
     def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry) -> None:
         self._settings = settings
-        self._channel = Channel.STREAM if settings.transport == "stream" else Channel.DATAGRAM
+        self._streams = settings.transport == "stream"
         self._queue = queue
         self._chance = chance
         self._draw = latency_source(settings.latency, chance)
         self._nodes: dict[ProcessId, Endpoint] = {}
         self._views: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
         self._members: dict[ViewId, list[Endpoint]] = {}  # shared by all who install the view
+        self._private: dict[tuple[ProcessId, GroupId, Scope], list[Endpoint]] = {}
         self._disturbances: list[Delay | Loss] = []
         self.pack: Callable[[Frame], Any] = encode if carry == "bytes" else _same
         self.unpack: Callable[[Any], Frame] = decode if carry == "bytes" else _same
@@ -98,6 +99,8 @@ class SimulatedNetwork:
         if view.id not in self._members:
             self._members[view.id] = [self._nodes[member] for member in view.members]
         self._views[process, view.group] = self._members[view.id]
+        for scope, chosen in ((Scope.RECEIVERS, view.receivers), (Scope.SENDERS, view.senders)):
+            self._private[process, view.group, scope] = [self._nodes[member] for member in chosen or ()]
 
     def disturb(self, fault: Delay | Loss) -> None:
         """Put a fault on links in force."""
@@ -107,27 +110,55 @@ class SimulatedNetwork:
         """Undo one fault on links, or all of them."""
         self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
 
+    def copies(self, sender: Endpoint, effect: Transmit) -> int:
+        """To how many others a frame goes."""
+        receivers = self._receivers(sender, effect)
+        return len(receivers) - (sender in receivers)
+
     def transmit(self, sender: Endpoint, effect: Transmit, departure: int) -> None:
         """Let a frame leave for everyone it is addressed to."""
         frame = effect.frame
-        assert effect.channel is self._channel, "a core asks for the channel that its settings say there is"
         assert not effect.ttl, "hops come with their family"
-        if isinstance(effect.to, Scope):
-            assert effect.to is Scope.VIEW, "the other scopes come with their family"
-            receivers = self._views[sender.id, frame.group]
-        else:
-            receivers = [self._nodes[effect.to]]
+        receivers = self._receivers(sender, effect)
         carried = self.pack(frame)
-        if self._settings.transport == "stream":
+        if effect.channel is Channel.STREAM:
+            assert self._streams, "a core asks for the channel that its settings say there is"
             self._stream(sender, receivers, frame, carried, departure)
         else:
             self._datagram(sender, receivers, frame, carried, departure)
+
+    def crash(self, node: Endpoint) -> None:
+        """The process is gone. Of what it had under way, each stream loses a part of its end, datagrams any part."""
+        chance, now = self._chance.random, self._queue.now
+        endings = {
+            receiver: now + int(chance() * max(0, arrival - now)) for receiver, arrival in node.last_arrival.items()
+        }
+        share = chance()
+
+        def lost(time: int, action: Callable[[Any], None], argument: Any) -> bool:
+            owner: Any = getattr(action, "__self__", None)
+            if owner is node:
+                return True
+            arriving = any(owner is each and action == each.arrive for each in self._nodes.values())
+            if not arriving or self.unpack(argument).sender != node.id:
+                return False
+            return time > endings.get(owner.id, now) if self._streams else chance() < share
+
+        self._queue.drop(lost)
+
+    def _receivers(self, sender: Endpoint, effect: Transmit) -> list[Endpoint]:
+        to = effect.to
+        if to is Scope.VIEW:
+            return self._views[sender.id, effect.frame.group]
+        if isinstance(to, Scope):
+            return self._private[sender.id, effect.frame.group, to]
+        return [self._nodes[to]]
 
     def _stream(
         self, sender: Endpoint, receivers: list[Endpoint], frame: Frame, carried: object, departure: int
     ) -> None:
         heap, ticket, draw = self._queue.heap, self._queue.ticket, self._draw
-        disturbed, line, last_arrival = bool(self._disturbances), sender.line, sender.last_arrival
+        disturbed, line, last_arrival = self._disturbances, sender.line, sender.last_arrival
         for receiver in receivers:
             if receiver is sender:
                 continue  # own copies never travel (Macedo94 §7.1)

@@ -4,11 +4,13 @@ This is the simulator's driver; a runtime's does the same with sockets: feed eve
 out, re-arm one timer.
 """
 
-from collections import deque
-from typing import Protocol
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
-from antiphon.core.contract import Core
+from antiphon.core.contract import Asking, Attended, Connecting, Core
 from antiphon.core.effects import (
+    Answered,
     Blocked,
     Deliver,
     Discard,
@@ -16,11 +18,12 @@ from antiphon.core.effects import (
     Frame,
     Gauge,
     InstallView,
+    Query,
     Stable,
     Transmit,
     Unblocked,
 )
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, RepairFrame
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
@@ -35,6 +38,9 @@ class Application(Protocol):
 
     def taken(self, node: "Node", frame: Frame) -> None:
         """The application at `node` has got the messages of this frame."""
+
+    def asked(self, node: "Node", frame: Frame) -> None:
+        """The application at `node` has got a request outside the order of its group."""
 
 
 class Node:
@@ -60,6 +66,7 @@ class Node:
         self.line = network.attach(self)
         self.last_arrival: dict[ProcessId, int] = {}
         self._core = core
+        self._unpack = network.unpack
         self._clock: Clock | None = None  # None while it shows the world's own time
         self._host = host
         self._service_ns = int(hosts.service)
@@ -71,12 +78,16 @@ class Node:
         self._application = application
         self._paused = self._stalled = 0  # how many faults hold it
         self._waking = self._choked = self._busy = False
+        self.crashed = False
         self._armed: int | None = None  # world time of the timer entry that counts
         self._armed_for: int | None = None  # the core's deadline when it was last looked at
         self._inbox: list[object] = []
-        self._requests: list[tuple[GroupId, bytes]] = []
+        self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
+        self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
         self._untaken: deque[Deliver | InstallView] = deque()
-        self._taken: dict[GroupId, int] = {}  # `Deliver` effects that the application has got
+        self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
+        if not self._service_ns:
+            self.arrive = self._accept  # type: ignore[method-assign]  # no CPU to wait for
 
     @property
     def hindered(self) -> bool:
@@ -91,21 +102,58 @@ class Node:
     # What comes in
 
     def arrive(self, carried: object) -> None:
-        """A frame reaches this host."""
-        if self._service_ns:
-            self._queue.at(self._cpu(), self._accept, carried)
-        else:
-            self._accept(carried)
+        """A frame reaches this host, and waits for its CPU; where frames cost nothing, `_accept` stands in for this."""
+        self._queue.at(self._cpu(), self._accept, carried)
 
     def request(self, group: GroupId, *payloads: bytes) -> None:
         """The application sends, all of these in one turn; that of a paused process gets to it later."""
         if self._paused:
-            self._requests += [(group, payload) for payload in payloads]
+            self._requests.append(lambda now: self._send_all(group, payloads, now))
             return
         now = self._queue.now if self._clock is None else self._now()
-        for payload in payloads:
-            self._send(group, payload, now)
+        self._send_all(group, payloads, now)
         self._settle(now)
+
+    def ask(self, group: GroupId, payload: bytes, answers: str) -> None:
+        """The application asks its group."""
+        self.do(lambda now: self._ask(group, payload, answers, now))
+
+    def answer(self, frame: Frame, payload: bytes) -> None:
+        """The application answers a request, while it is being handed it."""
+        cast("Asking", self._core).answer(frame, payload, self._now())
+
+    def lost(self, process: ProcessId) -> None:
+        """Somebody is gone for good."""
+        self.do(lambda now: cast("Attended", self._core).lost(process, now))
+
+    def join(self, group: GroupId) -> None:
+        """Enter a group."""
+        self.do(lambda now: self._move("join", group, now))
+
+    def leave(self, group: GroupId) -> None:
+        """Take leave of a group."""
+        self.do(lambda now: self._move("leave", group, now))
+
+    def do(self, action: Callable[[int], None]) -> None:
+        """Do something with the core, now or, if the process is paused, when it goes on."""
+        if self.crashed:
+            return
+        self._requests.append(action)
+        self.turn()
+
+    def crash(self) -> None:
+        """The process is gone for good: whatever comes finds nobody."""
+        self.crashed = True
+        self._paused += 1  # and that pause never ends
+        self.arrive = _nobody  # type: ignore[assignment,method-assign]
+        if self.recorder is not None:
+            self.recorder.note("crash", self._queue.now)
+
+    def stop(self) -> None:
+        """The run is over."""
+        if self.recorder is not None and not self.crashed:
+            groups, costs = self.recorder.groups, getattr(self._core, "costs", dict)
+            self.recorder.stopped(self._queue.now, {group: self._core.unstable(group) for group in groups}, costs())
 
     def pause(self, begins: bool) -> None:
         """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
@@ -164,9 +212,26 @@ class Node:
         for carried in inbox:
             self._receive(carried, now)
         requests, self._requests = self._requests, []
-        for group, payload in requests:
-            self._send(group, payload, now)
+        for request in requests:
+            request(now)
         self._settle(now)
+
+    def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], now: int) -> None:
+        for payload in payloads:
+            self._send(group, payload, now)
+
+    def _ask(self, group: GroupId, payload: bytes, answers: str, now: int) -> None:
+        self.inputs += 1
+        ordered = answers != "any"  # a request to any one member is no multicast, and has no number as such
+        label = self.recorder.requested(group, payload, self._queue.now) if self.recorder is not None and ordered else 0
+        self._asked.setdefault(group, []).append((self._queue.now, answers))
+        cast("Asking", self._core).ask(group, payload, answers, now, label)
+
+    def _move(self, kind: str, group: GroupId, now: int) -> None:
+        if self.recorder is not None:
+            self.recorder.moved(kind, group, self._queue.now)
+        core = cast("Connecting", self._core)
+        (core.join if kind == "join" else core.leave)(group, now)
 
     def _send(self, group: GroupId, payload: bytes, now: int) -> None:
         self.inputs += 1
@@ -175,7 +240,7 @@ class Node:
 
     def _receive(self, carried: object, now: int) -> None:
         self.inputs += 1
-        frame = self._network.unpack(carried)
+        frame = self._unpack(carried)
         self._core.receive(frame, now)
         if self.recorder is not None:
             self._record_receipt(self.recorder, frame)
@@ -184,7 +249,7 @@ class Node:
         """A copy in a repair is received like the frame it is a copy of."""
         unstable = self._core.unstable(frame.group)
         recorder.received(frame, self._queue.now, unstable=unstable)
-        for copy in frame.copies if isinstance(frame, RepairFrame) else ():
+        for copy in frame.copies:
             recorder.received(copy, self._queue.now, unstable=unstable, relay=frame.sender)
 
     def _settle(self, now: int) -> None:
@@ -208,15 +273,27 @@ class Node:
             elif isinstance(effect, Transmit):
                 self._transmit(effect)
             elif isinstance(effect, InstallView):
-                self._network.install(self.id, effect.view)
-                self._untaken.append(effect)
-                self._catch_up(now)
+                self._install(effect, now)
+            elif isinstance(effect, Query):
+                self._application.asked(self, effect.frame)
             elif self.recorder is not None:
                 self._record(self.recorder, effect)
 
-    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked) -> None:
+    def _install(self, effect: InstallView, now: int) -> None:
+        """A view that all agree on is one of the things that the application sees; a private one is told at once."""
+        self._network.install(self.id, effect.view)
+        if effect.view.receivers is None:
+            self._untaken.append(effect)
+            self._catch_up(now)
+        elif self.recorder is not None:
+            self.recorder.installed(effect.view, self._queue.now)
+
+    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked | Answered) -> None:
         now = self._queue.now
-        if isinstance(effect, Stable | Discard):
+        if isinstance(effect, Answered):
+            requested, mode = self._asked[effect.group][effect.request]
+            recorder.answered(effect, mode, requested, now)
+        elif isinstance(effect, Stable | Discard):
             recorder.prefix(effect, now, unstable=self._core.unstable(effect.group))
         elif isinstance(effect, Gauge):
             recorder.gauged(effect, now)
@@ -233,6 +310,7 @@ class Node:
                 header_bytes=header_bytes(frame),
                 stamp_bytes=stamp_bytes(frame),
                 unstable=self._core.unstable(frame.group),
+                copies=self._network.copies(self, effect),
                 flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
             )
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
@@ -262,7 +340,7 @@ class Node:
         if self.recorder is not None:
             self.recorder.delivered(frame, self._queue.now)
         group = frame.group
-        self._taken[group] = position = self._taken.get(group, 0) + 1
+        self._taken[group] = position = self._taken[group] + 1
         self._core.consumed(group, position, now)
         self._application.taken(self, frame)
         if self._consume_ns:
@@ -290,3 +368,7 @@ class Node:
     def _cpu(self) -> int:
         """Queue the handling of one frame at the host; gives the time at which it is done."""
         return self._host.work(self._queue.now, int(self._service_ns * self.slowness))
+
+
+def _nobody(_: Any) -> None:
+    """A frame reaches a process that has crashed."""

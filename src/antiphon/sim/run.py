@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from antiphon.core.newtop.literal import printed
-from antiphon.core.newtop.process import NewtopProcess
-from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of
+from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of, role_of
 from antiphon.scenario.read import run_id
+from antiphon.sim.cores import core_builder, groups_of, perpetual
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.network import Carry, SimulatedNetwork
@@ -20,7 +18,7 @@ from antiphon.sim.node import Node
 from antiphon.sim.workload import Applications
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
-from antiphon.types import WORLD, GroupId, ProcessId, View, first_view
+from antiphon.types import WORLD, GroupId, ProcessId
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +52,27 @@ class _Simulation:
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
         self._applications = Applications(scenario.workload, self._queue, self._chance("workload"))
         self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry)
-        self._groups = {GroupId(group.name): group for group in scenario.group}
-        views = {name: first_view(name, _ids(members_of(group))) for name, group in self._groups.items()}
-        self._views: dict[ProcessId, dict[GroupId, View]] = {ProcessId(name): {} for name in scenario.processes}
-        for name, view in views.items():
-            for process in view.members:
-                self._views[process][name] = view
-        hosts = [Host() for _ in range(min(scenario.hosts.count or len(self._views), len(self._views)))]
-        self._rules = printed(scenario.options.literal)
-        self._nodes = {
-            process: self._node(process, hosts[rank % len(hosts)]) for rank, process in enumerate(self._views)
-        }
+        self._build = core_builder(scenario, self._chance("cores"))
+        processes = [ProcessId(name) for name in scenario.processes]
+        hosts = [Host() for _ in range(min(scenario.hosts.count or len(processes), len(processes)))]
+        self._nodes = {process: self._node(process, hosts[rank % len(hosts)]) for rank, process in enumerate(processes)}
 
     def run(self) -> Run:
         """From the start of every process to its stop."""
         scenario, queue = self._scenario, self._queue
         with _no_garbage_collection():
             self._start()
-            faults = Faults(scenario.fault, queue, self._nodes, self._network, self._world, self._companies())
+            faults = Faults(
+                scenario.fault,
+                queue,
+                self._nodes,
+                self._network,
+                self._world,
+                self._companies(),
+                scenario.options.suspect_after,
+            )
             self._applications.start(self._nodes)
-            ended = queue.run(scenario.duration)
+            ended = self._run_until_quiet(faults) if perpetual(scenario) else queue.run(int(scenario.duration))
         quiet = faults.ended_at is not None and (
             ended or (self._only_timers_left() and queue.now - self._last_disturbance(faults) >= scenario.quiet)
         )
@@ -90,9 +89,22 @@ class _Simulation:
             inputs=sum(node.inputs for node in self._nodes.values()),
         )
 
+    def _run_until_quiet(self, faults: Faults) -> bool:
+        """Processes that never fall silent: the run ends a quiet time after the last request and the last fault."""
+        queue, scenario = self._queue, self._scenario
+        while queue.now < scenario.duration:
+            calm = not self._applications.outstanding and faults.ended_at is not None
+            until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
+            if calm and until <= queue.now:
+                return True
+            queue.run(min(until, int(scenario.duration)))
+        return False
+
     def _companies(self) -> list[frozenset[ProcessId]]:
         """Who waits for whom: with flow control, the members of a group for its slowest one."""
-        return [_ids(members_of(group)) for group in self._groups.values() if self._scenario.options.flow_control]
+        scenario = self._scenario
+        waiting = scenario.protocol == "newtop" and scenario.options.flow_control
+        return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
 
     def _only_timers_left(self) -> bool:
         """Nothing is under way or waiting, not even for time to pass: what is missing now would stay missing."""
@@ -109,44 +121,36 @@ class _Simulation:
         return random.Random(f"{self._scenario.seed}/{purpose}")
 
     def _node(self, process: ProcessId, host: Host) -> Node:
-        scenario, traced, views = self._scenario, self._scenario.trace == "full", self._views[process]
-        services = {name: self._groups[name].service for name in views}
-        core = NewtopProcess(process, views, self._settings(process), self._rules)
+        scenario = self._scenario
+        services = {GroupId(group.name): self._service(group, process) for group in groups_of(scenario, process)}
         return Node(
             process,
-            core,
+            self._build(process),
             host=host,
             hosts=scenario.hosts,
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=Recorder(process, services) if traced else None,
+            recorder=Recorder(process, services) if scenario.trace == "full" else None,
         )
 
-    def _settings(self, process: ProcessId) -> NewtopSettings:
-        options, groups = self._scenario.options, [self._groups[name] for name in self._views[process]]
-        return NewtopSettings(
-            service=groups[0].service,  # the same in all groups of a process
-            silence_timeout_ns=options.time_silence,
-            packing=options.packing,
-            frame_bytes_max=options.frame_bytes,
-            flow_control=options.flow_control,
-            window=options.window,
-            window_bytes=options.window_bytes,
-            block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
-            compression=options.compression,
-            datagrams=self._scenario.network.transport == "datagram",
-            repair_max_ns=options.suspect_after // 4,
-            tracing=self._scenario.trace == "full",
-        )
+    def _service(self, group: Group, process: str) -> str:
+        """What a process gets in a group; one that only sends there gets nothing delivered."""
+        return "sending" if role_of(self._scenario, group.name, process).role == "sender" else group.service
 
     def _start(self) -> None:
         options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
-        in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE}
-        told = {name: _promise(group) for name, group in self._groups.items()}
+        in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[self._scenario.protocol]}
         for process, node in self._nodes.items():
             if node.recorder is not None:
-                groups = {name: told[name] for name in self._views[process]}
+                groups = {
+                    group.name: {
+                        "members": sorted(members_of(group)),
+                        "service": self._service(group, process),
+                        "numbering": group.numbering,
+                    }
+                    for group in groups_of(self._scenario, process)
+                }
                 detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
                 node.recorder.note("start", 0, compact_json(detail))
             node.turn()
@@ -154,19 +158,9 @@ class _Simulation:
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now
         for node in self._nodes.values():
-            if node.recorder is not None:
-                node.recorder.stopped(now)
+            node.stop()
         if self._world is not None:
             self._world.note("end", now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"}))
-
-
-def _promise(group: Group) -> dict[str, object]:
-    """What a member of a group goes by, as its `start` row tells."""
-    return {"members": sorted(members_of(group)), "service": group.service, "numbering": group.numbering}
-
-
-def _ids(names: tuple[str, ...]) -> frozenset[ProcessId]:
-    return frozenset(map(ProcessId, names))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping
 
+from antiphon.core.classic.frames import DataFrame
 from antiphon.core.effects import Frame
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
@@ -18,9 +19,12 @@ class Applications:
         self.requests = 0
         self.deliveries = 0
         self.last_request_at = 0
+        self.outstanding = sum(workload.messages * len(workload.senders) for workload in workloads)
+        """Requests that are planned and not made yet; those of a process that crashed never will be."""
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
+        self._asking = any(workload.answers != "none" for workload in workloads)
         self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
         self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
         self._taken: dict[tuple[ProcessId, ProcessId, GroupId], int] = defaultdict(int)
@@ -33,6 +37,8 @@ class Applications:
 
     def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
         """An application asks to send, all of these in one turn of its loop."""
+        if node.crashed:
+            return
         self.requests += len(payloads)
         self.last_request_at = self._queue.now
         if self._awaited:
@@ -42,9 +48,22 @@ class Applications:
                 self._awaited[workload].places[node.id].update(range(first, first + len(payloads)))
         node.request(group, *payloads)
 
+    def ask(self, node: Node, group: GroupId, payload: bytes, answers: str) -> None:
+        """An application asks its group."""
+        if not node.crashed:
+            self.requests += 1
+            self.last_request_at = self._queue.now
+            node.ask(group, payload, answers)
+
+    def asked(self, node: Node, frame: Frame) -> None:
+        """Answer a request that came outside the order of the group."""
+        node.answer(frame, b"answer")
+
     def taken(self, node: Node, frame: Frame) -> None:
-        """Count deliveries; send the reply that is due, as the next thing to happen."""
+        """Count deliveries; answer requests; send the reply that is due, as the next thing to happen."""
         self.deliveries += len(frame.payloads)
+        if self._asking and isinstance(frame, DataFrame) and frame.request is not None:
+            self.asked(node, frame)
         if not self._awaited:
             return
         first = self._taken[node.id, frame.sender, frame.group]
@@ -85,15 +104,24 @@ class _Sender:
         self._queue.at(max(planned, self._queue.now), self._request_next)
 
     def _request_next(self, _: object) -> None:
-        payload = self._payload(self._position)
+        self._request(self._payload(self._position))
         self._position += 1
-        self._applications.request(self._node, self._group, payload, workload=self._workload.name)
-        if self._position < self._workload.messages:
+        if self._node.crashed:
+            self._applications.outstanding -= self._workload.messages - self._position
+        elif self._position < self._workload.messages:
             self._schedule()
 
     def _request_all(self, _: object) -> None:
-        payloads = map(self._payload, range(self._workload.messages))
-        self._applications.request(self._node, self._group, *payloads, workload=self._workload.name)
+        self._request(*map(self._payload, range(self._workload.messages)))
+
+    def _request(self, *payloads: bytes) -> None:
+        applications, answers = self._applications, self._workload.answers
+        applications.outstanding -= len(payloads)
+        if answers == "none":
+            applications.request(self._node, self._group, *payloads, workload=self._workload.name)
+            return
+        for payload in payloads:
+            applications.ask(self._node, self._group, payload, answers)
 
     def _payload(self, position: int) -> bytes:
         """As many bytes as asked for, what differs first: most payloads of a run are different."""

@@ -6,7 +6,7 @@ order, no object identity.
 
 import itertools
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 
@@ -25,6 +25,12 @@ class EventQueue:
         """Let `action(argument)` happen at `time`, after everything scheduled for that time before."""
         assert time >= self.now
         heappush(self.heap, (time, self.ticket(), action, argument))
+
+    def drop(self, unwanted: Callable[[int, Callable[[Any], None], Any], bool]) -> None:
+        """Let those things never happen of which `unwanted(time, action, argument)` is true."""
+        heap = self.heap
+        heap[:] = [entry for entry in heap if not unwanted(entry[0], entry[2], entry[3])]
+        heapify(heap)
 
     def run(self, until: int) -> bool:
         """Let things happen up to and including `until`; True if nothing is left, so that nothing ever will be."""

@@ -8,14 +8,15 @@ loses, doubles or invents a message cannot make its trace agree. Rows are dicts 
 import hashlib
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from antiphon.core.effects import Blocked, Discard, Frame, Gauge, Stable, Unblocked
+from antiphon.core.effects import Answered, Blocked, Discard, Frame, Gauge, Stable, Unblocked
 from antiphon.types import GroupId, ProcessId, View, split_process_id
 
 Row = dict[str, Any]
 _NUMBERED = frozenset({"data", "fragment", "null"})
+"""Kinds that share one count of serial numbers."""
 
 
 def digest(payload: bytes) -> int:
@@ -37,6 +38,7 @@ class Recorder:
         self.rows: list[Row] = []
         self._services = services or {}
         self._views: dict[GroupId, str] = {}
+        self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
         self._numbers = dict.fromkeys(self._services, 0)
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
         self._blocked: set[GroupId] = set()
@@ -46,10 +48,24 @@ class Recorder:
         """A row without a message: `start`, `stop`, and the world's own; `detail` is JSON."""
         self.rows.append({"time": now, "kind": kind, "detail": detail})
 
-    def stopped(self, now: int) -> None:
-        """The process ends. What its application asked for and no frame ever took is told: it must not vanish."""
+    @property
+    def groups(self) -> Iterable[GroupId]:
+        """The groups of this process."""
+        return self._services
+
+    def moved(self, kind: str, group: GroupId, now: int) -> None:
+        """The process joins or leaves a group."""
+        self.rows.append({"time": now, "kind": kind, "group": group, "view": self._views.get(group)})
+
+    def stopped(self, now: int, held: Mapping[GroupId, int], costs: Mapping[str, int]) -> None:
+        """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
+
+        So is how many frames its core still holds, and what it cost, where it counts that.
+        """
         waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
-        self.note("stop", now, compact_json({"waiting": waiting}) if waiting else None)
+        held = {group: count for group, count in held.items() if count}
+        detail = {key: value for key, value in (("waiting", waiting), ("held", held), ("costs", dict(costs))) if value}
+        self.note("stop", now, compact_json(detail) if detail else None)
 
     def requested(self, group: GroupId, payload: bytes, now: int) -> int:
         """The application asks to send; gives the number that the message will have, the label of its frame."""
@@ -67,16 +83,19 @@ class Recorder:
         header_bytes: int,
         stamp_bytes: int,
         unstable: int,
+        copies: int,
         flow: tuple[int, ...] | None = None,
     ) -> None:
         """A frame leaves; those of our messages that leave for the first time are sent now.
 
-        A large message is sent with the last of its fragments: there is its place in the order.
+        A large message is sent with the last of its fragments: there is its place in the order. `copies` tells how
+        many receivers it goes to.
         """
         kind = frame.kind
         if kind == "data" and frame.sender == self._me:
             self._sent(frame, now)
         detail: dict[str, object] = {
+            "copies": copies,
             "count": len(frame.payloads) if kind == "data" else 0,
             "frame": _frame_name(frame, kind),
             "stamp_bytes": stamp_bytes,
@@ -84,12 +103,15 @@ class Recorder:
         }
         if flow is not None:
             detail["flow"] = flow
+        if kind == "acknowledgment":
+            detail["senders"] = self._senders.get(frame.group, ())
         self.rows.append(
             {
                 "time": now,
                 "kind": "transmit",
                 "group": frame.group,
                 "view": self._views.get(frame.group),
+                "orderer": frame.orderer,
                 "clock": frame.clock,
                 "payload_bytes": payload_bytes,
                 "header_bytes": header_bytes,
@@ -138,6 +160,7 @@ class Recorder:
                     "number": frame.label + position,
                     "service": service,
                     "view": view,
+                    "orderer": frame.orderer,
                     "clock": frame.clock,
                     "payload_bytes": len(payload),
                     "digest": digest(payload),
@@ -156,8 +179,23 @@ class Recorder:
                 "members": list(view.members),
                 "previous": view.previous,
                 "transitional": list(view.transitional),
+                "detail": self._private(view),
             }
         )
+
+    def answered(self, effect: Answered, mode: str, requested: int, now: int) -> None:
+        """A request to the group has its answers."""
+        by = [process for process, _ in effect.answers]
+        detail = compact_json({"by": by, "mode": mode, "request": effect.request})
+        row = {"time": now, "requested": requested, "kind": "answer", "group": effect.group, "detail": detail}
+        self.rows.append(row)
+
+    def _private(self, view: View) -> str | None:
+        """Of a private view, to whom and from whom its messages go."""
+        if view.receivers is None or view.senders is None:
+            return None
+        self._senders[view.group] = view.senders
+        return compact_json({"receivers": view.receivers, "senders": view.senders})
 
     def prefix(self, effect: Stable | Discard, now: int, *, unstable: int) -> None:
         """A prefix of each sender's messages became stable, or was freed."""
@@ -219,5 +257,7 @@ class Recorder:
 
 
 def _frame_name(frame: Frame, kind: str) -> str | None:
-    """One name a numbered frame in a run: numbers of one sender in one group strictly increase."""
-    return f"{frame.group}/{frame.sender}/{frame.clock}" if kind in _NUMBERED else None
+    """One name a frame in a run, for those that have a serial number."""
+    if frame.serial is None:
+        return None
+    return f"{frame.group}/{frame.sender}/{'' if kind in _NUMBERED else f'{kind}/'}{frame.serial}"

@@ -1,4 +1,4 @@
-"""Frames to bytes and back. One kind byte per sort of frame; the bodies below are Newtop's.
+"""Frames to bytes and back. One kind byte per sort of frame; the bodies below are Newtop's, `tuples.py` has the others.
 
     kind 1, numbered: flags, block, previous and complete block, names, [sequence], [flow], [stamp], [payloads]
     kind 2, alive:    flags, block, complete block, names, [sequence], [flow]
@@ -21,6 +21,7 @@ from antiphon.core.newtop.frames import (
     AliveFrame,
     BlockFrame,
     Flow,
+    NewtopFrame,
     RepairFrame,
     RequestFrame,
     SequencedFrame,
@@ -28,6 +29,7 @@ from antiphon.core.newtop.frames import (
 )
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
+from antiphon.wire import tuples
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
 from antiphon.wire.names import encode_name, encode_names
 from antiphon.wire.reader import Reader
@@ -63,7 +65,7 @@ _COPY: Final = struct.Struct(">BI")
 
 def encode(frame: Frame) -> bytes:
     """The bytes of one frame, envelope included."""
-    kind, body = _body(frame)
+    kind, body = _body(frame) if isinstance(frame, NewtopFrame) else tuples.write(frame)
     return seal(kind, body)
 
 
@@ -84,6 +86,8 @@ def decode(sealed: bytes) -> Frame:
         frame = _read_request(reader)
     elif kind == _REPAIR:
         frame = _read_repair(reader)
+    elif tuples.knows(kind):
+        return tuples.read(kind, body)
     else:
         raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
     reader.end()
@@ -103,16 +107,16 @@ def header_bytes(frame: Frame) -> int:
 
 
 def payload_bytes(frame: Frame) -> int:
-    """The application's own bytes in a frame, those of copies included."""
-    if isinstance(frame, RepairFrame):
-        return sum(map(payload_bytes, frame.copies))
-    return sum(map(len, frame.payloads))
+    """The application's own bytes in a frame; where it has none of its own, those of the copies in it."""
+    if frame.payloads or not frame.copies:
+        return sum(map(len, frame.payloads))
+    return sum(map(payload_bytes, frame.copies))
 
 
 def stamp_bytes(frame: Frame) -> int:
     """What the order of delivery itself needs of a frame: its block number, and a causal stamp."""
     if not isinstance(frame, BlockFrame):
-        return 0
+        return tuples.stamp_bytes(frame)
     return _NUMBER.size + (len(encode_stamp(frame.stamp)) if frame.stamp is not None else 0)
 
 

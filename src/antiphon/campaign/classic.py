@@ -1,0 +1,144 @@
+"""The families `classic` and `two-phase`: the multicasts of the lecture notes, from best effort to total order.
+
+Links lose nothing but, as the notes ask no more of them, reorder and repeat; senders stand inside and outside the
+group; up to all members but one crash, each in the middle of whatever it was doing.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
+from antiphon.campaign.shapes import members_by_group
+from antiphon.scenario.model import (
+    Crash,
+    Fault,
+    Group,
+    Latency,
+    Lognormal,
+    Member,
+    Network,
+    Options,
+    Scenario,
+    Uniform,
+    Workload,
+)
+from antiphon.scenario.units import Bandwidth, Duration
+
+Service = Literal["reliable", "fifo", "causal", "total"]
+SERVICES: Final[tuple[Service, ...]] = ("reliable", "fifo", "causal", "total")
+_LATENCIES: Final[tuple[Latency, ...]] = (
+    Uniform(low=Duration(0), high=Duration(10 * MS)),
+    Lognormal(median=Duration(1 * MS), sigma=2.5),
+)
+"""With a long tail one frame is far behind the others: that shows a wrong clock (N1) most often."""
+CRASHING: Final = 0.5
+"""Share of the runs in which somebody crashes."""
+MESSAGES: Final = 40
+"""How many application messages a run has at most; flooding sends each n² times."""
+
+
+def draw_classic(chance: random.Random) -> Scenario:
+    """One run of the family; the scenario's name tells the shape of its groups."""
+    shape = chance.choice(["one", "one", "open", "pair", "fork"])
+    groups = {"g": _names(chance.randint(1, 6))} if shape == "open" else members_by_group(chance, shape)
+    outside = [f"c{number}" for number in range(1, chance.randint(1, 2) + 1)] if shape == "open" else []
+    members = {name: (*inside, *outside) for name, inside in groups.items()}
+    processes = sorted({name for each in members.values() for name in each})
+    hosts, crashes = draw_hosts(chance), _crashes(chance, processes)
+    return Scenario(
+        name=f"classic-{shape}",
+        protocol="classic",
+        duration=Duration(120_000 * MS),
+        options=Options(suspect_after=Duration(chance.choice([80, 200]) * MS)),
+        group=tuple(Group(name=name, members=each, service=chance.choice(SERVICES)) for name, each in members.items()),
+        member=tuple(Member(process=name, group="g", role="sender") for name in outside),
+        network=_network(chance),
+        workload=_workloads(chance, members, replies=not outside),
+        hosts=hosts,
+        fault=(*crashes, *(draw_fault(chance, processes, hosts) for _ in range(chance.choice([0, 1, 2])))),
+    )
+
+
+def draw_two_phase(chance: random.Random) -> Scenario:
+    """A few sites that all multicast at once, over links that reorder: the schedules on which order depends (N1)."""
+    members = _names(chance.choice([2, 3, 3, 3, 4, 5]))
+    senders = tuple(chance.sample(members, chance.randint(2, len(members))))
+    return Scenario(
+        name="two-phase",
+        protocol="classic",
+        duration=Duration(120_000 * MS),
+        options=Options(suspect_after=Duration(80 * MS)),
+        group=(Group(name="g", members=members, service="total"),),
+        network=Network(
+            transport="datagram",
+            latency=chance.choice(_LATENCIES),
+            duplicate=chance.choice([0.0, 0.0, 0.2]),
+        ),
+        workload=(
+            Workload(
+                group="g",
+                senders=senders,
+                messages=chance.randint(1, 4),
+                interval=Duration(chance.choice([1, 3, 8]) * MS),
+                jitter=1.0,
+                payload=8,
+            ),
+        ),
+        fault=_crashes(chance, members, share=0.3),
+    )
+
+
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(f"p{number}" for number in range(1, count + 1))
+
+
+def _crashes(
+    chance: random.Random, processes: list[str] | tuple[str, ...], share: float = CRASHING
+) -> tuple[Fault, ...]:
+    """Somebody lives on."""
+    if len(processes) < 2 or chance.random() > share:
+        return ()
+    victims = chance.sample([*processes], chance.randint(1, min(3, len(processes) - 1)))
+    return tuple(Crash(at=Duration(chance.randint(0, 150_000) * 1_000), process=name) for name in victims)
+
+
+def _network(chance: random.Random) -> Network:
+    latency = draw_latency(chance)
+    if chance.random() < 0.3:
+        return Network(latency=latency, bandwidth=chance.choice([None, None, Bandwidth(500_000)]))
+    return Network(
+        transport="datagram",
+        latency=latency,
+        duplicate=chance.choice([0.0, 0.02, 0.2]),
+        reorder=chance.choice([0.0, 0.05, 0.3]),
+    )
+
+
+def _workloads(chance: random.Random, members: Mapping[str, tuple[str, ...]], *, replies: bool) -> tuple[Workload, ...]:
+    count = chance.randint(1, 3)
+    drawn = []
+    for _ in range(count):
+        group = chance.choice([*members])
+        senders = tuple(chance.sample(members[group], chance.randint(1, min(len(members[group]), 4))))
+        messages = max(1, min(chance.choice([1, 3, 8]), MESSAGES // (count * len(senders))))
+        payload = chance.choice([0, 8, 300])
+        workload = draw_workload(chance, group, senders, messages=messages, payload=payload, replies=replies)
+        if chance.random() < 0.25:
+            workload = _asking(chance, workload)
+        drawn.append(workload)
+    return tuple(drawn)
+
+
+def _asking(chance: random.Random, workload: Workload) -> Workload:
+    """The same, with requests in place of messages."""
+    answers: list[Literal["any", "first", "majority", "all"]] = ["any", "first", "majority", "all"]
+    return Workload(
+        group=workload.group,
+        senders=workload.senders,
+        messages=workload.messages,
+        interval=workload.interval,
+        jitter=workload.jitter,
+        payload=workload.payload,
+        answers=chance.choice(answers),
+    )

@@ -1,0 +1,218 @@
+"""What each family of protocols asks of a scenario, beyond what holds for all: services, options, roles, faults."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from antiphon.core.acks import literal as acks_literal
+from antiphon.core.classic import literal as classic_literal
+from antiphon.core.newtop import literal as newtop_literal
+from antiphon.scenario.model import (
+    OPTIONS_IN_FORCE,
+    PROTOCOLS,
+    Crash,
+    Join,
+    Leave,
+    Loss,
+    Options,
+    Scenario,
+    absent_at_first,
+    members_of,
+    role_of,
+)
+
+Problems = Iterator[tuple[str, str]]
+
+ERRATA: Final[Mapping[str, tuple[str, ...]]] = {
+    "newtop": newtop_literal.ERRATA,
+    "classic": classic_literal.ERRATA,
+    "acks": acks_literal.ERRATA,
+}
+"""By family, the errata whose printed rule can be followed."""
+
+
+def family_problems(scenario: Scenario) -> Problems:
+    """Every (key, what is wrong with it) that concerns the protocol."""
+    yield from _service_problems(scenario)
+    yield from _idle_option_problems(scenario)
+    yield from _literal_problems(scenario)
+    yield from _member_problems(scenario)
+    yield from _coming_and_going_problems(scenario)
+    yield from _OWN[scenario.protocol](scenario)
+
+
+def _service_problems(scenario: Scenario) -> Problems:
+    services = PROTOCOLS[scenario.protocol]
+    for i, group in enumerate(scenario.group):
+        if group.service not in services:
+            yield f"group[{i}].service", f"{scenario.protocol} offers {', '.join(services)}, not {group.service!r}"
+        if group.numbering == "block" and scenario.protocol != "newtop":
+            yield f"group[{i}].numbering", "belongs to flow control, which newtop alone has"
+
+
+def _idle_option_problems(scenario: Scenario) -> Problems:
+    """Options that would change nothing: whoever sets them believes otherwise."""
+    defaults = Options()
+    for name in Options.__struct_fields__:
+        acts = name in OPTIONS_IN_FORCE[scenario.protocol] or name in _LATER_OPTIONS
+        if not acts and getattr(scenario.options, name) != getattr(defaults, name):
+            yield f"options.{name}", f"changes nothing: {scenario.protocol} has no such option"
+
+
+_LATER_OPTIONS: Final = frozenset({"idle_probe", "view_change"})
+"""Accepted, and without effect until groups have a membership protocol."""
+
+
+def _literal_problems(scenario: Scenario) -> Problems:
+    known = ERRATA[scenario.protocol]
+    for erratum in scenario.options.literal:
+        if erratum not in known:
+            yield "options.literal", f"{erratum!r} has no printed form to follow (there are {', '.join(known)})"
+
+
+def _member_problems(scenario: Scenario) -> Problems:
+    members = {group.name: members_of(group) for group in scenario.group}
+    seen = set()
+    for i, member in enumerate(scenario.member):
+        key = f"member[{i}]"
+        if member.group not in members:
+            yield f"{key}.group", f"unknown group {member.group!r} (groups: {', '.join(members)})"
+            return
+        if member.process not in members[member.group]:
+            yield f"{key}.process", f"unknown process {member.process!r} in group {member.group}"
+        if (member.group, member.process) in seen:
+            yield key, f"{member.process} is spoken of twice in group {member.group}"
+        seen.add((member.group, member.process))
+    for i, group in enumerate(scenario.group):
+        roles = [role_of(scenario, group.name, name).role for name in members[group.name]]
+        if roles and "both" not in roles and not {"sender", "receiver"} <= {*roles}:
+            yield f"group[{i}].members", "somebody must send and somebody receive"
+    for i, workload in enumerate(scenario.workload):
+        for name in workload.senders:
+            if workload.group in members and role_of(scenario, workload.group, name).role == "receiver":
+                yield f"workload[{i}].senders", f"{name} is a receiver in group {workload.group}"
+        if workload.replies and any(member.role != "both" for member in scenario.member):
+            yield f"workload[{i}].replies", "goes with groups in which everybody sends and receives"
+
+
+def _coming_and_going_problems(scenario: Scenario) -> Problems:
+    """Who crashes, joins and leaves, each possible when it comes."""
+    members = {group.name: members_of(group) for group in scenario.group}
+    absent = {name: set(absent_at_first(scenario, name)) for name in members}
+    crashed: set[str] = set()
+    for i, fault in sorted(enumerate(scenario.fault), key=lambda entry: entry[1].at):
+        if not isinstance(fault, Crash | Join | Leave):
+            continue
+        if fault.process in crashed:
+            yield f"fault[{i}].process", f"{fault.process} has crashed before"
+        if isinstance(fault, Crash):
+            crashed.add(fault.process)
+            continue
+        if fault.process not in members.get(fault.group, ()):
+            yield f"fault[{i}].process", f"unknown process {fault.process!r} in group {fault.group!r}"
+            return
+        if (fault.process in absent[fault.group]) is not isinstance(fault, Join):
+            state = "is in" if isinstance(fault, Join) else "is not in"
+            yield f"fault[{i}].process", f"{fault.process} {state} group {fault.group} at that time"
+        absent[fault.group] ^= {fault.process}
+
+
+def _newtop_problems(scenario: Scenario) -> Problems:
+    options, services = scenario.options, frozenset(group.service for group in scenario.group)
+    for erratum in options.literal:
+        if erratum in newtop_literal.ERRATA and not newtop_literal.concerns(erratum, services, options.flow_control):
+            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
+    if options.compression and not {"causal-fast", "causal-vector"} & services:
+        yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
+    if scenario.member:
+        yield "member", "every member of a newtop group sends and receives alike"
+    for i, fault in enumerate(scenario.fault):
+        if isinstance(fault, Crash | Join | Leave):
+            why = "it needs group membership, which this version does not have"
+            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with newtop: {why}"
+    yield from _no_requests(scenario)
+
+
+def _classic_problems(scenario: Scenario) -> Problems:
+    services = frozenset(group.service for group in scenario.group)
+    for erratum in scenario.options.literal:
+        if erratum in classic_literal.ERRATA and not classic_literal.concerns(erratum, services):
+            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
+    if scenario.network.loss:
+        yield "network.loss", "the notes' algorithms ask for links that lose nothing"
+    for i, fault in enumerate(scenario.fault):
+        if isinstance(fault, Loss | Join | Leave):
+            why = "links that lose nothing" if isinstance(fault, Loss) else "groups that only crashes change"
+            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with classic: its algorithms ask for {why}"
+    for i, member in enumerate(scenario.member):
+        if member.role == "receiver" or member.sources is not None:
+            yield f"member[{i}]", "in a classic group everybody receives; a sender may stand outside it"
+    for i, workload in enumerate(scenario.workload):
+        if workload.answers != "none" and workload.replies:
+            yield f"workload[{i}].replies", "goes with messages, not with requests that are answered"
+
+
+def _acks_problems(scenario: Scenario) -> Problems:
+    options = scenario.options
+    if scenario.network.transport != "stream":
+        yield "network.transport", "messages travel on streams here; loss, duplicate and reorder befall acknowledgments"
+    for name in ("send_every", "ack_every"):
+        if not getattr(options, name):
+            yield f"options.{name}", "must be above zero"
+    if scenario.quiet <= 2 * (options.send_every + options.ack_every):
+        yield "quiet", "must be longer than twice options.send_every and options.ack_every together"
+    for erratum, (name, value) in _CONCERNS.items():
+        if erratum in options.literal and getattr(options, name) != value:
+            yield "options.literal", f"{erratum} changes nothing here: it is about {value} {_PLURALS[name]}"
+    for i, member in enumerate(scenario.member):
+        if member.sources is not None:
+            yield from ((f"member[{i}].sources", problem) for problem in _source_problems(scenario, i))
+    if options.stability == "all":
+        yield from _static_problems(scenario)
+    yield from _no_requests(scenario)
+
+
+_CONCERNS: Final = {
+    "T6": ("clock", "physical"),
+    "T9": ("clock", "logical"),
+    "T12": ("acks", "transitive"),
+}
+"""The option without which a printed rule has nothing to act on."""
+_PLURALS: Final = {"clock": "clocks", "acks": "acknowledgments"}
+
+
+def _source_problems(scenario: Scenario, i: int) -> Iterator[str]:
+    member = scenario.member[i]
+    if member.role == "sender":
+        yield "a sender receives from nobody"
+    group = next(group for group in scenario.group if group.name == member.group)
+    for name in member.sources or ():
+        known = name in members_of(group) and name != member.process
+        if not known or role_of(scenario, member.group, name).role == "receiver":
+            yield f"{name!r} is no other sender of group {member.group}"
+
+
+def _static_problems(scenario: Scenario) -> Problems:
+    """Theorem 2 of Berket98 speaks of nodes that all send and receive, and of a group that stays."""
+    if scenario.options.acks == "explicit":
+        yield "options.stability", "explicit acknowledgments tell the sender alone"
+    if any(member.role != "both" or member.sources is not None for member in scenario.member):
+        yield "options.stability", "needs members that all send to all"
+    if any(isinstance(fault, Crash | Join | Leave) for fault in scenario.fault):
+        yield "options.stability", "needs a group that nobody joins or leaves"
+
+
+def _no_requests(scenario: Scenario) -> Problems:
+    for i, workload in enumerate(scenario.workload):
+        if workload.answers != "none":
+            yield f"workload[{i}].answers", "requests to a group belong to the classic protocols"
+
+
+def _kind(fault: Crash | Join | Leave | Loss) -> str:
+    return str(fault.__struct_config__.tag)
+
+
+_OWN: Final[Mapping[str, Callable[[Scenario], Problems]]] = {
+    "newtop": _newtop_problems,
+    "classic": _classic_problems,
+    "acks": _acks_problems,
+}

@@ -1,0 +1,139 @@
+"""From a scenario to the cores of its processes: which family, with which settings, in which groups."""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from antiphon.core.acks.literal import printed as acks_rules
+from antiphon.core.acks.process import AcksProcess
+from antiphon.core.acks.settings import AcksGroupPlan, AcksSettings
+from antiphon.core.classic.literal import printed as classic_rules
+from antiphon.core.classic.process import ClassicProcess
+from antiphon.core.classic.settings import ClassicGroupPlan, ClassicSettings
+from antiphon.core.classic.settings import Service as ClassicService
+from antiphon.core.contract import Core
+from antiphon.core.newtop.literal import printed as newtop_rules
+from antiphon.core.newtop.process import NewtopProcess
+from antiphon.core.newtop.settings import NewtopSettings, Service
+from antiphon.scenario.model import Group, Scenario, absent_at_first, members_of, role_of
+from antiphon.types import GroupId, ProcessId, View, first_view
+
+Build = Callable[[ProcessId], Core]
+"""Makes the core of one process."""
+
+
+def core_builder(scenario: Scenario, chance: random.Random) -> Build:
+    """What makes the cores of this scenario; `chance` is drawn from in the order in which they are asked for."""
+    return _BUILDERS[scenario.protocol](scenario, chance)
+
+
+def perpetual(scenario: Scenario) -> bool:
+    """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
+    return scenario.protocol == "acks"
+
+
+def groups_of(scenario: Scenario, process: str) -> list[Group]:
+    """The groups that name the process."""
+    return [group for group in scenario.group if process in members_of(group)]
+
+
+def _newtop(scenario: Scenario, _: random.Random) -> Build:
+    rules, options = newtop_rules(scenario.options.literal), scenario.options
+    views = _first_views(scenario)
+
+    def build(process: ProcessId) -> Core:
+        groups = groups_of(scenario, process)
+        service: Service = groups[0].service  # type: ignore[assignment]  # the same in all groups of a process
+        settings = NewtopSettings(
+            service=service,
+            silence_timeout_ns=options.time_silence,
+            packing=options.packing,
+            frame_bytes_max=options.frame_bytes,
+            flow_control=options.flow_control,
+            window=options.window,
+            window_bytes=options.window_bytes,
+            block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
+            compression=options.compression,
+            datagrams=scenario.network.transport == "datagram",
+            repair_max_ns=options.suspect_after // 4,
+            tracing=scenario.trace == "full",
+        )
+        return NewtopProcess(process, {view.group: view for view in _in(views, groups)}, settings, rules)
+
+    return build
+
+
+def _classic(scenario: Scenario, _: random.Random) -> Build:
+    rules, views = classic_rules(scenario.options.literal), _first_views(scenario)
+    settings = ClassicSettings(
+        datagrams=scenario.network.transport == "datagram", retry_ns=scenario.options.suspect_after
+    )
+
+    def build(process: ProcessId) -> Core:
+        plans = {}
+        for group in groups_of(scenario, process):
+            service: ClassicService = group.service  # type: ignore[assignment]  # of this family, validated
+            view = views[group.name]
+            plans[view.group] = ClassicGroupPlan(view, service, delivers=process in view.members)
+        return ClassicProcess(process, plans, settings, rules)
+
+    return build
+
+
+def _acks(scenario: Scenario, chance: random.Random) -> Build:
+    rules, options = acks_rules(scenario.options.literal), scenario.options
+    plans = {GroupId(group.name): _acks_plan(scenario, group) for group in scenario.group}
+
+    def build(process: ProcessId) -> Core:
+        settings = AcksSettings(
+            acks=options.acks,
+            clock=options.clock,
+            send_every_ns=options.send_every,
+            ack_every_ns=options.ack_every,
+            first_send_ns=chance.randrange(options.send_every),
+            first_ack_ns=chance.randrange(options.ack_every),
+            stability=options.stability,
+            tracing=scenario.trace == "full",
+        )
+        own = {GroupId(group.name): plans[GroupId(group.name)] for group in groups_of(scenario, process)}
+        return AcksProcess(process, own, settings, rules)
+
+    return build
+
+
+def _acks_plan(scenario: Scenario, group: Group) -> AcksGroupPlan:
+    members = {ProcessId(name): role_of(scenario, group.name, name) for name in members_of(group)}
+    absent = absent_at_first(scenario, group.name)
+    return AcksGroupPlan(
+        roles={process: member.role for process, member in members.items()},
+        present=frozenset(process for process in members if process not in absent),
+        sources={
+            process: frozenset(map(ProcessId, member.sources))
+            for process, member in members.items()
+            if member.sources is not None
+        },
+    )
+
+
+def _first_views(scenario: Scenario) -> Mapping[str, View]:
+    """The configured view of each group, one object for all its members; a process that only sends is outside."""
+    return {
+        group.name: first_view(
+            GroupId(group.name),
+            frozenset(
+                ProcessId(name) for name in members_of(group) if role_of(scenario, group.name, name).role != "sender"
+            ),
+        )
+        for group in scenario.group
+    }
+
+
+def _in(views: Mapping[str, View], groups: list[Group]) -> list[View]:
+    return [views[group.name] for group in groups]
+
+
+_BUILDERS: Final[Mapping[str, Callable[[Scenario, random.Random], Build]]] = {
+    "newtop": _newtop,
+    "classic": _classic,
+    "acks": _acks,
+}

@@ -1,0 +1,113 @@
+"""What each family asks of a scenario, one sentence for each mistake."""
+
+import pytest
+
+from antiphon.errors import ConfigurationError
+from antiphon.scenario.model import absent_at_first, role_of
+from antiphon.scenario.read import parse_scenario, scenario_toml
+
+CLASSIC = """
+name = "c"
+protocol = "classic"
+[[group]]
+name = "g"
+members = ["p1", "p2", "p3"]
+"""
+ACKS = CLASSIC.replace("classic", "acks")
+NEWTOP = CLASSIC.replace("classic", "newtop")
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_scenario(text)
+    return str(caught.value)
+
+
+def member(process: str, *lines: str) -> str:
+    return "\n".join(("[[member]]", f'process = "{process}"', 'group = "g"', *lines, ""))
+
+
+def fault(kind: str, at: str, process: str, group: str | None = "g") -> str:
+    named = f'group = "{group}"\n' if group else ""
+    return f'[[fault]]\nat = "{at}"\nkind = "{kind}"\nprocess = "{process}"\n{named}'
+
+
+@pytest.mark.parametrize(("text", "service"), [(NEWTOP, "total"), (CLASSIC, "total"), (ACKS, "fifo")])
+def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, service: str) -> None:
+    scenario = parse_scenario(text)
+    assert scenario.group[0].service == service
+    assert parse_scenario(scenario_toml(scenario)) == scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (ACKS + 'service = "total"\n', "group[0].service: acks offers fifo, not 'total'"),
+        (NEWTOP + 'service = "fifo"\n', "group[0].service: newtop offers total, causal-slow"),
+        (CLASSIC + 'numbering = "block"\n', "group[0].numbering: belongs to flow control"),
+        (CLASSIC + "[options]\nwindow = 5\n", "options.window: changes nothing: classic has no such option"),
+        (NEWTOP + '[options]\nacks = "vector"\n', "options.acks: changes nothing: newtop has no such option"),
+        (
+            CLASSIC + '[options]\nliteral = ["T6"]\n',
+            "options.literal: 'T6' has no printed form to follow (there are N1)",
+        ),
+        (CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n', "network.loss: the notes' algorithms ask"),
+        (CLASSIC + fault("leave", "1s", "p1"), "fault[0].kind: 'leave' is not available with classic"),
+        (NEWTOP + fault("crash", "1s", "p1", None), "fault[0].kind: 'crash' is not available with newtop"),
+        (NEWTOP + member("p1"), "member: every member of a newtop group sends and receives alike"),
+        (CLASSIC + member("p1", 'role = "receiver"'), "member[0]: in a classic group everybody receives"),
+        (CLASSIC + member("p9"), "member[0].process: unknown process 'p9' in group g"),
+        (CLASSIC + member("p1") + member("p1"), "member[1]: p1 is spoken of twice"),
+        (CLASSIC + fault("crash", "1s", "p1", None) * 2, "fault[1].process: p1 has crashed before"),
+        (ACKS + fault("join", "1s", "p1") * 2, "fault[1].process: p1 is in group g at that time"),
+        (ACKS + fault("leave", "1s", "p1") * 2, "fault[1].process: p1 is not in group g at that time"),
+        (ACKS + fault("leave", "1s", "p1", "h"), "fault[0].process: unknown process 'p1' in group 'h'"),
+        (ACKS + '[network]\ntransport = "datagram"\n', "network.transport: messages travel on streams here"),
+        (ACKS + '[options]\nack_every = "0s"\n', "options.ack_every: must be above zero"),
+        (ACKS + '[options]\nsend_every = "10s"\n', "quiet: must be longer than twice"),
+        (
+            ACKS + '[options]\nliteral = ["T9"]\n',
+            "options.literal: T9 changes nothing here: it is about logical clocks",
+        ),
+        (
+            ACKS + '[options]\nclock = "logical"\nliteral = ["T6"]\n',
+            "options.literal: T6 changes nothing here: it is about physical clocks",
+        ),
+        (ACKS + '[options]\nstability = "all"\nacks = "explicit"\n', "options.stability: explicit acknowledgments"),
+        (ACKS + '[options]\nstability = "all"\n' + member("p1", 'role = "sender"'), "options.stability: needs members"),
+        (ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"), "options.stability: needs a group that"),
+        (
+            ACKS + member("p1", 'role = "sender"', 'sources = ["p2"]'),
+            "member[0].sources: a sender receives from nobody",
+        ),
+        (ACKS + member("p1", 'sources = ["p1"]'), "member[0].sources: 'p1' is no other sender"),
+        (ACKS + "".join(member(f"p{i}", 'role = "sender"') for i in (1, 2, 3)), "group[0].members: somebody must"),
+        (
+            ACKS + member("p1", 'role = "receiver"') + '[[workload]]\ngroup = "g"\nsenders = ["p1"]\n',
+            "workload[0].senders: p1 is a receiver",
+        ),
+        (ACKS + '[[workload]]\ngroup = "g"\nanswers = "all"\n', "workload[0].answers: requests to a group belong"),
+        (
+            CLASSIC + '[[workload]]\ngroup = "g"\nanswers = "all"\nreplies = true\n',
+            "workload[0].replies: goes with messages",
+        ),
+    ],
+)
+def test_what_a_family_cannot_do_is_refused_by_name(text: str, sentence: str) -> None:
+    assert refusal(text).startswith(sentence)
+
+
+def test_acknowledgments_may_be_lost_though_messages_travel_on_streams() -> None:
+    assert parse_scenario(ACKS + "[network]\nloss = 0.2\nreorder = 0.1\n").network.loss == 0.2
+
+
+def test_whoever_joins_first_is_not_there_before() -> None:
+    moves = fault("leave", "1s", "p1") + fault("join", "2s", "p1") + fault("join", "1s", "p2")
+    assert absent_at_first(parse_scenario(ACKS + moves), "g") == {"p2"}
+
+
+def test_all_who_may_send_send_by_default() -> None:
+    scenario = parse_scenario(ACKS + member("p2", 'role = "receiver"') + '[[workload]]\ngroup = "g"\n')
+    assert scenario.workload[0].senders == ("p1", "p3")
+    assert role_of(scenario, "g", "p2").role == "receiver"
+    assert role_of(scenario, "g", "p1").role == "both"

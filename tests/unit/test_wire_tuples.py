@@ -1,0 +1,145 @@
+"""The bodies written as tuples: whatever goes in comes out, and nothing else gets in."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.core.acks.frames import AckFrame, AcksFrame, CloseFrame, MessageFrame, OpenFrame, VectorAckFrame
+from antiphon.core.classic.frames import (
+    AnswerFrame,
+    ClassicFrame,
+    CommitFrame,
+    DataFrame,
+    InquiryFrame,
+    Known,
+    MessageName,
+    ProposalFrame,
+    QueryFrame,
+    RelayFrame,
+    ReportFrame,
+    Stamp,
+)
+from antiphon.errors import ProtocolViolation
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
+from antiphon.wire.frame import seal
+
+G, P, Q = GroupId("g"), ProcessId("p"), ProcessId("q")
+
+numbers = st.integers(0, 2**62)
+groups = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).map(GroupId)
+processes = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).map(ProcessId)
+payloads = st.lists(st.binary(max_size=20), max_size=2).map(tuple)
+one_payload = st.binary(max_size=20).map(lambda payload: (payload,))
+names = st.builds(MessageName, processes, numbers)
+stamps = st.builds(Stamp, numbers, processes)
+data = st.builds(
+    DataFrame, groups, processes, numbers, one_payload, numbers, st.none() | numbers, st.just(()), st.none()
+)
+packets = st.builds(
+    lambda frame, context: frame._replace(copies=tuple(each._replace(group=frame.group) for each in context)),
+    data,
+    st.lists(data, max_size=3),
+)
+known = st.builds(Known, names, st.booleans(), st.none() | stamps, st.booleans())
+ids = st.lists(st.tuples(processes, numbers), max_size=3).map(tuple)
+
+classic_frames = st.one_of(
+    packets,
+    st.builds(lambda sender, frame: RelayFrame(frame.group, sender, frame), processes, packets),
+    st.builds(ProposalFrame, groups, processes, numbers, stamps, numbers),
+    st.builds(CommitFrame, groups, processes, names, stamps, numbers),
+    st.builds(
+        lambda sender, losses, messages, frame: InquiryFrame(frame.group, sender, losses, messages, (frame,)),
+        processes,
+        numbers,
+        st.lists(names).map(tuple),
+        packets,
+    ),
+    st.builds(ReportFrame, groups, processes, numbers, st.lists(known).map(tuple)),
+    st.builds(QueryFrame, groups, processes, numbers, st.binary()),
+    st.builds(AnswerFrame, groups, processes, numbers, st.binary()),
+)
+acks_frames = st.one_of(
+    st.builds(MessageFrame, groups, processes, numbers, payloads, numbers, ids, ids),
+    st.builds(AckFrame, groups, processes, numbers, numbers, numbers),
+    st.builds(VectorAckFrame, groups, processes, numbers, ids),
+    st.builds(
+        OpenFrame,
+        groups,
+        processes,
+        numbers,
+        numbers,
+        numbers,
+        st.sampled_from(["both", "sender", "receiver"]),
+        st.none() | st.lists(processes, max_size=3).map(tuple),
+    ),
+    st.builds(CloseFrame, groups, processes, numbers),
+)
+
+
+@given(classic_frames | acks_frames)
+def test_whatever_goes_in_comes_out(frame: ClassicFrame | AcksFrame) -> None:
+    again = decode(encode(frame))
+    assert again == frame
+    assert type(again) is type(frame)
+
+
+@given(classic_frames | acks_frames)
+def test_the_sizes_told_are_those_of_the_bytes(frame: ClassicFrame | AcksFrame) -> None:
+    assert header_bytes(frame) + payload_bytes(frame) == len(encode(frame))
+    assert stamp_bytes(frame) >= 0
+
+
+@given(classic_frames | acks_frames, st.data())
+def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | AcksFrame, draw: st.DataObject) -> None:
+    sealed = encode(frame)
+    kind, body = sealed[5], bytearray(sealed[10:])
+    place = draw.draw(st.integers(0, len(body) - 1))
+    body[place] = draw.draw(st.integers(0, 255))
+    try:
+        decode(seal(kind, bytes(body)))
+    except ProtocolViolation:
+        return
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (33, ["g", "p", -1, 5, 0]),
+        (33, ["g", "p", 1, 2**62 + 1, 0]),
+        (33, ["g", "p", 1, 5]),
+        (33, ["g", "p", 1, 5, 0, 7]),
+        (33, ["g", 3, 1, 5, 0]),
+        (34, ["g", "p", 1, [["q", -5]]]),
+        (35, ["g", "p", 1, 0, 1, "boss", None]),
+        (18, ["g", "p", 1, [-1, "p"], 0]),
+        (16, ["g", "p", 1, ["text"], 0, None, [], None]),
+        (16, ["g", "p", 1, [], 0, None, [], None]),
+        (16, ["g", "p", 1, [b"a", b"b"], 0, None, [], None]),
+        (16, ["g", "p", 1, [b"a"], 0, None, [], [3, "p"]]),
+        (17, ["g", "p", ["h", "q", 1, [b"a"], 0, None, [], None]]),
+        (16, ["g", "p", 1, [b"a"], 0, None, [["h", "q", 1, [b"a"], 0, None, [], None]], None]),
+    ],
+)
+def test_what_no_correct_peer_sends_is_refused(kind: int, values: list[object]) -> None:
+    with pytest.raises(ProtocolViolation):
+        decode(seal(kind, msgspec.msgpack.encode(values)))
+
+
+def test_contexts_nested_without_end_are_refused() -> None:
+    nested = b"\x98\xa1g\xa1p\x01\x90\x00\xc0\x91" * 100_000
+    with pytest.raises(ProtocolViolation):
+        decode(seal(16, nested))
+
+
+def test_what_order_and_stability_themselves_cost() -> None:
+    context = DataFrame(G, Q, 1, (b"x" * 50,))
+    plain = DataFrame(G, P, 1, (b"y",))
+    assert stamp_bytes(plain) == 0
+    assert stamp_bytes(plain._replace(copies=(context,))) > 50
+    assert payload_bytes(plain._replace(copies=(context,))) == 1
+    assert payload_bytes(RelayFrame(G, Q, plain)) == 1
+    assert stamp_bytes(AckFrame(G, P, 1, 10**18)) == 8
+    assert stamp_bytes(VectorAckFrame(G, P, 1, ((P, 1), (Q, 2)))) == 16
