@@ -17,6 +17,7 @@ from antiphon.trace.directory import write_events
 from tests.commands.console import Console
 from tests.properties_checkers.mutations import MUTATIONS, Mutation
 from tests.properties_checkers.stability_mutations import STABILITY_MUTATIONS
+from tests.properties_checkers.traces import trio
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = pytest.mark.usefixtures("spark")
@@ -66,6 +67,37 @@ def test_a_mutated_run_is_violated_under_the_right_name(
     assert mutation.is_caught(violated)
     sentences = [entry["example"]["sentence"] for entry in properties if entry["violations"]]
     assert all(sentence.strip() for sentence in sentences)
+
+
+def fifo_run(directory: Path) -> None:
+    """A run of FIFO multicast in which an answer overtakes its question."""
+    trace = trio(protocol="classic", service="fifo")
+    question = trace.send("p1")
+    trace.deliver("p1", question)
+    trace.deliver("p2", question)
+    answer = trace.send("p2")
+    trace.deliver("p2", answer)
+    trace.deliver("p1", answer)
+    trace.deliver("p3", answer, question)
+    write_events(trace.end(settled=False), directory, "run-1")
+
+
+def test_more_can_be_required_than_is_promised(antiphon: Console, tmp_path: Path) -> None:
+    fifo_run(tmp_path)
+    assert antiphon("check", tmp_path).code == 0
+    result = antiphon("check", tmp_path, "--require", "O3,D13", "--require", "O1")
+    assert result.code == 1
+    assert "yet orders/p1:0 happened before orders/p2:0: p2 delivered orders/p1:0" in result.out
+    assert "required of every service: D13, O1, O3" in result.out
+    document = json.loads(antiphon("check", tmp_path, "--require", "O3", "--json").out)
+    assert document["required"] == ["O3"]
+    assert {entry["property"] for entry in document["properties"] if entry["violations"]} == {"O3"}
+
+
+@pytest.mark.parametrize("names", [["O3,O99"], ["O3", "--require", "o6"], [""]])
+def test_what_has_no_checker_cannot_be_required(antiphon: Console, tmp_path: Path, names: list[str]) -> None:
+    fifo_run(tmp_path)
+    assert "there is no checker of a property" in antiphon.refused("check", tmp_path, "--require", *names)
 
 
 def test_an_ill_formed_trace_cannot_be_judged(antiphon: Console, run_directory: Path, tmp_path: Path) -> None:

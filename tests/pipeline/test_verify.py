@@ -5,13 +5,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from antiphon.errors import TraceError
+from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.read import find_event_files, read_events
 from antiphon.pipeline.verify import verify
 from antiphon.properties.judge import judge_all
 from antiphon.properties.summary import by_property, summarise
 from antiphon.properties.verdict import Outcome, Verdict, Violation
 from tests.pipeline.traces import of_run, two_members, write
+from tests.properties_checkers.traces import trio
 
 
 def verdict(
@@ -29,6 +30,25 @@ def test_verdicts_equal_those_given_in_process(tmp_path: Path, spark: SparkSessi
     verdicts = verify(spark, tmp_path)
     assert verdicts == judge_all(read_events(find_event_files(tmp_path)))
     assert list(dict.fromkeys(each.run for each in verdicts)) == ["r0", "r1", "r2"]
+
+
+def test_what_is_required_reaches_every_run(tmp_path: Path, spark: SparkSession) -> None:
+    for run in ("r0", "r1"):
+        trace = trio(run=run)
+        trace.deliver_everywhere(trace.send("p1"))
+        write(tmp_path, trace.end(), f"{run}.parquet")
+    events, required = read_events(find_event_files(tmp_path)), frozenset({"D13", "O7"})
+    verdicts = verify(spark, tmp_path, required=required)
+    assert verdicts == judge_all(events, required)
+    asked = {each.run for each in verdicts if each.property == "D13" and each.outcome != "not promised"}
+    assert asked == {"r0", "r1"}
+    assert {each.outcome for each in judge_all(events) if each.property == "D13"} == {"not promised"}
+
+
+def test_what_has_no_checker_is_refused_at_once(tmp_path: Path, spark: SparkSession) -> None:
+    write(tmp_path, two_members())
+    with pytest.raises(ConfigurationError, match="there is no checker of a property 'D3'"):
+        verify(spark, tmp_path, required=frozenset({"D3"}))
 
 
 def test_each_unit_is_judged_once_and_whole(tmp_path: Path, spark: SparkSession) -> None:

@@ -31,16 +31,16 @@ class Log:
         self.table = events.sort_by(order)
         names = ["process", "incarnation", "kind", "group", "sender", "sender_incarnation", "number", "view"]
         self.rows: list[Row] = self.table.select(names).to_pylist()
-        self.last: dict[Any, Row] = {_process(row): row for row in self.rows}
+        self.last: dict[Any, Row] = {process_of(row): row for row in self.rows}
         self.send_at = {mid(row): at for at, row in enumerate(self.rows) if row["kind"] == "send"}
         self.delivered_at: dict[tuple[Any, Any], int] = {}
         self.deliverers: dict[Any, set[Any]] = {}
         self.last_number: dict[Any, int] = {}
         for at in self.deliveries():
             row = self.rows[at]
-            self.delivered_at.setdefault((_process(row), mid(row)), at)
-            self.deliverers.setdefault(mid(row), set()).add(_process(row))
-            stream = _process(row), mid(row)[:3]
+            self.delivered_at.setdefault((process_of(row), mid(row)), at)
+            self.deliverers.setdefault(mid(row), set()).add(process_of(row))
+            stream = process_of(row), mid(row)[:3]
             self.last_number[stream] = max(row["number"], self.last_number.get(stream, 0))
 
     def deliveries(self) -> Iterable[int]:
@@ -56,14 +56,14 @@ class Log:
             if row["kind"] in ("start", "send", "view", "discard"):
                 before.clear()
             elif row["kind"] == "deliver":
-                key = _process(row), mid(row)[:3] if of_one_sender else None
+                key = process_of(row), mid(row)[:3] if of_one_sender else None
                 if key in before:
                     yield before[key], at
                 before[key] = at
 
     def shared_with_the_living(self, place: Place) -> bool:
         """Neither this process nor some other that delivered both, each in the same view, ever crashes."""
-        here = _process(self.rows[place[0]])
+        here = process_of(self.rows[place[0]])
         both = set.intersection(*(self._in_same_view(at) for at in place)) - {here}
         return not self.crashed(here) and any(not self.crashed(other) for other in both)
 
@@ -78,13 +78,14 @@ class Log:
     def followed_by_its_sender(self, at: int) -> bool:
         """The process delivers a later message of the same sender in that group."""
         row = self.rows[at]
-        return self.last_number[_process(row), mid(row)[:3]] > int(row["number"])
+        return self.last_number[process_of(row), mid(row)[:3]] > int(row["number"])
 
-    def followed_by_an_effect(self, at: int) -> bool:
+    def followed_by_an_effect(self, at: int, *, in_one_group: bool = False) -> bool:
         """The process delivers a message of another, who had delivered this one before, ere it installs a view."""
-        process, then = _process(self.rows[at]), at + 1
-        while then < len(self.rows) and self.rows[then]["kind"] != "view" and _process(self.rows[then]) == process:
-            if self.rows[then]["kind"] == "deliver" and self.directly_causes((at, then)):
+        process, then = process_of(self.rows[at]), at + 1
+        while then < len(self.rows) and self.rows[then]["kind"] != "view" and process_of(self.rows[then]) == process:
+            fits = not in_one_group or self.rows[then]["group"] == self.rows[at]["group"]
+            if fits and self.rows[then]["kind"] == "deliver" and self.directly_causes((at, then)):
                 return True
             then += 1
         return False
@@ -99,7 +100,7 @@ class Log:
         cause, effect = (mid(self.rows[at]) for at in place)
         sender, send_at = effect[1:3], self.send_at.get(effect)
         delivered_at = self.delivered_at.get((sender, cause))
-        if send_at is None or delivered_at is None or sender == _process(self.rows[place[0]]):
+        if send_at is None or delivered_at is None or sender == process_of(self.rows[place[0]]):
             return False
         return delivered_at < send_at
 
@@ -109,7 +110,7 @@ def mid(row: Row) -> tuple[str, str, int, int]:
     return row["group"], row["sender"], row["sender_incarnation"], row["number"]
 
 
-def _process(row: Row) -> tuple[str, int]:
+def process_of(row: Row) -> tuple[str, int]:
     return row["process"], row["incarnation"]
 
 
@@ -136,52 +137,52 @@ class Mutation:
         return all(violated & wanted for wanted in self.one_of) and violated <= explained
 
 
-def _swap_one_sender(log: Log, rng: random.Random) -> pa.Table | None:
-    return _swap(log, rng, log.neighbours(of_one_sender=True))
+def swap_one_sender(log: Log, rng: random.Random) -> pa.Table | None:
+    return swap(log, rng, log.neighbours(of_one_sender=True))
 
 
 def _swap_two_senders(log: Log, rng: random.Random) -> pa.Table | None:
-    return _swap(log, rng, _of_two_senders(log))
+    return swap(log, rng, of_two_senders(log))
 
 
-def _swap_cause_and_effect(log: Log, rng: random.Random) -> pa.Table | None:
-    return _swap(log, rng, filter(log.directly_causes, _of_two_senders(log)))
+def swap_cause_and_effect(log: Log, rng: random.Random) -> pa.Table | None:
+    return swap(log, rng, filter(log.directly_causes, of_two_senders(log)))
 
 
-def _swap_in_one_group(log: Log, rng: random.Random) -> pa.Table | None:
-    return _swap(log, rng, filter(log.shared_with_the_living, _of_two_senders(log, one_group=True)))
+def swap_in_one_group(log: Log, rng: random.Random) -> pa.Table | None:
+    return swap(log, rng, filter(log.shared_with_the_living, of_two_senders(log, one_group=True)))
 
 
-def _swap_in_two_groups(log: Log, rng: random.Random) -> pa.Table | None:
-    return _swap(log, rng, filter(log.shared_with_the_living, _of_two_senders(log, one_group=False)))
+def swap_in_two_groups(log: Log, rng: random.Random) -> pa.Table | None:
+    return swap(log, rng, filter(log.shared_with_the_living, of_two_senders(log, one_group=False)))
 
 
-def _drop_in_the_middle(log: Log, rng: random.Random) -> pa.Table | None:
-    return _drop(log, rng, filter(log.followed_by_its_sender, _droppable(log, last=False)))
+def drop_in_the_middle(log: Log, rng: random.Random) -> pa.Table | None:
+    return drop(log, rng, filter(log.followed_by_its_sender, _droppable(log, last=False)))
 
 
 def _drop_the_last(log: Log, rng: random.Random) -> pa.Table | None:
     # Before a later message of the same sender, in the next view, it would not be the last of anything.
-    return _drop(log, rng, (at for at in _droppable(log, last=True) if not log.followed_by_its_sender(at)))
+    return drop(log, rng, (at for at in _droppable(log, last=True) if not log.followed_by_its_sender(at)))
 
 
 def _drop_a_cause(log: Log, rng: random.Random) -> pa.Table | None:
     causes = filter(log.followed_by_an_effect, log.deliveries())
-    return _drop(log, rng, (at for at in causes if not log.followed_by_its_sender(at)))
+    return drop(log, rng, (at for at in causes if not log.followed_by_its_sender(at)))
 
 
-def _drop_before_crash(log: Log, rng: random.Random) -> pa.Table | None:
+def drop_before_crash(log: Log, rng: random.Random) -> pa.Table | None:
     ends = _last_in_view(log)
-    at = choice(rng, (at for at in log.deliveries() if at in ends and log.crashed(_process(log.rows[at]))))
-    return None if at is None or not _is_final(log, at) else _drop(log, rng, [at])
+    at = choice(rng, (at for at in log.deliveries() if at in ends and log.crashed(process_of(log.rows[at]))))
+    return None if at is None or not _is_final(log, at) else drop(log, rng, [at])
 
 
-def _deliver_twice(log: Log, rng: random.Random) -> pa.Table | None:
+def deliver_twice(log: Log, rng: random.Random) -> pa.Table | None:
     at = choice(rng, log.deliveries())
     return None if at is None else _insert(log.table, at, log.table.slice(at, 1))
 
 
-def _deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
+def deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
     at = choice(rng, (at for at in log.deliveries() if not log.crashed(mid(log.rows[at])[1:3])))
     if at is None:
         return None
@@ -190,7 +191,7 @@ def _deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
     return _insert(log.table, at, forged)
 
 
-def _flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
+def flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
     at = choice(rng, (at for at in log.deliveries() if mid(log.rows[at]) in log.send_at))
     if at is None:
         return None
@@ -199,7 +200,7 @@ def _flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
     return with_column(log.table, "digest", digests)
 
 
-def _of_two_senders(log: Log, *, one_group: bool | None = None) -> Iterable[Place]:
+def of_two_senders(log: Log, *, one_group: bool | None = None) -> Iterable[Place]:
     """Neighbours of two senders, in one group, in two, or in any."""
     for place in log.neighbours(of_one_sender=False):
         first, second = (mid(log.rows[at]) for at in place)
@@ -207,7 +208,7 @@ def _of_two_senders(log: Log, *, one_group: bool | None = None) -> Iterable[Plac
             yield place
 
 
-def _swap(log: Log, rng: random.Random, places: Iterable[Place]) -> pa.Table | None:
+def swap(log: Log, rng: random.Random, places: Iterable[Place]) -> pa.Table | None:
     place = choice(rng, filter(log.seen_by_others, places))
     if place is None:
         return None
@@ -224,9 +225,9 @@ def _swap(log: Log, rng: random.Random, places: Iterable[Place]) -> pa.Table | N
 
 
 def _view_in_force(log: Log, at: int, group: str) -> str:
-    process = _process(log.rows[at])
+    process = process_of(log.rows[at])
     for row in reversed(log.rows[:at]):
-        if row["kind"] == "view" and row["group"] == group and _process(row) == process:
+        if row["kind"] == "view" and row["group"] == group and process_of(row) == process:
             return str(row["view"])
     raise AssertionError(f"no view of {group} before row {at}")
 
@@ -235,11 +236,11 @@ def _droppable(log: Log, *, last: bool) -> Iterable[int]:
     """Deliveries, the last of their view or not, of a message that another of the same company also has."""
     ends = _last_in_view(log)
     for at in log.deliveries():
-        if (at in ends) == last and not log.crashed(_process(log.rows[at])) and _shared_with_the_living(log, at):
+        if (at in ends) == last and not log.crashed(process_of(log.rows[at])) and _shared_with_the_living(log, at):
             yield at
 
 
-def _drop(log: Log, rng: random.Random, places: Iterable[int]) -> pa.Table | None:
+def drop(log: Log, rng: random.Random, places: Iterable[int]) -> pa.Table | None:
     at = choice(rng, places)
     if at is None:
         return None
@@ -253,21 +254,21 @@ def _last_in_view(log: Log) -> set[int]:
     last = {}
     for at in log.deliveries():
         row = log.rows[at]
-        last[_process(row), row["group"], row["view"]] = at
+        last[process_of(row), row["group"], row["view"]] = at
     return set(last.values())
 
 
 def _is_final(log: Log, at: int) -> bool:
     """Nothing that counts follows in that log."""
-    process = _process(log.rows[at])
-    after = (row for row in log.rows[at + 1 :] if _process(row) == process)
+    process = process_of(log.rows[at])
+    after = (row for row in log.rows[at + 1 :] if process_of(row) == process)
     return all(row["kind"] not in ("send", "deliver", "view", "discard") for row in after)
 
 
 def _shared_with_the_living(log: Log, at: int) -> bool:
     """Another process that does not crash delivered it too, in the same view."""
     row = log.rows[at]
-    others = log.deliverers[mid(row)] - {_process(row)}
+    others = log.deliverers[mid(row)] - {process_of(row)}
     return any(
         not log.crashed(other) and log.rows[log.delivered_at[other, mid(row)]]["view"] == row["view"]
         for other in others
@@ -305,7 +306,7 @@ def ids(*names: str) -> frozenset[str]:
 MUTATIONS: Final = (
     Mutation(
         "swap two deliveries of one sender",
-        _swap_one_sender,
+        swap_one_sender,
         (ids("O1"), ids("O2"), ids("O6"), ids("O8")),
         ids("O3", "O5", "O5x"),
     ),
@@ -317,32 +318,32 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "swap two deliveries of two senders in a shared view",
-        _swap_in_one_group,
+        swap_in_one_group,
         (ids("O5"), ids("O6"), ids("O8")),
         ids("O3"),
     ),
     Mutation(
         "swap cause and effect",
-        _swap_cause_and_effect,
+        swap_cause_and_effect,
         (ids("O3", "O1"), ids("O6"), ids("O8")),
         ids("O5", "O5x"),
     ),
     Mutation(
-        "drop a delivery in the middle", _drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
+        "drop a delivery in the middle", drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
     ),
     Mutation("drop the last delivery of a view", _drop_the_last, (ids("D8"),), ids("O4", "S4", "F3", "L2", "L3")),
     Mutation("drop a cause", _drop_a_cause, (ids("O4"),), ids("D8", "S4", "F3", "L2", "L3")),
-    Mutation("drop the last delivery before a crash", _drop_before_crash, ()),
-    Mutation("deliver twice", _deliver_twice, (ids("D2"),)),
-    Mutation("deliver what nobody sent", _deliver_forged, (ids("D1"),), ids("D8")),
-    Mutation("flip a bit of a digest", _flip_digest, (ids("D1"),)),
+    Mutation("drop the last delivery before a crash", drop_before_crash, ()),
+    Mutation("deliver twice", deliver_twice, (ids("D2"),)),
+    Mutation("deliver what nobody sent", deliver_forged, (ids("D1"),), ids("D8")),
+    Mutation("flip a bit of a digest", flip_digest, (ids("D1"),)),
 )
 """The faults of properties.md 9 that the checkers of today must catch."""
 
 GROUP_MUTATIONS: Final = (
     Mutation(
         "swap two deliveries of two senders in shared views of two groups",
-        _swap_in_two_groups,
+        swap_in_two_groups,
         (ids("O5x"), ids("O6"), ids("O8")),
         ids("O3"),
     ),
@@ -350,13 +351,13 @@ GROUP_MUTATIONS: Final = (
 """Those that need overlapping groups, which not every trace has."""
 
 CAUSAL_MUTATIONS: Final = (
-    Mutation("swap two deliveries of one sender", _swap_one_sender, (ids("O1"), ids("O2"), ids("O3"))),
-    Mutation("swap cause and effect", _swap_cause_and_effect, (ids("O3"),)),
+    Mutation("swap two deliveries of one sender", swap_one_sender, (ids("O1"), ids("O2"), ids("O3"))),
+    Mutation("swap cause and effect", swap_cause_and_effect, (ids("O3"),)),
     Mutation(
-        "drop a delivery in the middle", _drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
+        "drop a delivery in the middle", drop_in_the_middle, (ids("D8"), ids("O2")), ids("O4", "S4", "F3", "L2", "L3")
     ),
     Mutation("drop the last delivery of a view", _drop_the_last, (ids("D8"),), ids("O4", "S4", "F3", "L2", "L3")),
     Mutation("drop a cause", _drop_a_cause, (ids("O4"),), ids("D8", "S4", "F3", "L2", "L3")),
-    Mutation("drop the last delivery before a crash", _drop_before_crash, ()),
+    Mutation("drop the last delivery before a crash", drop_before_crash, ()),
 )
 """Those that speak of causal order too; two concurrent messages may be delivered either way round."""

@@ -19,33 +19,33 @@ Key = tuple[str, int, str]
 """Process, incarnation, group."""
 
 
-def _story(log: Log) -> Story:
+def story_of(log: Log) -> Story:
     rows: Story = log.table.to_pylist()
     return rows
 
 
-def _key(row: Row) -> Key:
+def key_of(row: Row) -> Key:
     return row["process"], row["incarnation"], row["group"]
 
 
-def _name(row: Row, who: str = "process", incarnation: str = "incarnation") -> str:
+def name_of(row: Row, who: str = "process", incarnation: str = "incarnation") -> str:
     return f"{row[who]}#{row[incarnation]}" if row[incarnation] else str(row[who])
 
 
-def _rows_of(story: Story, *kinds: str) -> Iterator[tuple[int, Row]]:
+def rows_of(story: Story, *kinds: str) -> Iterator[tuple[int, Row]]:
     return ((at, row) for at, row in enumerate(story) if row["kind"] in kinds)
 
 
-def _additions(story: Story, kind: str) -> list[tuple[int, str, int, int]]:
+def additions(story: Story, kind: str) -> list[tuple[int, str, int, int]]:
     """Per report that raises a mark: its place, the sender, the mark before, the mark now."""
     marks: dict[tuple[Key, str], int] = {}
     found = []
-    for at, row in _rows_of(story, kind):
+    for at, row in rows_of(story, kind):
         for sender, number in row["upto"]:
-            before = marks.get((_key(row), sender), -1)
+            before = marks.get((key_of(row), sender), -1)
             if number > before:
                 found.append((at, sender, before, number))
-                marks[_key(row), sender] = number
+                marks[key_of(row), sender] = number
     return found
 
 
@@ -62,13 +62,13 @@ def _moved(log: Log, at: int, behind: int, time: int) -> pa.Table:
     return renumbered(with_column(log.table, "time", times).take(pa.array(order)))
 
 
-def _without(log: Log, *places: int) -> pa.Table:
+def without(log: Log, *places: int) -> pa.Table:
     keep = np.ones(len(log.rows), np.bool_)
     keep[list(places)] = False
     return renumbered(log.table.filter(pa.array(keep)))
 
 
-def _with_detail(log: Log, at: int, change: Callable[[dict[str, Any]], None]) -> pa.Table:
+def with_detail(log: Log, at: int, change: Callable[[dict[str, Any]], None]) -> pa.Table:
     details = log.table["detail"].to_pylist()
     detail = json.loads(details[at] or "{}")
     change(detail)
@@ -79,22 +79,22 @@ def _with_detail(log: Log, at: int, change: Callable[[dict[str, Any]], None]) ->
 # -------------------------------------------------------------------------------- stability
 
 
-def _stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
+def stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
     """Move a stable row to before the last receipt of a message that it adds; over no view or stable row."""
-    story = _story(log)
+    story = story_of(log)
     arrived: dict[tuple[str, Any], int] = {}
-    for _, row in _rows_of(story, "send", "receive"):
+    for _, row in rows_of(story, "send", "receive"):
         if row["number"] is not None:
-            message = row["group"], _name(row, "sender", "sender_incarnation"), row["number"]
-            arrived.setdefault((_name(row), message), row["time"])
+            message = row["group"], name_of(row, "sender", "sender_incarnation"), row["number"]
+            arrived.setdefault((name_of(row), message), row["time"])
     places = []
     barrier: dict[Key, tuple[int, list[str]]] = {}
     added: dict[int, list[tuple[str, int]]] = {}
-    for at, sender, before, number in _additions(story, "stable"):
+    for at, sender, before, number in additions(story, "stable"):
         added.setdefault(at, []).extend((sender, each) for each in range(before + 1, number + 1))
-    for at, row in _rows_of(story, "view", "stable"):
+    for at, row in rows_of(story, "view", "stable"):
         if at in added:
-            low, members = barrier[_key(row)]
+            low, members = barrier[key_of(row)]
             slowest = max(
                 arrived[member, (row["group"], *message)]
                 for member in members
@@ -103,29 +103,29 @@ def _stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
             )
             if story[low]["time"] < slowest:
                 places.append((at, low))
-        members = row["members"] if row["kind"] == "view" else barrier[_key(row)][1]
-        barrier[_key(row)] = at, members
+        members = row["members"] if row["kind"] == "view" else barrier[key_of(row)][1]
+        barrier[key_of(row)] = at, members
     place = choice(rng, places)
     return None if place is None else _moved(log, *place, story[place[1]]["time"])
 
 
-def _discard_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
-    story = _story(log)
+def discard_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
+    story = story_of(log)
     known: dict[tuple[Key, str], list[tuple[int, int]]] = {}
-    for at, sender, _, number in _additions(story, "stable"):
-        known.setdefault((_key(story[at]), sender), []).append((at, number))
+    for at, sender, _, number in additions(story, "stable"):
+        known.setdefault((key_of(story[at]), sender), []).append((at, number))
     places = [
-        (at, next(place for place, reached in known[_key(story[at]), sender] if reached >= number))
-        for at, sender, _, number in _additions(story, "discard")
+        (at, next(place for place, reached in known[key_of(story[at]), sender] if reached >= number))
+        for at, sender, _, number in additions(story, "discard")
         if not _evicted(story[at])
     ]
     place = choice(rng, places)
     return None if place is None else _moved(log, place[0], place[1] - 1, story[place[1]]["time"])
 
 
-def _lower_a_mark(log: Log, rng: random.Random) -> pa.Table | None:
-    story = _story(log)
-    place = choice(rng, [(at, sender, number) for at, sender, _, number in _additions(story, "stable") if number > 0])
+def lower_a_mark(log: Log, rng: random.Random) -> pa.Table | None:
+    story = story_of(log)
+    place = choice(rng, [(at, sender, number) for at, sender, _, number in additions(story, "stable") if number > 0])
     if place is None:
         return None
     at, sender, number = place
@@ -135,37 +135,37 @@ def _lower_a_mark(log: Log, rng: random.Random) -> pa.Table | None:
 
 def _drop_the_last_stable(log: Log, rng: random.Random) -> pa.Table | None:
     """Of a member that stays: the row which adds the last message that a member of the same last view sent in it."""
-    story = _story(log)
-    last_view = {_key(row): row["view"] for _, row in _rows_of(story, "view")}
+    story = story_of(log)
+    last_view = {key_of(row): row["view"] for _, row in rows_of(story, "view")}
     sent = {
-        (row["group"], _name(row), row["number"])
-        for _, row in _rows_of(story, "send")
-        if not log.crashed(_key(row)[:2]) and last_view[_key(row)] == row["view"]
+        (row["group"], name_of(row), row["number"])
+        for _, row in rows_of(story, "send")
+        if not log.crashed(key_of(row)[:2]) and last_view[key_of(row)] == row["view"]
     }
     places = [
         at
-        for at, sender, _, number in _additions(story, "stable")
+        for at, sender, _, number in additions(story, "stable")
         if (story[at]["group"], sender, number) in sent
         and (story[at]["group"], sender, number + 1) not in sent
-        and not log.crashed(_key(story[at])[:2])
-        and story[at]["view"] == last_view[_key(story[at])]
+        and not log.crashed(key_of(story[at])[:2])
+        and story[at]["view"] == last_view[key_of(story[at])]
     ]
     at = choice(rng, places)
-    return None if at is None else _without(log, at)
+    return None if at is None else without(log, at)
 
 
 def _drop_the_last_discard(log: Log, rng: random.Random) -> pa.Table | None:
-    story = _story(log)
-    last = {(_key(story[at]), sender): at for at, sender, _, _ in _additions(story, "discard")}
+    story = story_of(log)
+    last = {(key_of(story[at]), sender): at for at, sender, _, _ in additions(story, "discard")}
     at = choice(rng, [at for (key, _), at in last.items() if not log.crashed(key[:2])])
-    return None if at is None else _without(log, at)
+    return None if at is None else without(log, at)
 
 
 # -------------------------------------------------------------------------------- flow control
 
 
 def _options(story: Story) -> dict[str, Any]:
-    detail = json.loads(next(row for _, row in _rows_of(story, "start"))["detail"])
+    detail = json.loads(next(row for _, row in rows_of(story, "start"))["detail"])
     options: dict[str, Any] = {"flow_control": 0, **detail["options"]}
     options["by_block"] = any(entry.get("numbering") == "block" for entry in detail["groups"].values())
     return options
@@ -173,21 +173,21 @@ def _options(story: Story) -> dict[str, Any]:
 
 def _skip_a_sender(log: Log, rng: random.Random) -> pa.Table | None:
     """Where stability is by blocks: leave one sender out of a row that calls a later message of another stable."""
-    story = _story(log)
+    story = story_of(log)
     options = _options(story)
     if options["flow_control"] and not options["by_block"]:
         return None
     clocks = {
-        (row["group"], _name(row, "sender", "sender_incarnation"), row["number"]): row["clock"]
-        for _, row in _rows_of(story, "send")
+        (row["group"], name_of(row, "sender", "sender_incarnation"), row["number"]): row["clock"]
+        for _, row in rows_of(story, "send")
     }
     delivered: dict[Key, set[Any]] = {}
     places = []
-    added = {(at, sender): before for at, sender, before, _ in _additions(story, "stable")}
-    for at, row in _rows_of(story, "deliver", "stable"):
-        seen = delivered.setdefault(_key(row), set())
+    added = {(at, sender): before for at, sender, before, _ in additions(story, "stable")}
+    for at, row in rows_of(story, "deliver", "stable"):
+        seen = delivered.setdefault(key_of(row), set())
         if row["kind"] == "deliver":
-            seen.add((row["group"], _name(row, "sender", "sender_incarnation"), row["number"]))
+            seen.add((row["group"], name_of(row, "sender", "sender_incarnation"), row["number"]))
             continue
         for sender, before in ((sender, added[at, sender]) for sender, _ in row["upto"] if (at, sender) in added):
             first = row["group"], sender, before + 1
@@ -203,27 +203,27 @@ def _skip_a_sender(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _deny_an_eviction(log: Log, rng: random.Random) -> pa.Table | None:
-    story = _story(log)
+    story = story_of(log)
     marks: dict[tuple[Key, str], list[tuple[int, int]]] = {}
-    for at, sender, _, number in _additions(story, "stable"):
-        marks.setdefault((_key(story[at]), sender), []).append((at, number))
+    for at, sender, _, number in additions(story, "stable"):
+        marks.setdefault((key_of(story[at]), sender), []).append((at, number))
     places = [
         at
-        for at, sender, _, number in _additions(story, "discard")
+        for at, sender, _, number in additions(story, "discard")
         if _evicted(story[at])
-        and not any(place < at and reached >= number for place, reached in marks.get((_key(story[at]), sender), []))
+        and not any(place < at and reached >= number for place, reached in marks.get((key_of(story[at]), sender), []))
     ]
     chosen = choice(rng, places)
-    return None if chosen is None else _with_detail(log, chosen, dict.clear)
+    return None if chosen is None else with_detail(log, chosen, dict.clear)
 
 
 def _raise_a_gauge(log: Log, rng: random.Random) -> pa.Table | None:
-    story = _story(log)
+    story = story_of(log)
     algorithm = _options(story)["flow_control"]
     bounded = {"buffers", "own_unstable_bytes", "unstable_blocks" if algorithm == 1 else "unstable_frames_of_sender"}
-    rows = _rows_of(story, "gauge") if algorithm else ()
+    rows = rows_of(story, "gauge") if algorithm else ()
     at = choice(rng, [at for at, row in rows if json.loads(row["detail"])["name"] in bounded])
-    return None if at is None else _with_detail(log, at, lambda detail: detail.update(value=10**12))
+    return None if at is None else with_detail(log, at, lambda detail: detail.update(value=10**12))
 
 
 def _transmits(story: Story) -> Iterable[tuple[int, list[int], int]]:
@@ -231,29 +231,29 @@ def _transmits(story: Story) -> Iterable[tuple[int, list[int], int]]:
     if not _options(story)["flow_control"]:
         return
     count: dict[Key, int] = {}
-    for at, row in _rows_of(story, "transmit"):
+    for at, row in rows_of(story, "transmit"):
         detail = json.loads(row["detail"])
         if detail["type"] == "data":
-            yield at, detail["flow"], count.get(_key(row), 0)
-            count[_key(row)] = count.get(_key(row), 0) + 1
+            yield at, detail["flow"], count.get(key_of(row), 0)
+            count[key_of(row)] = count.get(key_of(row), 0) + 1
 
 
 def _forget_completion(log: Log, rng: random.Random) -> pa.Table | None:
     """A frame left although its sender had completed too little: C is one below what every algorithm asks for."""
-    story = _story(log)
+    story = story_of(log)
     place = choice(rng, [(at, flow) for at, flow, _ in _transmits(story)])
     if place is None:
         return None
     at, (number, _, stable, super_stable) = place
     least = number - _options(story)["window"]
-    return _with_detail(log, at, lambda detail: detail.update(flow=[number, least, stable, super_stable]))
+    return with_detail(log, at, lambda detail: detail.update(flow=[number, least, stable, super_stable]))
 
 
 def _forget_stability(log: Log, rng: random.Random) -> pa.Table | None:
     """A frame left with N earlier ones of its sender above the number that it calls stable."""
-    story = _story(log)
+    story = story_of(log)
     window = _options(story).get("window", 0)
-    received = {json.loads(row["detail"])["frame"] for _, row in _rows_of(story, "receive")}
+    received = {json.loads(row["detail"])["frame"] for _, row in rows_of(story, "receive")}
     places = [
         (at, flow)
         for at, flow, earlier in _transmits(story)
@@ -263,30 +263,30 @@ def _forget_stability(log: Log, rng: random.Random) -> pa.Table | None:
     if place is None:
         return None
     at, (number, complete, _, super_stable) = place
-    return _with_detail(log, at, lambda detail: detail.update(flow=[number, complete, -1, super_stable]))
+    return with_detail(log, at, lambda detail: detail.update(flow=[number, complete, -1, super_stable]))
 
 
 def _drop_the_last_unblock(log: Log, rng: random.Random) -> pa.Table | None:
-    last = {_key(row): at for at, row in _rows_of(_story(log), "unblock") if not log.crashed(_key(row)[:2])}
+    last = {key_of(row): at for at, row in rows_of(story_of(log), "unblock") if not log.crashed(key_of(row)[:2])}
     at = choice(rng, last.values())
-    return None if at is None else _without(log, at)
+    return None if at is None else without(log, at)
 
 
 def _forget_a_request(log: Log, rng: random.Random) -> pa.Table | None:
     """A process that was once blocked stops with a request that never left."""
-    story = _story(log)
-    blocked = {_key(row) for _, row in _rows_of(story, "block")}
-    stops = {_key(row)[:2]: at for at, row in _rows_of(story, "stop")}
+    story = story_of(log)
+    blocked = {key_of(row) for _, row in rows_of(story, "block")}
+    stops = {key_of(row)[:2]: at for at, row in rows_of(story, "stop")}
     place = choice(rng, [(stops[key[:2]], key[2]) for key in sorted(blocked) if key[:2] in stops])
     if place is None:
         return None
-    return _with_detail(log, place[0], lambda detail: detail.update(waiting={place[1]: 1}))
+    return with_detail(log, place[0], lambda detail: detail.update(waiting={place[1]: 1}))
 
 
 STABILITY_MUTATIONS: Final = (
-    Mutation("move stable before the slowest receive", _stable_before_the_slowest, (ids("S1"),)),
-    Mutation("move discard before stable", _discard_before_stable, (ids("S4"),)),
-    Mutation("lower a stable mark", _lower_a_mark, (ids("S2"),)),
+    Mutation("move stable before the slowest receive", stable_before_the_slowest, (ids("S1"),)),
+    Mutation("move discard before stable", discard_before_stable, (ids("S4"),)),
+    Mutation("lower a stable mark", lower_a_mark, (ids("S2"),)),
     Mutation("drop the last stable row", _drop_the_last_stable, (ids("L6"),), ids("S2", "S4")),
     Mutation("drop the last discard row", _drop_the_last_discard, (ids("L8"),)),
 )

@@ -217,4 +217,4 @@ def test_causal_services_promise_no_common_order(service: str) -> None:
     silent = {
         name for name, _ in found if found[name, None if (name, None) in found else "a"].outcome == "not promised"
     }
-    assert silent == {"O5", "O5x", "O6", "O8"}
+    assert silent == {"O5", "O5x", "O6", "O8", "D13", "O7", "S5"}

@@ -14,10 +14,10 @@ Event = tuple[str, Any, str]
 """Kind, mid, process."""
 
 
-def wild_trace(rng: random.Random) -> pa.Table:
+def wild_trace(rng: random.Random, **settings: Any) -> pa.Table:
     """Members of two groups deliver what they like: out of order, twice, never, sometimes before it is sent."""
     members = ["p1", "p2", "p3", "p4"]
-    trace = Trace({"a": members[:3], "b": members[1:], "c": [members[0], members[3]]}).begin()
+    trace = Trace({"a": members[:3], "b": members[1:], "c": [members[0], members[3]]}, **settings).begin()
     sent: list[Mid] = []
     for _ in range(rng.randint(10, 50)):
         process = rng.choice(members)

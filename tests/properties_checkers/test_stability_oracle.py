@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -132,7 +133,12 @@ class Naive:
         return claimed and delivered and self._everywhere(at, message)
 
     def _everywhere(self, at: int, message: Message) -> bool:
-        return all(self._arrived(at, member, message) for member in {*self._members(at), self.rows[at]["process"]})
+        asked = {*self._asked(at, message), self.rows[at]["process"]}
+        return all(self._arrived(at, member, message) for member in asked)
+
+    def _asked(self, at: int, message: Message) -> Iterable[str]:
+        """Who must have received it."""
+        return self._members(at)
 
     def _arrived(self, at: int, member: str, message: Message) -> bool:
         row, log = self.rows[at], [each for each in self.rows if each["process"] == member]

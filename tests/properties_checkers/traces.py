@@ -3,7 +3,7 @@
 import json
 import random
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -49,10 +49,15 @@ class Trace:
     marks: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
     """Per kind, process and group: what it called stable, or freed."""
     memberships: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    outside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Per group who only sends in it."""
+    acknowledgments: int = 0
 
     @property
     def members(self) -> list[str]:
-        return sorted({member for members in self.groups.values() for member in members})
+        """Everybody, also who stands outside."""
+        everybody = (*self.groups.values(), *self.outside.values())
+        return sorted({member for members in everybody for member in members})
 
     def row(self, process: str, kind: str, **columns: Any) -> None:
         name, incarnation = split_process_id(ProcessId(process))
@@ -71,21 +76,43 @@ class Trace:
         return self
 
     def groups_of(self, process: str) -> list[str]:
-        return [group for group, members in self.groups.items() if process in members]
+        return [group for group in self.groups if process in (*self.groups[group], *self.outside.get(group, ()))]
+
+    def service_of(self, process: str, group: str) -> str:
+        return "sending" if process in self.outside.get(group, ()) else self.service
 
     def start(self, process: str) -> None:
         groups = {
-            group: {"service": self.service, "members": list(self.groups[group]), "numbering": self.numbering}
+            group: {
+                "service": self.service_of(process, group),
+                "members": list(self.groups[group]),
+                "numbering": self.numbering,
+            }
             for group in self.groups_of(process)
         }
         detail = {"protocol": self.protocol, "options": self.options, "groups": groups}
         self.row(process, "start", detail=json.dumps(detail))
 
-    def view(self, process: str, group: str, view: str, members: Sequence[str]) -> None:
+    def view(self, process: str, group: str, view: str, members: Sequence[str], **private: Sequence[str]) -> None:
+        """A private view also has `receivers` and `senders`."""
         previous = self.views.get((process, group))
         self.views[process, group] = view
         self.memberships[process, group] = members
-        self.row(process, "view", group=group, view=view, members=sorted(members), previous=previous)
+        detail = json.dumps({name: sorted(names) for name, names in private.items()}) if private else None
+        self.row(process, "view", group=group, view=view, members=sorted(members), previous=previous, detail=detail)
+
+    def acknowledge(self, process: str, senders: Sequence[str], group: str = "orders") -> str:
+        """An acknowledgment leaves; gives its name."""
+        self.acknowledgments += 1
+        name = f"{group}/{process}/acknowledgment/{self.acknowledgments}"
+        detail = {"type": "acknowledgment", "frame": name, "senders": sorted(senders)}
+        self.row(process, "transmit", group=group, view=self.views.get((process, group)), detail=json.dumps(detail))
+        return name
+
+    def acknowledged(self, process: str, name: str, group: str = "orders") -> None:
+        """It arrives."""
+        detail = json.dumps({"type": "acknowledgment", "frame": name})
+        self.row(process, "receive", group=group, peer=name.split("/")[1], detail=detail)
 
     def send(self, process: str, group: str = "orders", *, clock: int | None = None) -> Mid:
         number = self.numbers.get((group, process), 0)
@@ -144,9 +171,10 @@ class Trace:
         self.closed.add(process)
         self.row(process, "crash")
 
-    def stop(self, process: str) -> None:
+    def stop(self, process: str, **counts: dict[str, int]) -> None:
+        """`waiting` and `held` count by group."""
         self.closed.add(process)
-        self.row(process, "stop")
+        self.row(process, "stop", detail=json.dumps(counts) if counts else None)
 
     def world(self, kind: str, detail: dict[str, Any] | None = None) -> None:
         self.row(WORLD, kind, detail=None if detail is None else json.dumps(detail))
@@ -200,7 +228,7 @@ class Trace:
             "number": mid.number,
             "view": self.views.get((process, mid.group)),
             "clock": mid.clock,
-            "service": self.service,
+            "service": self.service_of(process, mid.group),
             "payload_bytes": 8,
             "digest": zlib.crc32(repr(mid[:3]).encode()),
         }
@@ -221,26 +249,26 @@ def ring(*, quiet: bool = False) -> pa.Table:
     return trace.end(quiet=quiet)
 
 
-def verdicts(events: pa.Table) -> dict[tuple[str, str | None], Verdict]:
+def verdicts(events: pa.Table, *required: str) -> dict[tuple[str, str | None], Verdict]:
     """The verdicts by property and group."""
-    return {(verdict.property, verdict.group): verdict for verdict in judge(events)}
+    return {(verdict.property, verdict.group): verdict for verdict in judge(events, frozenset(required))}
 
 
-def verdict(events: pa.Table, property_id: str, group: str | None = None) -> Verdict:
+def verdict(events: pa.Table, property_id: str, group: str | None = None, *required: str) -> Verdict:
     """The one verdict of a property."""
-    return verdicts(events)[property_id, group]
+    return verdicts(events, *required)[property_id, group]
 
 
-def sentence(events: pa.Table, property_id: str, group: str | None = None) -> str:
+def sentence(events: pa.Table, property_id: str, group: str | None = None, *required: str) -> str:
     """What is said about the violation of a property."""
-    example = verdict(events, property_id, group).example
+    example = verdict(events, property_id, group, *required).example
     assert example is not None
     return example.sentence
 
 
-def violated(events: pa.Table) -> set[str]:
+def violated(events: pa.Table, *required: str) -> set[str]:
     """The identifiers that a trace breaks; `harness error` for one that is not well formed."""
-    found = judge(events)
+    found = judge(events, frozenset(required))
     if found[0].violations:
         return {"harness error"}
     return {verdict.property for verdict in found if verdict.violations}

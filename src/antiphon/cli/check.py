@@ -7,18 +7,29 @@ import typer
 
 from antiphon.cli.output import Json, Master, print_json, progress, waiting
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+from antiphon.properties.promises import known
 
 
 def check(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require",
+            metavar="ID,…",
+            help="Properties to judge as if every service promised them, e.g. O6,O3; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Judge traces: whether every property that the services in use promise holds.
+    """Judge traces: whether every property that the services in use promise, or that is required of them, holds.
 
     Exit code 0: everything judged holds; 1: violated; 2: cannot tell. A property that the runs never put to the test
     is shown as vacuous and does not count against them; liveness is judged only of runs that ended quiet.
     """
+    required = known(name.strip() for text in require or () for name in text.split(","))
     from antiphon.pipeline.read import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.session import spark_session  # noqa: PLC0415
     from antiphon.pipeline.verify import verify  # noqa: PLC0415
@@ -27,9 +38,9 @@ def check(
     with waiting("starting Spark"):
         spark = spark_session(master)
     with progress("judging") as advance:
-        verdicts = verify(spark, directory, progress=advance)
+        verdicts = verify(spark, directory, required=required, progress=advance)
     if json:
-        print_json(as_document(verdicts))
+        print_json(as_document(verdicts, required))
     else:
-        print_verdicts(verdicts)
+        print_verdicts(verdicts, required)
     raise typer.Exit(exit_code(verdicts))

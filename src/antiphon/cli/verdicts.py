@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.output import out
-from antiphon.properties.promises import NOT_JUDGED
+from antiphon.properties.promises import JUDGED, NOT_JUDGED
 from antiphon.properties.summary import PropertySummary, by_property, summarise
 from antiphon.properties.verdict import Verdict
 from antiphon.properties.wording import promise
@@ -19,19 +19,28 @@ EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _SENTENCE: Final = {
     "hold": "every property judged holds",
-    "violated": "a promised property is violated",
+    "violated": "a promised or required property is violated",
     "unknown": "cannot tell: the trace is ill-formed or empty",
 }
 
 
-def as_document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """What `check --json` prints."""
-    return {"verdict": summarise(verdicts), "properties": by_property(verdicts), "not_judged": list(NOT_JUDGED)}
+def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What `check --json` prints; `required` is what was asked for beyond the promises."""
+    return {
+        "verdict": summarise(verdicts),
+        "properties": by_property(verdicts),
+        "required": _in_order(required),
+        "not_judged": list(NOT_JUDGED),
+    }
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
     """0 all hold, 1 violated, 2 cannot tell."""
     return EXIT[summarise(verdicts)]
+
+
+def _in_order(properties: frozenset[str]) -> list[str]:
+    return [name for name in JUDGED if name in properties]
 
 
 def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
@@ -44,7 +53,7 @@ def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
     return [*lines.values()]
 
 
-def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> None:
     """The table, then a sentence for each violation and note, then the verdict."""
     rows = by_property(verdicts)
     runs = len({verdict.run for verdict in verdicts})
@@ -76,4 +85,6 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     for note, properties in notes.items():
         out.print(f"{', '.join(properties)}: {escape(note)}", soft_wrap=True)
     overall = summarise(verdicts)
+    if required:
+        out.print(f"required of every service: {', '.join(_in_order(required))}")
     out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {len(NOT_JUDGED)} others")

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -23,6 +24,7 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.read import find_event_files, plan_units, read_events, traced_runs
 from antiphon.pipeline.session import as_trace_error
 from antiphon.properties.judge import judge_all
+from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
@@ -41,9 +43,18 @@ _RESULTS: Final = pa.schema(
 
 
 def verify(
-    spark: SparkSession, directory: Path, *, progress: Progress | None = None, judge: Judge = judge_all
+    spark: SparkSession,
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    progress: Progress | None = None,
+    judge: Judge | None = None,
 ) -> list[Verdict]:
-    """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged."""
+    """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
+
+    What is `required` is judged as if every service promised it. Without `judge` the properties are judged.
+    """
+    judge = judge or partial(judge_all, required=known(required))
     units = plan_units(path.absolute() for path in find_event_files(directory))
     units.sort(key=_size_bytes, reverse=True)  # the longest tasks first, so that none is left alone at the end
     tasks = min(len(units), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)

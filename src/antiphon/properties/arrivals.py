@@ -63,42 +63,42 @@ class Arrivals:
             found[asked] = np.where(rank >= 0, row, NEVER)
         return found
 
-    def latest(self, stay: IntArray, message: IntArray) -> IntArray:
-        """For messages of the group of each stay: when the last member of that view had them; NEVER if one has not."""
-        found = np.full(len(message), NEVER, np.int64)
-        for code in np.unique(stay).tolist():
-            asked = stay == code
-            group, members = int(self._history.stays.group[code]), self._history.stays.members[code]
-            found[asked] = self._slowest(group, members)[message[asked] - self.begin[group]]
-        return found
+    def latest(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
+        """When the last of these members had each of these messages of the group; NEVER if one has not.
 
-    def times(self, group: int, members: tuple[int, ...]) -> IntArray:
+        Kept for all messages of the group: for members that many ask about.
+        """
+        known = self._latest.get((group, members))
+        if known is None:
+            every = np.arange(self.begin[group], self.begin[group + 1])
+            known = self._latest[group, members] = self.latest_of(group, members, every)
+        asked: IntArray = known[message - self.begin[group]]
+        return asked
+
+    def latest_of(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
+        """The same, not kept: for members that only these messages are addressed to."""
+        latest: IntArray = self.times(group, members, message).max(axis=0, initial=0)
+        return latest
+
+    def times(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
         """Members by messages of the group: the time at which each had it.
 
         The log of a crashed member is a prefix of what it did: where it may have received a message after its last
         row and before it crashed, the time of its last row stands for the receipt, the least it can have been.
         """
         rows, logs = self._history.rows, self._history.logs
-        first = self._first[group][self._rank[group, list(members)]]
-        times = np.append(rows.time, NEVER)[np.minimum(first, len(rows.time))]
-        sent = self._sent(group)
+        first = self._first[group][self._rank[group, list(members)][:, None], message - self.begin[group]]
+        times: IntArray = np.append(rows.time, NEVER)[np.minimum(first, len(rows.time))]
         for place, member in enumerate(members):
             if logs.crashed[member]:
                 crash = logs.end[member] - 1
-                lost = (first[place] == NEVER) & (sent <= rows.time[crash])
+                lost = (first[place] == NEVER) & (self._sent(group, message) <= rows.time[crash])
                 times[place, lost] = rows.time[max(crash - 1, logs.begin[member])]
         return times
 
-    def _slowest(self, group: int, members: tuple[int, ...]) -> IntArray:
-        known = self._latest.get((group, members))
-        if known is None:
-            known = self._latest[group, members] = self.times(group, members).max(axis=0, initial=0)
-        return known
-
-    def _sent(self, group: int) -> IntArray:
+    def _sent(self, group: int, message: IntArray) -> IntArray:
         """By message of the group the time of its `send`; as early as can be where no log tells."""
-        here = slice(self.begin[group], self.begin[group + 1])
-        row = self._first[group][self._rank[group, self.sender[here]], np.arange(here.stop - here.start)]
+        row = self._first[group][self._rank[group, self.sender[message]], message - self.begin[group]]
         times = self._history.rows.time[np.where(row == NEVER, 0, row)]
         return np.where(row == NEVER, -NEVER, times)
 
@@ -107,10 +107,11 @@ class Arrivals:
         history = self._history
         present = np.zeros((len(history.groups), len(history.processes)), np.bool_)
         present[self.group, self.sender] = True
-        for group, members in set(zip(history.stays.group.tolist(), history.stays.members, strict=True)):
-            present[group, list(members)] = True
-        named = history.rows.group >= 0
-        present[history.rows.group[named], history.rows.process[named]] = True
+        for named in (history.stays.members, history.stays.receivers):
+            for group, members in set(zip(history.stays.group.tolist(), named, strict=True)):
+                present[group, list(members)] = True
+        placed = history.rows.group >= 0
+        present[history.rows.group[placed], history.rows.process[placed]] = True
         return np.where(present, np.cumsum(present, axis=1) - 1, -1)
 
     def _tables(self, at: IntArray, message: IntArray) -> list[IntArray]:

@@ -7,6 +7,7 @@ about whether the run is well formed: that is property W.
 import json
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -80,8 +81,11 @@ class Columns:
     rows: Rows
     members: dict[int, tuple[int, ...]]
     """For each `view` row its members."""
+    private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+    """For each `view` row that is its process's own affair: to whom it sends, and from whom it receives."""
     details: dict[int, dict[str, Any]]
-    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of `discard` rows that have one."""
+    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard` and `view` rows
+    that have one."""
     prefixes: Prefixes
     source: pa.Table
     """The table itself, in its own order, for the few checks that need a text of some rows."""
@@ -100,8 +104,9 @@ def read(events: pa.Table) -> Columns:
     table = _one_run(admit(events))
     kind = _kinds(table["kind"])
     members, order_givers = _members(table, kind), _strings(table["orderer"])
-    reported = _reported(table, kind)
-    named = {who for names in members.values() for who in names}
+    reported, details = _reported(table, kind), _details(table, kind)
+    private = _private(table, kind, details, members)
+    named = {who for names in (*members.values(), *chain.from_iterable(private.values())) for who in names}
     identities = sorted(named | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
     code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
@@ -135,12 +140,20 @@ def read(events: pa.Table) -> Columns:
         views=views,
         services=services,
         rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
-        members={int(position[row]): tuple(code_of[who] for who in names) for row, names in members.items()},
-        details={int(position[row]): detail for row, detail in _details(table, kind).items()},
+        members={int(position[row]): _coded(names, code_of) for row, names in members.items()},
+        private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
+        details={int(position[row]): detail for row, detail in details.items()},
         prefixes=_prefixes(reported, code_of, position),
         source=table,
         order=order,
     )
+
+
+def parts(codes: IntArray) -> list[tuple[int, IntArray]]:
+    """Each code that occurs, with the positions at which it does."""
+    order = np.argsort(codes, kind="stable")
+    each, begin = np.unique(codes[order], return_index=True)
+    return list(zip(each.tolist(), np.split(order, begin[1:]), strict=True)) if len(codes) else []
 
 
 def admit(events: pa.Table) -> pa.Table:
@@ -195,6 +208,26 @@ def _members(table: pa.Table, kind: IntArray) -> dict[int, list[str]]:
     rows = np.flatnonzero(kind == KIND["view"])
     lists = table["members"].take(pa.array(rows)).to_pylist()
     return {int(row): names or [] for row, names in zip(rows, lists, strict=True)}
+
+
+def _private(
+    table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]], members: dict[int, list[str]]
+) -> dict[int, tuple[list[str], list[str]]]:
+    """The receivers and senders of `view` rows that name either; who is not named apart is every member."""
+    found = {}
+    for row in np.flatnonzero(kind == KIND["view"]).tolist():
+        detail = details.get(row, {})
+        if "receivers" in detail or "senders" in detail:
+            sets = [detail.get(name, members[row]) for name in ("receivers", "senders")]
+            if not all(isinstance(names, list) and all(isinstance(who, str) for who in names) for names in sets):
+                who = table["process"][row].as_py()
+                raise TraceError(f"a view row of {who} has receivers or senders that are not a list of processes")
+            found[row] = (sets[0], sets[1])
+    return found
+
+
+def _coded(names: list[str], code_of: dict[str, int]) -> tuple[int, ...]:
+    return tuple(code_of[who] for who in names)
 
 
 def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
@@ -256,7 +289,9 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
     always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "faults_end", "end")])
-    told = (kind == KIND["discard"]) & np.asarray(pc.is_valid(table["detail"]).to_numpy(), np.bool_)
+    told = np.isin(kind, [KIND[name] for name in ("discard", "view")]) & np.asarray(
+        pc.is_valid(table["detail"]).to_numpy(), np.bool_
+    )
     wanted = np.flatnonzero(always | told)
     rows = table.select(["process", "kind", "detail"]).take(pa.array(wanted)).to_pylist()
     return {int(at): _detail(row) for at, row in zip(wanted, rows, strict=True)}

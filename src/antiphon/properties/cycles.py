@@ -55,6 +55,24 @@ def knots(edges: Edges, messages: int) -> list[list[int]]:
     return [part for part in _connected(left, after) if len(part) > 1]
 
 
+def placed(edges: Edges, messages: int) -> IntArray | None:
+    """By message its place in some order that all edges keep to; None if there is no such order."""
+    after: dict[int, list[int]] = {}
+    indegree = [0] * messages
+    for before, then in zip(edges[0].tolist(), edges[1].tolist(), strict=True):
+        after.setdefault(before, []).append(then)
+        indegree[then] += 1
+    taken = [message for message in range(messages) if not indegree[message]]
+    for message in taken:  # grows while it is walked
+        for then in after.get(message, ()):
+            indegree[then] -= 1
+            if not indegree[then]:
+                taken.append(then)
+    if len(taken) < messages:
+        return None
+    return np.argsort(np.array(taken, np.int64), kind="stable")
+
+
 def _take_off_sources(after: dict[int, list[int]], indegree: list[int]) -> None:
     """Kahn's algorithm; a message that keeps an indegree could not be placed."""
     ready = [message for message in after if not indegree[message]]

@@ -153,14 +153,14 @@ def _tell_difference(history: History, delivered: Delivered, difference: _Differ
     stays = history.stays
     holder, lacking = history.process_name(stays.process[has]), history.process_name(stays.process[lacks])
     path = passage(history, has)
-    elsewhere = _delivered_elsewhere(history, int(stays.process[lacks]), row)
+    elsewhere = delivered_elsewhere(history, int(stays.process[lacks]), row)
     onward = f"both went to view {path[1]}" if len(path) > 1 else "the run ended quiet"
     sentence = f"{holder} delivered {history.told(row)} in view {path[0]}, {lacking} {elsewhere}, then {onward}"
     places = (history.index(row), history.index(departure(history, lacks)))
     return Violation(sentence, (holder, lacking), (history.message_at(row),), places, path)
 
 
-def _delivered_elsewhere(history: History, process: int, row: int) -> str:
+def delivered_elsewhere(history: History, process: int, row: int) -> str:
     """What the process did with the message that another delivered at that row."""
     first, deliveries = history.first, history.deliveries
     message = deliveries.message[np.searchsorted(deliveries.row, row)]

@@ -2,28 +2,39 @@
 
 import numpy as np
 
+from antiphon.properties.audience import Audience
 from antiphon.properties.columns import KIND, BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
-from antiphon.properties.quiet import cannot_tell, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.quiet import (
+    addressed,
+    cannot_tell,
+    counts_at_stop,
+    receivers,
+    sent_in_last_view,
+    who_is_stable,
+)
 from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
 
 _NONE = np.zeros(0, np.int64)
 
 
-def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
-    """L6: sent in the last view by a member of S, known stable by all members of S in that view."""
+def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixes, audience: Audience) -> list[Verdict]:
+    """L6: sent in the last view by a member of S, known stable by all members of S in that view.
+
+    Where views do not cut: whatever it sent, known stable by itself; and where members find out about everybody's
+    messages, by all members of S to whom it was addressed to the end.
+    """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L6")
-    stable, messages = who_is_stable(history, promises, "L6"), history.messages
-    asked, askers = [_NONE], [_NONE]
-    for stay, sent in sent_in_last_view(history, stable):
-        for member, _ in receivers(history, stable, stay):
-            asked.append(sent)
-            askers.append(np.full(len(sent), member, np.int64))
-    message, process = np.concatenate(asked), np.concatenate(askers)
+    stable, cuts = who_is_stable(history, promises, "L6"), promises.of_family(lambda family: family.cuts)[:, None]
+    messages = history.messages
+    asked = [_asked_in_last_views(history, stable & cuts)]
+    if not cuts.all():
+        asked.append(_asked_of_senders(history, promises, stable & ~cuts, audience))
+    message, process = (np.concatenate(columns) for columns in zip(*asked, strict=True))
     end = history.logs.end[process]
     mark = prefixes.stable.at(process, messages.group[message], messages.sender[message], end)
     lost = np.flatnonzero(mark < messages.number[message])
@@ -34,6 +45,27 @@ def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixe
     opportunities = np.bincount(messages.group[message], minlength=len(history.groups))
     broken = Broken(end[lost] - 1, messages.group[message[lost]], tell)
     return over_groups(history, promises, "L6", opportunities, broken)
+
+
+def _asked_in_last_views(history: History, stable: BoolArray) -> tuple[IntArray, IntArray]:
+    """What was sent in last views, with the stable members of each."""
+    asked, askers = [_NONE], [_NONE]
+    for stay, sent in sent_in_last_view(history, stable):
+        for member, _ in receivers(history, stable, stay):
+            asked.append(sent)
+            askers.append(np.full(len(sent), member, np.int64))
+    return np.concatenate(asked), np.concatenate(askers)
+
+
+def _asked_of_senders(
+    history: History, promises: Promises, stable: BoolArray, audience: Audience
+) -> tuple[IntArray, IntArray]:
+    """What stable members sent, each with its sender, and with all others who can find out about it."""
+    sends, all_know = history.sends, stable & promises.learns_all[:, None]
+    own = sends.where(stable[sends.process, sends.group])
+    message, process = addressed(history, all_know, all_know, audience)
+    others = process != history.messages.sender[message]
+    return np.concatenate([own.message, message[others]]), np.concatenate([own.process, process[others]])
 
 
 def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
@@ -61,27 +93,50 @@ def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
 
 
 def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
-    """L8: a member of S has freed every application message that it sent or received.
+    """L8: a member of S has freed every application message that it holds until it is stable.
 
-    Excused is what it never delivered of a sender that its last view no longer has: that went at the cut.
+    Which those are depends on the family: all that it sent or received, or what it sent. Excused is what it never
+    delivered of a sender that its last view no longer has: that went at the cut. A family that does not free all by
+    `discard` rows must moreover hold nothing at its `stop`.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L8")
     rows, stable = history.rows, who_is_stable(history, promises, "L8")
     at = history.of_kind("send", "receive")
     at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
-    at = at[stable[rows.process[at], rows.group[at]]]
-    process, group, sender = rows.process[at], rows.group[at], rows.sender[at]
+    at = at[stable[rows.process[at], rows.group[at]] & ~_not_held(history, promises, at)]
+    to_free = at[~promises.of_family(lambda family: family.frees == "nothing")[rows.process[at]]]
+    process, group, sender = rows.process[to_free], rows.group[to_free], rows.sender[to_free]
     mark = prefixes.freed.at(process, group, sender, history.logs.end[process])
-    kept = _first_copies(history, at[rows.number[at] > mark])
+    kept = _first_copies(history, to_free[rows.number[to_free] > mark])
     kept = kept[~_cut_away(history, kept)]
+    held = _held(history, stable & promises.of_family(lambda family: family.frees != "everything")[:, None])
 
     def tell(position: int) -> Violation:
-        return _tell_kept(history, int(kept[position]))
+        if position < len(kept):
+            return _tell_kept(history, int(kept[position]))
+        return _tell_held(history, *held[position - len(kept)])
 
     opportunities = np.bincount(rows.group[_first_copies(history, at)], minlength=len(history.groups))
-    broken = Broken(history.logs.end[rows.process[kept]] - 1, rows.group[kept], tell)
-    return over_groups(history, promises, "L8", opportunities, broken)
+    ends = np.concatenate([history.logs.end[rows.process[kept]] - 1, np.array([row for row, _, _ in held], np.int64)])
+    groups = np.concatenate([rows.group[kept], np.array([group for _, group, _ in held], np.int64)])
+    return over_groups(history, promises, "L8", opportunities, Broken(ends, groups, tell))
+
+
+def _not_held(history: History, promises: Promises, at: IntArray) -> BoolArray:
+    """Which rows receive something that their family does not keep."""
+    own = promises.of_family(lambda family: family.frees == "own")
+    received: BoolArray = history.rows.kind[at] == KIND["receive"]
+    return received & own[history.rows.process[at]]
+
+
+def _held(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:
+    """(stop row, group, count) of messages that the cores of members of S still held when they stopped."""
+    return [
+        (row, group, count)
+        for row, group, count in counts_at_stop(history, "held")
+        if stable[history.rows.process[row], group]
+    ]
 
 
 def _first_copies(history: History, at: IntArray) -> IntArray:
@@ -122,10 +177,13 @@ def _tell_unstable(history: History, message: int, process: int) -> Violation:
     who, source = history.process_name(process), history.process_name(history.messages.sender[message])
     name, send_row = history.message_name(message), history.messages.send_row[message]
     view, index = history.views[history.rows.view[send_row]], history.index(send_row)
-    sentence = (
-        f"{source} sent {name} (index {index}) in its last view {view}, and {who}, a member of that view, "
-        f"did not know it to be stable when the run ended quiet"
-    )
+    if who == source:
+        knower = "and"
+    elif history.stays.following[history.stay_at(np.array([send_row]))[0]] < 0:
+        knower = f"in its last view {view}, and {who}, a member of that view,"
+    else:
+        knower = f"in view {view}, and {who}, to whom it sent from then on to the end,"
+    sentence = f"{source} sent {name} (index {index}) {knower} did not know it to be stable when the run ended quiet"
     last = history.index(history.logs.end[process] - 1)
     return Violation(sentence, (source, who), (name,), (index, last), (view,))
 
@@ -147,3 +205,12 @@ def _tell_kept(history: History, row: int) -> Violation:
     did = "sent" if history.rows.kind[row] == KIND["send"] else "received"
     sentence = f"{who} {did} {name} (index {index}) and had not freed it when the run ended quiet"
     return Violation(sentence, (who,), (name,), (index,))
+
+
+def _tell_held(history: History, row: int, group: int, count: int) -> Violation:
+    who, index = history.process_name(history.rows.process[row]), history.index(row)
+    sentence = (
+        f"{who} stopped (index {index}) while it still held {count} message{'s' if count != 1 else ''} of "
+        f"{history.groups[group]}, although the run ended quiet"
+    )
+    return Violation(sentence, (who,), (), (index,))

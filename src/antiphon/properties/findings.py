@@ -3,7 +3,7 @@
 A checker finds violations as arrays; the sentence is made for the first alone, the others are counted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,18 @@ def _untold(position: int) -> Violation:
 
 NOTHING: Final = Broken(np.zeros(0, np.int64), np.zeros(0, np.int64), _untold)
 """What is found where a property cannot be judged, or holds."""
+
+
+def merged(parts: Sequence[Broken]) -> Broken:
+    """What was found in several places, as one."""
+    begins = np.cumsum([0, *(len(part.rows) for part in parts)])
+
+    def tell(position: int) -> Violation:
+        part = int(np.searchsorted(begins, position, side="right")) - 1
+        return parts[part].tell(position - int(begins[part]))
+
+    rows, groups = ([getattr(part, name) for part in (NOTHING, *parts)] for name in ("rows", "groups"))
+    return Broken(np.concatenate(rows), np.concatenate(groups), tell)
 
 
 def over_run(

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 
-_TYPE: Final = r'"type":\s*"(?P<type>[a-z]+)"'
-_NAME: Final = r'"frame":\s*"(?P<frame>(?:[^"\\]|\\.)*)"'
+TYPE: Final = r'"type":\s*"(?P<type>[a-z]+)"'
+NAME: Final = r'"frame":\s*"(?P<frame>(?:[^"\\]|\\.)*)"'
 _FLOW: Final = (
     r'"flow":\s*\[\s*(?P<number>-?[0-9]{1,18})\s*,\s*(?P<complete>-?[0-9]{1,18})\s*,\s*(?P<stable>-?[0-9]{1,18})\s*'
     r"(?:,\s*(?:(?P<super_stable>-?[0-9]{1,18})|null)\s*)?\]"
@@ -33,13 +33,13 @@ class Frames:
         at = history.of_kind("transmit")
         at = at[senders[rows.process[at]] & (rows.group[at] >= 0)]
         details = history.columns.texts("detail", at)
-        kind = _extracted(details, _TYPE, "type")
+        kind = extracted(details, TYPE, "type")
         numbered = np.asarray(pc.is_in(kind, pa.array(["data", "fragment", "null"])).to_numpy(zero_copy_only=False))
         at, details, kind = at[numbered], details.filter(pa.array(numbered)), kind.filter(pa.array(numbered))
         received = history.of_kind("receive") if len(at) else at
         # One text serves all receivers of a frame; take each text apart once.
         texts = pc.dictionary_encode(history.columns.texts("detail", received))
-        first, heard = _join(_extracted(details, _NAME, "frame"), _extracted(texts.dictionary, _NAME, "frame"))
+        first, heard = _join(extracted(details, NAME, "frame"), extracted(texts.dictionary, NAME, "frame"))
         of_text = np.append(heard, -1)[
             np.asarray(pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False), np.int64)
         ]
@@ -60,7 +60,7 @@ class Frames:
         self.super_stable = _numbers(headers, "super_stable")
 
 
-def _extracted(texts: pa.Array, pattern: str, name: str) -> pa.Array:
+def extracted(texts: pa.Array, pattern: str, name: str) -> pa.Array:
     """One string of each JSON text, null where there is none."""
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
 

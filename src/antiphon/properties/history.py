@@ -71,6 +71,12 @@ class Stays:
     """The stay in the view installed next by that process in that group, -1 for its last."""
     preceding: IntArray
     members: tuple[tuple[int, ...], ...]
+    private: BoolArray
+    """The view is its process's own affair, with an id that is nobody else's."""
+    receivers: tuple[tuple[int, ...], ...]
+    """To whom the process sends during the stay: in a view that all share, every member."""
+    senders: tuple[tuple[int, ...], ...]
+    """From whom it receives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +119,12 @@ class History:
 
     @cached_property
     def left(self) -> BoolArray:
-        """By process and group: it left the group on its own wish."""
+        """By process and group: it left the group on its own wish, and did not join again."""
         gone = np.zeros((len(self.processes), len(self.groups)), np.bool_)
-        rows = self.of_kind("leave")
+        rows = self.of_kind("leave", "join")
         rows = rows[self.rows.group[rows] >= 0]
-        gone[self.rows.process[rows], self.rows.group[rows]] = True
+        for row in rows.tolist():  # in order, so that the last word counts
+            gone[self.rows.process[row], self.rows.group[row]] = self.rows.kind[row] == KIND["leave"]
         return gone
 
     def of_kind(self, *kinds: str) -> IntArray:
@@ -188,7 +195,19 @@ def _stays(columns: Columns) -> Stays:
     following[order[:-1][same]] = order[1:][same]
     preceding[order[1:][same]] = order[:-1][same]
     members = tuple(columns.members[row] for row in at.tolist())
-    return Stays(at, process, group, rows.view[at], following, preceding, members)
+    sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
+    return Stays(
+        row=at,
+        process=process,
+        group=group,
+        view=rows.view[at],
+        following=following,
+        preceding=preceding,
+        members=members,
+        private=np.array([row in columns.private for row in at.tolist()], np.bool_),
+        receivers=tuple(receivers for receivers, _ in sets),
+        senders=tuple(senders for _, senders in sets),
+    )
 
 
 def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from antiphon.errors import TraceError
 from antiphon.properties import (
+    acknowledgments,
     agreement,
     delivery,
     drained,
@@ -15,15 +16,18 @@ from antiphon.properties import (
     liveness,
     order,
     reliable,
+    reliable_total,
+    shared,
     stability,
     total,
     wellformed,
 )
+from antiphon.properties.audience import Audience
 from antiphon.properties.causality import establish
 from antiphon.properties.columns import admit
 from antiphon.properties.history import load
-from antiphon.properties.past import Past
-from antiphon.properties.promises import Promises
+from antiphon.properties.past import Pasts
+from antiphon.properties.promises import Promises, known
 from antiphon.properties.sets import Delivered
 from antiphon.properties.spans import Spans
 from antiphon.properties.stamps import Stamps
@@ -31,47 +35,53 @@ from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import Windows
 
 
-def judge(events: pa.Table) -> list[Verdict]:
+def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verdict]:
     """The verdicts of one run, W first.
 
-    TraceError if the table is empty, holds more than one run, or cannot be read as a trace.
+    What is `required` is judged as if every service promised it. TraceError if the table is empty, holds more than one
+    run, or cannot be read as a trace; ConfigurationError if there is no checker of something required.
     """
+    required = known(required)
     history = load(events)
     wellformedness = wellformed.check(history)
     if wellformedness.violations:
         return [wellformedness]
-    promises, causality, delivered = Promises(history), establish(history), Delivered(history)
-    past, spans, stamps = Past(history, causality), Spans(history), Stamps(history)
-    windows, prefixes = Windows(history), stability.Prefixes(history)
+    promises, causality, delivered = Promises(history, required), establish(history), Delivered(history)
+    pasts, spans, stamps = Pasts(history, promises, causality), Spans(history, promises), Stamps(history)
+    audience = Audience(history)
+    windows, prefixes = Windows(history), stability.Prefixes(history, audience)
     traffic = flow.Traffic(history, windows)
     return [
         wellformedness,
         *delivery.check_integrity(history, promises, causality),
         *delivery.check_duplication(history, promises),
         *delivery.check_virtual_synchrony(history, promises, delivered),
+        *shared.check_agreement(history, promises, delivered),
         *order.check_fifo(history, promises),
         *reliable.check_reliable_fifo(history, promises, spans),
-        *order.check_causal(history, promises, past),
-        *reliable.check_reliable_causal(history, promises, past, spans),
+        *order.check_causal(history, promises, pasts.of("O3")),
+        *reliable.check_reliable_causal(history, promises, pasts.of("O4"), spans),
         *agreement.check_one_group(history, promises, delivered),
         *agreement.check_many_groups(history, promises, delivered, stamps),
         *total.check_total(history, promises, stamps),
-        *total.check_causal_total(history, promises, past, stamps),
+        *reliable_total.check_reliable_total(history, promises, delivered, stamps),
+        *total.check_causal_total(history, promises, pasts.of("O8"), stamps),
         *stability.check_stable_everywhere(history, promises, prefixes),
         *stability.check_stable_prefix(history, promises, prefixes, windows),
         *stability.check_no_early_discard(history, promises, prefixes),
+        *acknowledgments.check_acknowledgers(history, promises),
         *flow.check_bounds(history, promises, traffic),
         *flow.check_send_condition(history, promises, traffic),
         *liveness.check_no_loss_by_pressure(history, promises),
-        *liveness.check_multicast(history, promises, delivered),
+        *liveness.check_multicast(history, promises, delivered, audience),
         *liveness.check_self_delivery(history, promises),
-        *drained.check_stable_at_last(history, promises, prefixes),
+        *drained.check_stable_at_last(history, promises, prefixes, audience),
         *drained.check_unblocked(history, promises),
         *drained.check_buffers_empty(history, promises, prefixes),
     ]
 
 
-def judge_all(events: pa.Table) -> list[Verdict]:
+def judge_all(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verdict]:
     """The verdicts of every run in the table, in the order of their ids; none for a table without rows.
 
     A run that cannot be read as a trace gets a verdict that says why: it must not hide what others violate.
@@ -87,13 +97,13 @@ def judge_all(events: pa.Table) -> list[Verdict]:
     return [
         verdict
         for begin, end in zip(begins, ends, strict=True)
-        for verdict in _judge_or_tell(sorted_events.slice(begin, end - begin))
+        for verdict in _judge_or_tell(sorted_events.slice(begin, end - begin), required)
     ]
 
 
-def _judge_or_tell(events: pa.Table) -> list[Verdict]:
+def _judge_or_tell(events: pa.Table, required: frozenset[str]) -> list[Verdict]:
     try:
-        return judge(events)
+        return judge(events, required)
     except TraceError as error:
         run = events["run"][0].as_py()
         return [Verdict(run, "W", None, "harness error", len(events), 1, Violation(str(error)))]

@@ -1,25 +1,61 @@
 """L2, L3 and F3: what must have been delivered by the end of a quiet run (properties.md 5 and 6)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from antiphon.properties.audience import Audience
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.promises import Promises
-from antiphon.properties.quiet import cannot_tell, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.quiet import (
+    addressed,
+    cannot_tell,
+    counts_at_stop,
+    last_stays,
+    receivers,
+    sent_in_last_view,
+    who_is_stable,
+)
 from antiphon.properties.sets import Delivered
 from antiphon.properties.verdict import Verdict, Violation
 
 _NONE = np.zeros(0, np.int64)
 
 
-def check_multicast(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """L2: sent in the last view by a member of S, delivered in that view by all members of S in it."""
+def check_multicast(history: History, promises: Promises, delivered: Delivered, audience: Audience) -> list[Verdict]:
+    """L2: what a member of S sent is delivered by all members of S to whom it was addressed to the end.
+
+    Where views cut: what it sent in its last view, in that view. Where they do not: whatever it sent, in any view
+    (the validity of the Notes). A process that only sends cannot promise L3, so that what it never sent is told here.
+    """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L2")
+    stable, cuts = who_is_stable(history, promises, "L2"), promises.of_family(lambda family: family.cuts)[:, None]
     opportunities = np.zeros(len(history.groups), np.int64)
+    lost, losers = _missing_in_last_views(history, stable & cuts, delivered, opportunities)
+    in_views = len(lost)
+    if not cuts.all():
+        more = _missing_anywhere(history, promises, stable & ~cuts, audience, opportunities)
+        lost, losers = np.concatenate([lost, more[0]]), np.concatenate([losers, more[1]])
+    forgotten = _never_sent(history, stable & promises.sends_only)
+
+    def tell(position: int) -> Violation:
+        if position >= len(lost):
+            return _tell_forgotten(history, forgotten[position - len(lost)])
+        tell_one = _tell_lost if position < in_views else _tell_missing
+        return tell_one(history, int(lost[position]), int(losers[position]))
+
+    broken = _with_forgotten(history, opportunities, lost, losers, forgotten, tell)
+    return over_groups(history, promises, "L2", opportunities, broken)
+
+
+def _missing_in_last_views(
+    history: History, stable: BoolArray, delivered: Delivered, opportunities: IntArray
+) -> tuple[IntArray, IntArray]:
+    """What was sent in a last view, with the stable members of that view who did not deliver it there."""
     missing, lacking = [_NONE], [_NONE]
-    stable = who_is_stable(history, promises, "L2")
     for stay, messages in sent_in_last_view(history, stable):
         for process, where in receivers(history, stable, stay):
             opportunities[history.stays.group[stay]] += len(messages)
@@ -27,13 +63,18 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered) 
             absent = messages[~np.isin(messages, there)]
             missing.append(absent)
             lacking.append(np.full(len(absent), process, np.int64))
-    lost, losers = np.concatenate(missing), np.concatenate(lacking)
+    return np.concatenate(missing), np.concatenate(lacking)
 
-    def tell(position: int) -> Violation:
-        return _tell_lost(history, int(lost[position]), int(losers[position]))
 
-    broken = Broken(history.logs.end[losers] - 1, history.messages.group[lost], tell)
-    return over_groups(history, promises, "L2", opportunities, broken)
+def _missing_anywhere(
+    history: History, promises: Promises, stable: BoolArray, audience: Audience, opportunities: IntArray
+) -> tuple[IntArray, IntArray]:
+    """What a stable member sent, with those of its audience, to the end, who never delivered it."""
+    total, first = len(history.messages.number), history.first
+    message, process = addressed(history, stable, stable & promises.delivers, audience)
+    opportunities += np.bincount(history.messages.group[message], minlength=len(history.groups))
+    had = np.isin(process * total + message, first.process * total + first.message)
+    return message[~had], process[~had]
 
 
 def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
@@ -57,12 +98,8 @@ def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
         return Violation(sentence, (who,), (name,), (index,))
 
     opportunities = np.bincount(asked.group, minlength=len(history.groups))
-    for _, group, count in forgotten:
-        opportunities[group] += count
-    stops = np.array([row for row, _, _ in forgotten], np.int64)
-    rows = np.concatenate([history.logs.end[sender[lost]] - 1, stops])
-    groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
-    return over_groups(history, promises, "L3", opportunities, Broken(rows, groups, tell))
+    broken = _with_forgotten(history, opportunities, lost, sender[lost], forgotten, tell)
+    return over_groups(history, promises, "L3", opportunities, broken)
 
 
 def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verdict]:
@@ -88,11 +125,8 @@ def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verd
         return _tell_dropped(history, int(lost[position]), int(losers[position]))
 
     opportunities = np.bincount(history.messages.group[message], minlength=len(history.groups))
-    for _, group, count in forgotten:
-        opportunities[group] += count
-    rows = np.concatenate([history.logs.end[losers] - 1, np.array([row for row, _, _ in forgotten], np.int64)])
-    groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
-    return over_groups(history, promises, "F3", opportunities, Broken(rows, groups, tell))
+    broken = _with_forgotten(history, opportunities, lost, losers, forgotten, tell)
+    return over_groups(history, promises, "F3", opportunities, broken)
 
 
 def _ever_blocked(history: History, stable: BoolArray) -> BoolArray:
@@ -106,11 +140,7 @@ def _ever_blocked(history: History, stable: BoolArray) -> BoolArray:
 def _owed(history: History, stable: BoolArray, asked: Deliveries) -> tuple[IntArray, IntArray]:
     """The messages of blocked senders, each with everybody who owes its delivery."""
     stays, component = history.stays, history.world.component
-    last = {
-        (process, group): stay
-        for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True))
-        if stays.following[stay] < 0
-    }
+    last = last_stays(history)
     messages, owing = [_NONE], [_NONE]
     stay = history.stay_at(asked.row)
     for sent_in in np.unique(stay).tolist():
@@ -126,20 +156,33 @@ def _owed(history: History, stable: BoolArray, asked: Deliveries) -> tuple[IntAr
     return np.concatenate(messages), np.concatenate(owing)
 
 
-def _never_sent(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:
-    """(stop row, group, count) of requests that no frame ever took, as the `stop` rows of members of S tell."""
-    code_of = {group: code for code, group in enumerate(history.groups)}
-    found = []
-    for row in history.of_kind("stop").tolist():
-        waiting = history.details[row].get("waiting", {})
-        for group, count in waiting.items() if isinstance(waiting, dict) else ():
-            code = code_of.get(group, -1)
-            if isinstance(count, int) and count > 0 and code >= 0 and stable[history.rows.process[row], code]:
-                found.append((row, code, count))
-    return found
+_Forgotten = tuple[int, int, int]
+"""Stop row, group and count of requests that no frame ever took."""
 
 
-def _tell_forgotten(history: History, forgotten: tuple[int, int, int]) -> Violation:
+def _with_forgotten(
+    history: History,
+    opportunities: IntArray,
+    lost: IntArray,
+    losers: IntArray,
+    forgotten: list[_Forgotten],
+    tell: Callable[[int], Violation],
+) -> Broken:
+    """Messages that somebody lacks, then requests that never left, each of which was an opportunity too."""
+    for _, group, count in forgotten:
+        opportunities[group] += count
+    rows = np.concatenate([history.logs.end[losers] - 1, np.array([row for row, _, _ in forgotten], np.int64)])
+    groups = np.concatenate([history.messages.group[lost], np.array([group for _, group, _ in forgotten], np.int64)])
+    return Broken(rows, groups, tell)
+
+
+def _never_sent(history: History, stable: BoolArray) -> list[_Forgotten]:
+    """As the `stop` rows of members of S tell."""
+    waiting = counts_at_stop(history, "waiting")
+    return [told for told in waiting if stable[history.rows.process[told[0]], told[1]]]
+
+
+def _tell_forgotten(history: History, forgotten: _Forgotten) -> Violation:
     row, group, count = forgotten
     who, index = history.process_name(history.rows.process[row]), history.index(row)
     sentence = (
@@ -160,6 +203,19 @@ def _tell_lost(history: History, message: int, process: int) -> Violation:
     sentence = (
         f"{source} sent {name} (index {index}) in its last view {view}, and {who}, a member of that view, "
         f"had not delivered it there when the run ended quiet"
+    )
+    last = history.index(history.logs.end[process] - 1)
+    return Violation(sentence, (source, who), (name,), (index, last), (view,))
+
+
+def _tell_missing(history: History, message: int, process: int) -> Violation:
+    sender, send_row = history.messages.sender[message], history.messages.send_row[message]
+    who, source, name = history.process_name(process), history.process_name(sender), history.message_name(message)
+    view, index = history.views[history.rows.view[send_row]], history.index(send_row)
+    other = "itself, a member to the end," if who == source else f"{who}, to whom it sent from then on to the end,"
+    sentence = (
+        f"{source} sent {name} (index {index}) in view {view}, and {other} "
+        f"had not delivered it when the run ended quiet"
     )
     last = history.index(history.logs.end[process] - 1)
     return Violation(sentence, (source, who), (name,), (index, last), (view,))

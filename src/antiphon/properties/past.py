@@ -1,8 +1,11 @@
 """What happened before each message, carried along the sends of a run (properties.md 7.5), and why.
 
 A chain of causes may pass through groups that a receiver is not in; so the map of dependencies is kept whole, for
-all streams of the run, and whoever asks looks at the streams of the receiver's groups only.
+all streams of the run, and whoever asks looks at the streams of the receiver's groups only. Where groups keep their
+order apart, a chain does not leave its group: what a process did in another one is no part of the past.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +13,42 @@ import numpy.typing as npt
 from antiphon.properties.causality import Causality
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
+from antiphon.properties.promises import Promises
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """The events of a run, log by log; a process has a log for each realm of groups."""
+
+    log: IntArray
+    row: IntArray
+    message: IntArray
+    sending: BoolArray
+    order: list[int]
+    """Positions of the sends, causes before consequences."""
+    place: IntArray
+    """Grows along all of them: log and row in one number."""
+
+    def find(self, log: int | np.int64, row: int | np.int64, width: int) -> int:
+        """Where a row of a log stands, or would stand, among the events."""
+        return int(np.searchsorted(self.place, log * width + row))
+
+
+class Pasts:
+    """The past of each message, as each property means it."""
+
+    def __init__(self, history: History, promises: Promises, causality: Causality) -> None:
+        self._history, self._promises, self._causality = history, promises, causality
+        self._known: dict[tuple[int, ...], Past] = {}
+
+    def of(self, property_id: str) -> "Past":
+        """The past within the groups that are held to one order."""
+        realms = self._promises.realms(property_id)
+        # Which groups are together counts, not how they are numbered.
+        key = tuple(np.unique(realms, return_inverse=True)[1].tolist())
+        if key not in self._known:
+            self._known[key] = Past(self._history, self._causality, realms)
+        return self._known[key]
 
 
 class Past:
@@ -20,20 +59,36 @@ class Past:
     past too, so x -> m exactly if x < reach[m, stream of x], for x other than m.
     """
 
-    def __init__(self, history: History, causality: Causality) -> None:
+    def __init__(self, history: History, causality: Causality, realm: IntArray) -> None:
+        """`realm` is by group: causes are followed within groups of one number."""
         self.stream = history.messages.stream
         self.stream_begin = np.unique(self.stream, return_index=True)[1]
         """The first message of each stream."""
         self.reach: npt.NDArray[np.int32] = np.zeros((len(self.stream), len(self.stream_begin)), np.int32)
-        self._history, self._causality = history, causality
+        self._history, self._realm = history, realm
+        self._realms, self._width = int(realm.max(initial=0)) + 1, len(history.rows.kind)
+        self._events = self._by_log(causality)
         self._carry()
 
+    def _by_log(self, causality: Causality) -> _Logs:
+        log = self._log(self._history.rows.process[causality.row], causality.message)
+        # Stable: messages beyond the end of a crashed log stand behind everything else there.
+        sorting = np.argsort(log * self._width + causality.row, kind="stable")
+        position = np.argsort(sorting)
+        log, row = log[sorting], causality.row[sorting]
+        order = position[np.array(causality.order, np.int64)].tolist()
+        message, sending = causality.message[sorting], causality.sending[sorting]
+        return _Logs(log, row, message, sending, order, log * self._width + row)
+
+    def _log(self, process: IntArray, message: IntArray) -> IntArray:
+        return process * self._realms + self._realm[self._history.messages.group[message]]
+
     def _carry(self) -> None:
-        """In causal order, each send takes over what its process sent and delivered since its last send."""
-        reach, message = self.reach, self._causality.message
-        begin, end = (bounds.tolist() for bounds in _news(self._history, self._causality))
+        """In causal order, each send takes over what its log sent and delivered since its last send."""
+        reach, message = self.reach, self._events.message
+        begin, end = (bounds.tolist() for bounds in self._news())
         sent, stream = message.tolist(), self.stream.tolist()
-        for event in self._causality.order:
+        for event in self._events.order:
             first, last, this = begin[event], end[event], sent[event]
             if last - first == 1:
                 reach[this] = reach[sent[first]]
@@ -41,10 +96,26 @@ class Past:
                 reach[message[first:last]].max(axis=0, out=reach[this])
             reach[this, stream[this]] = this + 1
 
+    def _news(self) -> tuple[IntArray, IntArray]:
+        """For each event the part of its log that a send there takes over: from the last send before it on, up to it.
+
+        Messages beyond the end of a crashed log take over the end of the log, not one another: in which order they
+        were sent in different groups nobody can tell.
+        """
+        of = self._events
+        events = np.arange(len(of.row))
+        log_begin = np.searchsorted(of.log, of.log)
+        beyond: BoolArray = of.sending & (self._history.messages.send_row[of.message] < 0)
+        last_send = np.maximum.accumulate(np.where(of.sending & ~beyond, events, -1))
+        before = np.concatenate([[-1], last_send[:-1]]) if len(events) else last_send
+        # They all stand at the last row of their log, behind everything else there.
+        end = np.where(beyond, np.searchsorted(of.place, of.place), events)
+        return np.maximum(before, log_begin), end
+
     def direct(self) -> tuple[IntArray, IntArray]:
         """Pairs of cause and effect from which all others follow: what each send takes over, and its stream."""
-        message, sends = self._causality.message, np.array(sorted(self._causality.order), np.int64)
-        begin, end = (bounds[sends] for bounds in _news(self._history, self._causality))
+        message, sends = self._events.message, np.array(sorted(self._events.order), np.int64)
+        begin, end = (bounds[sends] for bounds in self._news())
         news = end - begin
         at = np.repeat(begin - np.cumsum(news) + news, news) + np.arange(int(news.sum()))
         same = np.flatnonzero(np.diff(self.stream) == 0)
@@ -53,16 +124,17 @@ class Past:
 
     def chain(self, cause: int, effect: int) -> list[str]:
         """Why cause -> effect, one step per process, from the cause on."""
-        history, causality, messages = self._history, self._causality, self._history.messages
+        history, events, messages = self._history, self._events, self._history.messages
         steps = []
         while messages.sender[cause] != messages.sender[effect]:
-            logged = messages.send_row[effect] >= 0
-            send_row = messages.send_row[effect] if logged else history.logs.end[messages.sender[effect]] - 1
-            begin = np.searchsorted(causality.row, history.logs.begin[messages.sender[effect]])
-            through = causality.message[begin : np.searchsorted(causality.row, send_row)]
+            logged, sender = messages.send_row[effect] >= 0, messages.sender[effect]
+            send_row = messages.send_row[effect] if logged else history.logs.end[sender] - 1
+            log = sender * self._realms + self._realm[messages.group[effect]]
+            begin = events.find(log, 0, self._width)
+            through = events.message[begin : events.find(log, send_row, self._width)]
             # The first event of that log with the cause in its past is a delivery: a send hands on what it has.
-            at = int(begin + np.flatnonzero(self.reach[through, self.stream[cause]] > cause)[0])
-            carrier, row = int(causality.message[at]), causality.row[at]
+            at = begin + int(np.flatnonzero(self.reach[through, self.stream[cause]] > cause)[0])
+            carrier, row = int(events.message[at]), events.row[at]
             steps.append(
                 f"{history.process_name(messages.sender[effect])} delivered {history.message_name(carrier)} "
                 f"(index {history.index(row)}) before it sent {history.message_name(effect)} "
@@ -73,19 +145,3 @@ class Past:
             sender = history.process_name(messages.sender[cause])
             steps.append(f"{sender} sent {history.message_name(cause)} before {history.message_name(effect)}")
         return steps[::-1]
-
-
-def _news(history: History, causality: Causality) -> tuple[IntArray, IntArray]:
-    """For each event the part of its log that a send there takes over: from the last send before it on, up to it.
-
-    Messages beyond the end of a crashed log take over the end of the log, not one another: in which order they were
-    sent in different groups nobody can tell.
-    """
-    events = np.arange(len(causality.row))
-    log_begin = np.searchsorted(causality.row, history.logs.begin)[history.rows.process[causality.row]]
-    beyond: BoolArray = causality.sending & (history.messages.send_row[causality.message] < 0)
-    last_send = np.maximum.accumulate(np.where(causality.sending & ~beyond, events, -1))
-    before = np.concatenate([[-1], last_send[:-1]]) if len(events) else last_send
-    # They all stand at the last row of their log, behind everything else there.
-    end = np.where(beyond, np.searchsorted(causality.row, causality.row), events)
-    return np.maximum(before, log_begin), end

@@ -1,18 +1,25 @@
-"""Who promises what (properties.md 8), read from the `start` rows and from nothing else.
+"""Who promises what (properties.md 8), read from the `start` rows; and what somebody requires beyond that.
 
 A property is judged among the processes whose service in a group offers it, whatever others chose (O9).
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from antiphon.errors import TraceError
+from antiphon.errors import ConfigurationError, TraceError
 from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.families import Family, family
 from antiphon.properties.history import Deliveries, History
 
-JUDGED: Final = tuple("W D1 D2 D8 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 L2 L3 L6 L7 L8".split())
+JUDGED: Final = tuple("W D1 D2 D8 D13 O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 F1 F2 F3 L2 L3 L6 L7 L8".split())
 """The properties that have a checker, in the order of their verdicts."""
+
+SENDING: Final = "sending"
+"""The service of a process that only sends in a group: nothing is delivered to it there."""
+
+# -------------------------------------------------------------------------------- Newtop
 
 _N: Final = frozenset(
     "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
@@ -33,40 +40,111 @@ _FC: Final = _SC
 _RC: Final = _SC
 """Class RC, relative causal order, likewise."""
 
+# -------------------------------------------------------------------------------- the lecture notes
+
+_RM: Final = frozenset("W D1 D2 D3 D13 L2 L3 L8".split())
+"""Class RM: reliable multicast. D13, the agreement of the notes' definition, is ours to name.
+
+L2 and L3, which the table promises while membership does not change, hold here with crashes too: who is lost drops out
+of what is waited for.
+"""
+
+_FM: Final = _RM | frozenset("O1 O2".split())
+"""Class FM: FIFO multicast."""
+
+_CM: Final = _FM | frozenset("O3 O4".split())
+"""Class CM: causal multicast, of each group by itself."""
+
+_TP: Final = _RM | frozenset("O5 O6 O7".split())
+"""Class TP: two-phase total order, of each group by itself. O5 too holds with crashes; O6 and O7 see `_UNCHANGED`."""
+
+# -------------------------------------------------------------------------------- acknowledgments
+
+_TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 L2 L3 L6 L8 L10".split())
+"""Class TA: stability by acknowledgments.
+
+F1, which the table has too, is left out: nothing is bounded there in this version.
+"""
+
 PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("newtop", "total"): _N,
     ("newtop", "causal-slow"): _SC,
     ("newtop", "causal-fast"): _FC,
     ("newtop", "causal-relative"): _RC,
     ("newtop", "causal-vector"): _FC,
+    ("classic", "reliable"): _RM,
+    ("classic", "fifo"): _FM,
+    ("classic", "causal"): _CM,
+    ("classic", "total"): _TP,
+    ("classic", SENDING): frozenset("W D1 L2 L8".split()),
+    ("acks", "fifo"): _TA,
+    ("acks", SENDING): frozenset("W D1 S1 S2 S4 S5 L2 L6 L8".split()),
 }
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
+
+_UNCHANGED: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset("O6 O7".split())}
+"""What is promised only while the membership of the group does not change (the circles of properties.md 8).
+
+A site that crashes may have delivered alone, in an order that those who take over cannot know.
+"""
 
 NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values()) - frozenset(JUDGED)))
 """Promised somewhere, and without a checker in this version: a verdict is silent about them, and says so."""
 
 
-class Promises:
-    """The services of one run, by process and group."""
+def known(property_ids: Iterable[str]) -> frozenset[str]:
+    """These properties, if all of them have a checker; ConfigurationError names one that has not."""
+    wanted = frozenset(property_ids)
+    for property_id in sorted(wanted - frozenset(JUDGED)):
+        raise ConfigurationError(f"there is no checker of a property {property_id!r} (there are {', '.join(JUDGED)})")
+    return wanted
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+
+class Promises:
+    """The services of one run, by process and group.
+
+    What is required counts as promised by everybody to whom something is delivered, whatever its service.
+    """
+
+    def __init__(self, history: History, required: frozenset[str] = frozenset()) -> None:
+        self._history, self._required = history, required
         self._protocols: list[str] = []
         self._protocol = np.full(len(history.processes), -1, np.int64)
         self._services = [*history.services]
         self._service = np.full((len(history.processes), len(history.groups)), -1, np.int64)
+        self.learns_all: BoolArray = np.zeros(len(history.processes), np.bool_)
+        """By process: it finds out about the stability of everybody's messages, not of its own only."""
         self._read_starts()
         self._fill_from_rows()
+        self.sends_only: BoolArray = self._has_service(lambda service: service == SENDING)
+        """By process and group: nothing is delivered to it there."""
+        self.delivers: BoolArray = self._has_service(lambda service: service not in ("", SENDING))
+        self._changed = _changed(history)
 
     def pairs(self, property_id: str) -> BoolArray:
-        """By process and group: the property is promised there."""
-        table = [
-            [property_id in PROMISES.get((protocol, service), ()) for service in (*self._services, "")]
-            for protocol in (*self._protocols, "")
-        ]
-        # Codes of -1 fall on the empty names at the ends, which promise nothing.
-        promised: BoolArray = np.array(table, np.bool_)[self._protocol[:, None], self._service]
-        return promised
+        """By process and group: the property is promised there, or required."""
+        offered = self.offered(property_id)
+        return offered | self.delivers if property_id in self._required else offered
+
+    def offered(self, property_id: str) -> BoolArray:
+        """By process and group: the property is promised there, whatever is required."""
+        unchanged = self._named_in(_UNCHANGED, property_id)
+        return self._named_in(PROMISES, property_id) & ~(unchanged & self._changed)
+
+    def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
+        """By process: what is so of the family of its protocol."""
+        return np.array([holds(family(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
+
+    def realms(self, property_id: str) -> IntArray:
+        """By group a number: messages of groups with one number are held to one order.
+
+        A property that is required is meant as it is worded: over all groups.
+        """
+        if property_id in self._required:
+            return np.zeros(len(self._history.groups), np.int64)
+        apart = self.of_family(lambda family: family.apart)[:, None] & (self._service >= 0)
+        alone: BoolArray = np.logical_or.reduce(apart, axis=0)
+        return np.where(alone, 1 + np.arange(len(alone)), 0)
 
     def groups(self, property_id: str) -> BoolArray:
         """By group: somebody promises the property there."""
@@ -88,6 +166,18 @@ class Promises:
         code = self._service[process, group]
         return self._services[code] if code >= 0 else ""
 
+    def _named_in(self, table: dict[tuple[str, str], frozenset[str]], property_id: str) -> BoolArray:
+        # Codes of -1 fall on the empty names at the ends, which promise nothing.
+        named = [
+            [property_id in table.get((protocol, service), ()) for service in (*self._services, "")]
+            for protocol in (*self._protocols, "")
+        ]
+        found: BoolArray = np.array(named, np.bool_)[self._protocol[:, None], self._service]
+        return found
+
+    def _has_service(self, holds: Callable[[str], bool]) -> BoolArray:
+        return np.array([holds(service) for service in (*self._services, "")], np.bool_)[self._service]
+
     def _read_starts(self) -> None:
         history = self._history
         code_of = {group: code for code, group in enumerate(history.groups)}
@@ -95,6 +185,8 @@ class Promises:
             process = history.rows.process[row]
             protocol, services = _start(history.process_name(process), history.details[row])
             self._protocol[process] = _code(self._protocols, protocol)
+            options = history.details[row].get("options")
+            self.learns_all[process] = isinstance(options, dict) and options.get("stability") == "all"
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)
@@ -115,6 +207,17 @@ class Promises:
         seen: IntArray = np.full_like(self._service, -1)
         seen[rows.process[at], rows.group[at]] = rows.service[at]
         self._service = np.where(self._service < 0, seen, self._service)
+
+
+def _changed(history: History) -> BoolArray:
+    """By group: somebody there installed a second view, or crashed."""
+    stays, changed = history.stays, np.zeros(len(history.groups), np.bool_)
+    changed[stays.group[stays.preceding >= 0]] = True
+    crashed = {*np.flatnonzero(history.logs.crashed).tolist()}
+    if crashed:
+        for group, members in set(zip(stays.group.tolist(), stays.members, strict=True)):
+            changed[group] |= not crashed.isdisjoint(members)
+    return changed
 
 
 def _start(who: str, detail: dict[str, Any]) -> tuple[str, dict[str, str]]:

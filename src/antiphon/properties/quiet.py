@@ -8,11 +8,14 @@ from collections import defaultdict
 
 import numpy as np
 
-from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.audience import Audience
+from antiphon.properties.columns import BoolArray, IntArray, parts
 from antiphon.properties.findings import NOTHING, over_groups
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict
+
+_NONE = np.zeros(0, np.int64)
 
 
 def cannot_tell(history: History, promises: Promises, property_id: str) -> list[Verdict]:
@@ -27,6 +30,26 @@ def who_is_stable(history: History, promises: Promises, property_id: str) -> Boo
     in_component = (history.world.component >= 0)[:, None]
     stable: BoolArray = promises.pairs(property_id) & in_component & ~history.left
     return stable
+
+
+def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:
+    """(row, group, count) of what `stop` rows count by group under that name, where it is not 0."""
+    code_of = {group: code for code, group in enumerate(history.groups)}
+    found = []
+    for row in history.of_kind("stop").tolist():
+        counts = history.details[row].get(name, {})
+        for group, count in counts.items() if isinstance(counts, dict) else ():
+            if isinstance(count, int) and count > 0 and group in code_of:
+                found.append((row, code_of[group], count))
+    return found
+
+
+def last_stays(history: History) -> dict[tuple[int, int], int]:
+    """By process and group: its stay in its last view there."""
+    stays = history.stays
+    last = np.flatnonzero(stays.following < 0)
+    places = zip(stays.process[last].tolist(), stays.group[last].tolist(), strict=True)
+    return dict(zip(places, last.tolist(), strict=True))
 
 
 def sent_in_last_view(history: History, stable: BoolArray) -> list[tuple[int, IntArray]]:
@@ -52,3 +75,21 @@ def receivers(history: History, stable: BoolArray, stay: int) -> list[tuple[int,
         for member in stays.members[stay]
         if stable[member, group] and component[member] == component[sender]
     ]
+
+
+def addressed(history: History, sending: BoolArray, taking: BoolArray, audience: Audience) -> tuple[IntArray, IntArray]:
+    """What the chosen senders sent, with each of the chosen receivers that it was addressed to, to the end.
+
+    Both are by process and group; who is in another component than the sender is not asked.
+    """
+    sends, stays, component = history.sends, history.stays, history.world.component
+    asked = sends.where(sending[sends.process, sends.group])
+    stay = history.stay_at(asked.row)
+    messages, processes = [_NONE], [_NONE]
+    for place, at in parts(stay):
+        group, sender, sent = stays.group[place], stays.process[place], asked.message[at]
+        for member in sorted(audience.to_the_end[place]):
+            if taking[member, group] and component[member] == component[sender]:
+                messages.append(sent)
+                processes.append(np.full(len(sent), member, np.int64))
+    return np.concatenate(messages), np.concatenate(processes)

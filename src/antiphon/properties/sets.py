@@ -33,9 +33,8 @@ class Delivered:
         mixed = [_mixed(self._message, seed) for seed in _SEEDS]
         self._sums = [self._sum(words) for words in mixed]
         place = np.arange(len(self._message)) - np.repeat(self._begin, self.count)
-        self._chains = [
-            self._sum(_mixed(words ^ _mixed(place, seed), seed)) for words, seed in zip(mixed, _SEEDS, strict=True)
-        ]
+        chained = [_mixed(words ^ _mixed(place, seed), seed) for words, seed in zip(mixed, _SEEDS, strict=True)]
+        self._chains = [_running(words) for words in chained]
 
     def messages(self, stay: int) -> IntArray:
         """The messages delivered during the stay, in order of delivery."""
@@ -47,7 +46,13 @@ class Delivered:
 
     def sequence(self, stay: int) -> tuple[int, int, int]:
         """Equal for equal sequences; different, but for a chance of 2^-128, for different ones."""
-        return int(self.count[stay]), int(self._chains[0][stay]), int(self._chains[1][stay])
+        return self.opening(stay, int(self.count[stay]))
+
+    def opening(self, stay: int, count: int) -> tuple[int, int, int]:
+        """The same of the first messages of the stay, that many."""
+        begin = int(self._begin[stay])
+        one, other = ((int(chain[begin + count]) - int(chain[begin])) % 2**64 for chain in self._chains)
+        return count, one, other
 
     def rows(self, stay: int) -> IntArray:
         """The rows of the deliveries during the stay."""
@@ -59,10 +64,14 @@ class Delivered:
         return self.rows(has)[surplus]
 
     def _sum(self, words: _Words) -> _Words:
-        # A difference of running sums is right modulo 2^64, and is 0 for an empty stay.
-        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
+        running = _running(words)
         sums: _Words = running[self._end] - running[self._begin]
         return sums
+
+
+def _running(words: _Words) -> _Words:
+    """Sums of all words before each, and of all: a difference is right modulo 2^64, and 0 for an empty stay."""
+    return np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
 
 
 def _mixed(codes: IntArray | _Words, seed: int) -> _Words:

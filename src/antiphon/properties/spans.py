@@ -1,7 +1,8 @@
 """How long somebody was in the views of a process without a break: the scope of O2 and O4 (properties.md 4).
 
 A process owes order and completeness only to senders that were in its views all along; a property that ignores that
-raises false alarms at every change of views.
+raises false alarms at every change of views. In a private view those count from whom the process receives. A family
+whose views cut nothing off owes a sender to the end, also one that is gone, and one that never was a member.
 """
 
 from itertools import chain
@@ -11,16 +12,18 @@ import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
+from antiphon.properties.promises import Promises
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 """Stands for a number or a row that does not come."""
 
 
 class Spans:
-    """The unbroken runs of views of each process in each group, by member."""
+    """The unbroken runs of views of each process in each group, by sender."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, promises: Promises) -> None:
         self._history = history
+        self._sources = _sources(history, promises)
         self.leave = _leaves(history)
         """By stay: the row at which the process left the group on its own wish, NEVER if it did not."""
         self._pair, self._begin = self._runs()
@@ -37,7 +40,7 @@ class Spans:
         return np.where(gone, -1, stay)
 
     def begin(self, stay: IntArray, member: IntArray) -> IntArray:
-        """The first stay of the run of views with that member that lasts in this stay; -1 if it is not in its view."""
+        """The first stay of the run of views with that sender that lasts in this stay; -1 if it is not in its view."""
         return _found(self._pair, stay * len(self._history.processes) + member, self._begin, stay >= 0)
 
     def installed(self, process: IntArray, group: IntArray, view: IntArray) -> IntArray:
@@ -59,10 +62,10 @@ class Spans:
         return np.where(own >= 0, earlier, NEVER)
 
     def _runs(self) -> tuple[IntArray, IntArray]:
-        """Pairs of stay and member, sorted, and the first stay of the run each belongs to."""
+        """Pairs of stay and sender, sorted, and the first stay of the run each belongs to."""
         stays, width = self._history.stays, len(self._history.processes)
-        sizes = np.array([len(members) for members in stays.members], np.int64)
-        members = np.fromiter(chain.from_iterable(stays.members), np.int64, int(sizes.sum()))
+        sizes = np.array([len(sources) for sources in self._sources], np.int64)
+        members = np.fromiter(chain.from_iterable(self._sources), np.int64, int(sizes.sum()))
         pair = np.unique(np.repeat(np.arange(len(sizes)), sizes) * width + members)
         stay, member = np.divmod(pair, max(width, 1))
         before = stays.preceding[stay]
@@ -73,6 +76,22 @@ class Spans:
         begin = np.empty(len(order), np.int64)
         begin[order] = stay[order][at]
         return pair, begin
+
+
+def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
+    """By stay: whose messages are due in it."""
+    stays, cuts = history.stays, promises.of_family(lambda family: family.cuts)
+    outside = [tuple(np.flatnonzero(column).tolist()) for column in promises.sends_only.T]
+    sources: list[tuple[int, ...]] = []
+    for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True)):
+        if stays.private[stay]:
+            sources.append((*stays.senders[stay], process))
+        elif cuts[process]:
+            sources.append(stays.members[stay])
+        else:
+            before = sources[stays.preceding[stay]] if stays.preceding[stay] >= 0 else outside[group]
+            sources.append(tuple({*before, *stays.members[stay]}))
+    return sources
 
 
 def _leaves(history: History) -> IntArray:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from antiphon.properties.arrivals import NEVER, Arrivals
+from antiphon.properties.audience import Audience
 from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.marks import Marks, running_maximum
 from antiphon.properties.promises import Promises
+from antiphon.properties.receipts import Receipts
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import Windows
 
@@ -20,8 +22,9 @@ from antiphon.properties.windows import Windows
 class Prefixes:
     """What a run says about stability: arrivals, and the marks of `stable` and `discard` rows."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, audience: Audience) -> None:
         self.arrivals = Arrivals(history)
+        self.receipts = Receipts(history, self.arrivals, audience)
         self.stable = Marks(history, "stable")
         self.freed = Marks(history, "discard")
 
@@ -53,19 +56,20 @@ def _added(arrivals: Arrivals, marks: Marks, reports: IntArray, above: IntArray)
 def check_stable_everywhere(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
     """S1: who learns in a view that a message is stable does so after every member of that view received it.
 
-    Before is before by `time`, and an equal time will do; at the learner itself it is before in its own history.
+    Whom a private view asks, `receipts.py` says. Before is before by `time`, and an equal time will do; at the learner
+    itself it is before in its own history.
     """
     marks, arrivals = prefixes.stable, prefixes.arrivals
     reports = np.flatnonzero(marks.rising() & promises.pairs("S1")[marks.process, marks.group])
     added = _added(arrivals, marks, reports, marks.before[reports])
-    early = _not_yet_everywhere(history, arrivals, marks, added)
+    early = prefixes.receipts.missing(marks.row[added.report], added.message)
     early_report, early_message = added.report[early], added.message[early]
     rows = marks.row[np.concatenate([early_report, added.unheard])]
 
     def tell(position: int) -> Violation:
         if position < len(early_message):
             row = int(marks.row[early_report[position]])
-            return _tell_early(history, arrivals, "learned that", "is stable", row, int(early_message[position]))
+            return _tell_early(history, prefixes, "learned that", "is stable", row, int(early_message[position]))
         return _tell_unheard(history, arrivals, marks, int(added.unheard[position - len(early_message)]), "stable")
 
     counted = np.concatenate([added.report, added.unheard])
@@ -73,20 +77,11 @@ def check_stable_everywhere(history: History, promises: Promises, prefixes: Pref
     return over_groups(history, promises, "S1", opportunities, Broken(rows, history.rows.group[rows], tell))
 
 
-def _not_yet_everywhere(history: History, arrivals: Arrivals, marks: Marks, added: _Added) -> BoolArray:
-    """Which of the messages some member of the view in force had not received at the time of the report."""
-    row = marks.row[added.report]
-    latest = arrivals.latest(history.stay_at(row), added.message)
-    not_here = arrivals.first_row(marks.process[added.report], added.message) > row
-    early: BoolArray = (latest > history.rows.time[row]) | not_here
-    return early
-
-
-def _tell_early(history: History, arrivals: Arrivals, did: str, what: str, row: int, message: int) -> Violation:
-    """Names the member that had it last, or that never had it."""
-    stay = int(history.stay_at(np.array([row]))[0])
+def _tell_early(history: History, prefixes: Prefixes, did: str, what: str, row: int, message: int) -> Violation:
+    """Names who had it last, or who never had it."""
+    arrivals, stay = prefixes.arrivals, int(history.stay_at(np.array([row]))[0])
     who, view = history.process_name(history.rows.process[row]), history.views[history.stays.view[stay]]
-    slow, first = _slowest(history, arrivals, stay, row, message)
+    slow, first = _slowest(history, prefixes, row, message)
     name, other, index = _name(history, arrivals, message), history.process_name(slow), history.index(row)
     had = "sent" if slow == arrivals.sender[message] else "received"
     if first == NEVER:
@@ -94,20 +89,21 @@ def _tell_early(history: History, arrivals: Arrivals, did: str, what: str, row: 
     else:
         places = (index, history.index(first))
         later = f"{had} it only later (index {places[1]})"
-    member = "itself" if other == who else f"{other}, a member of view {view},"
+    role = "a receiver" if history.stays.private[stay] else "a member"
+    member = "itself" if other == who else f"{other}, {role} of view {view},"
     sentence = f"{who} {did} {name} {what} (index {index}), and {member} {later}"
     return Violation(sentence, (who, other), (name,), places, (view,))
 
 
-def _slowest(history: History, arrivals: Arrivals, stay: int, row: int, message: int) -> tuple[int, int]:
-    """Who of that view had the message last, or the process of the row if it was late itself; and where it had it."""
-    process, members = int(history.rows.process[row]), history.stays.members[stay]
+def _slowest(history: History, prefixes: Prefixes, row: int, message: int) -> tuple[int, int]:
+    """Who of those asked had the message last, or the process of the row if it was late itself; and where it had it."""
+    arrivals, process = prefixes.arrivals, int(history.rows.process[row])
+    members = prefixes.receipts.asked(row, message)
     asked = np.array([process, *members])
     first = arrivals.first_row(asked, np.full(len(asked), message))
     if first[0] > row:
         return process, int(first[0])
-    group = int(history.stays.group[stay])
-    slowest = int(np.argmax(arrivals.times(group, members)[:, message - arrivals.begin[group]]))
+    slowest = int(np.argmax(arrivals.times(int(arrivals.group[message]), members, np.array([message]))[:, 0]))
     return members[slowest], int(first[1 + slowest])
 
 
@@ -151,7 +147,8 @@ def check_stable_prefix(history: History, promises: Promises, prefixes: Prefixes
     promised = promises.pairs("S2")
     judged = promised[marks.process, marks.group]
     lowered = np.flatnonzero(judged & (marks.number < marks.before))
-    by_blocks = promised & promises.pairs("O6") & (windows.by_block | ~windows.on[:, None])
+    # A total order that is only required of a process says nothing about how it finds stability.
+    by_blocks = promised & promises.offered("O6") & (windows.by_block | ~windows.on[:, None])
     order = _order(history, marks, by_blocks)
     skipped, seen_at = _skipped(history, marks, order)
 
@@ -287,7 +284,7 @@ class _Evictions:
         # What was freed by an earlier row, or is stable here, is no matter of this one.
         added = _added(arrivals, marks, reports, np.maximum(marks.before[reports], known))
         row = marks.row[added.report]
-        self._early = _not_yet_everywhere(history, arrivals, marks, added)
+        self._early = prefixes.receipts.missing(row, added.message)
         self._unknown = self._first_claim(row, added.message) > history.rows.time[row]
         undelivered = self._delivery(marks.process[added.report], added.message) > row
         self._bad = np.flatnonzero(self._early | self._unknown | undelivered)
@@ -303,7 +300,7 @@ class _Evictions:
         at = self._bad[position]
         row, message = int(self._row[at]), int(self._message[at])
         if self._early[at]:
-            return _tell_early(history, arrivals, "evicted", "from its buffer", row, message)
+            return _tell_early(history, self._prefixes, "evicted", "from its buffer", row, message)
         who, name, index = (
             history.process_name(history.rows.process[row]),
             _name(history, arrivals, message),

@@ -2,16 +2,18 @@
 
 By certificate first: the protocol's own stamp is verified, never trusted (properties.md 7.3). If it fails, the graph
 of consecutive deliveries, for O8 with the causes, decides: a cycle is a violation, told by its shortest witness; no
-cycle, and the order holds although the stamp is broken, which a note says.
+cycle, and the order holds although the stamp is broken, which a note says. Groups that keep their orders apart are
+decided one by one.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.cycles import Edges, consecutive, knots, tell, witness
-from antiphon.properties.findings import NOTHING, Broken, over_run
+from antiphon.properties.findings import NOTHING, Broken, merged, over_run
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
@@ -21,42 +23,76 @@ from antiphon.properties.verdict import Verdict, Violation
 
 def check_total(history: History, promises: Promises, stamps: Stamps) -> list[Verdict]:
     """O6: some one-to-one key grows along every process's deliveries, those of crashed ones included."""
-    asked = promises.asked("O6")
-    shared = np.bincount(asked.message, minlength=len(history.messages.number)) > 1
-    opportunities = int(shared[asked.message].sum())
-    flaw = stamps.flaw(_chosen(history, promises, "O6"))
-    return _decide(history, promises, "O6", opportunities, flaw, None)
+    decided = []
+    for _, chosen in _realms(history, promises, "O6"):
+        asked = history.first.where(chosen)
+        shared = np.bincount(asked.message, minlength=len(history.messages.number)) > 1
+        opportunities = int(shared[asked.message].sum())
+        decided.append(_decide(history, asked, opportunities, stamps.flaw(chosen)))
+    return _told(history, promises, "O6", decided)
 
 
 def check_causal_total(history: History, promises: Promises, past: Past, stamps: Stamps) -> list[Verdict]:
     """O8: some such key also grows from cause to effect, whether or not anybody delivers both."""
-    chosen = _chosen(history, promises, "O8")
-    causes = _compare_with_causes(history, past, stamps.of_messages(chosen))
-    flaw = stamps.flaw(chosen) or causes.flaw
-    return _decide(history, promises, "O8", causes.opportunities, flaw, past)
+    decided = []
+    for groups, chosen in _realms(history, promises, "O8"):
+        compared = _compare_with_causes(history, past, stamps.of_messages(chosen))
+        flaw = stamps.flaw(chosen) or compared.flaw
+        causes = _causes_within(history, past, groups) if flaw else _NO_CAUSES
+        decided.append(_decide(history, history.first.where(chosen), compared.opportunities, flaw, causes, past))
+    return _told(history, promises, "O8", decided)
 
 
-def _chosen(history: History, promises: Promises, property_id: str) -> BoolArray:
-    """Which of the first deliveries are asked."""
-    known: BoolArray = history.messages.known[history.first.message]
-    return promises.deliveries(property_id) & known
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What became of the messages that are held to one order."""
+
+    opportunities: int
+    broken: Broken
+    note: str | None = None
+
+
+def _told(history: History, promises: Promises, property_id: str, decided: list[_Decision]) -> list[Verdict]:
+    """One verdict over all groups, also of those that keep their orders apart."""
+    opportunities, broken = sum(each.opportunities for each in decided), merged([each.broken for each in decided])
+    note = "; ".join(each.note for each in decided if each.note) or None
+    return over_run(history, promises, property_id, opportunities, broken, note=note)
+
+
+def _realms(history: History, promises: Promises, property_id: str) -> list[tuple[BoolArray, BoolArray]]:
+    """The groups that are held to one order together, and which of the first deliveries are asked there."""
+    first, realms = history.first, promises.realms(property_id)
+    asked = promises.deliveries(property_id) & history.messages.known[first.message]
+    together = [realms == each for each in np.unique(realms[promises.groups(property_id)])]
+    return [(groups, asked & groups[first.group]) for groups in together]
+
+
+_NO_CAUSES: Final = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _causes_within(history: History, past: Past, groups: BoolArray) -> Edges:
+    cause, effect = past.direct()
+    both = groups[history.messages.group[cause]] & groups[history.messages.group[effect]]
+    return cause[both], effect[both]
 
 
 def _decide(
-    history: History, promises: Promises, property_id: str, opportunities: int, flaw: str | None, past: Past | None
-) -> list[Verdict]:
+    history: History,
+    asked: Deliveries,
+    opportunities: int,
+    flaw: str | None,
+    causes: Edges = _NO_CAUSES,
+    past: Past | None = None,
+) -> _Decision:
     """Nothing if the certificate holds; else what the graph says, with the causes if there is a past to respect."""
     if flaw is None:
-        return over_run(history, promises, property_id, opportunities, NOTHING)
-    asked = promises.asked(property_id)
-    causes = past.direct() if past else (asked.message[:0], asked.message[:0])
+        return _Decision(opportunities, NOTHING)
     deliveries = consecutive(asked)
     edges = np.concatenate([deliveries[0], causes[0]]), np.concatenate([deliveries[1], causes[1]])
     tied = knots(edges, len(history.messages.number))
     if not tied:
-        note = f"the order holds, but its stamp does not prove it: {flaw}"
-        return over_run(history, promises, property_id, opportunities, NOTHING, note=note)
-    return over_run(history, promises, property_id, opportunities, _broken(history, asked, causes, tied, past))
+        return _Decision(opportunities, NOTHING, f"the order holds, but its stamp does not prove it: {flaw}")
+    return _Decision(opportunities, _broken(history, asked, causes, tied, past))
 
 
 def _broken(history: History, asked: Deliveries, causes: Edges, found: list[list[int]], past: Past | None) -> Broken:

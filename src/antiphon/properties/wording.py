@@ -19,6 +19,9 @@ PROMISES: Final = {
     "D8": Promise(
         "virtual synchrony", "Processes that go on together from one view delivered the same messages in that view."
     ),
+    "D13": Promise(
+        "agreement", "By the end of a quiet run, what one member that remains delivered, all that remain delivered."
+    ),
     "O1": Promise("FIFO order", "Messages of one sender are delivered in the order in which it sent them."),
     "O2": Promise("reliable FIFO order", "No message of a sender that stays in view is left out before a later one."),
     "O3": Promise("causal order", "No message is delivered before one that could have caused it."),
@@ -33,10 +36,14 @@ PROMISES: Final = {
     "O6": Promise(
         "strong total order", "One order of all messages exists that every process keeps, over all groups and views."
     ),
+    "O7": Promise(
+        "reliable total order", "No message is left out in a view before a later one of the order that all keep."
+    ),
     "O8": Promise("causal total order", "One such order exists that also puts every cause before its effect."),
-    "S1": Promise("safe indication", "What a process calls stable has been received by every member of its view."),
+    "S1": Promise("safe indication", "What a process calls stable has been received by everybody whom it was for."),
     "S2": Promise("safe prefix", "What is stable stays stable, and nothing before it in the order is left behind."),
     "S4": Promise("no early discard", "A process frees a message only when everybody is known to have it."),
+    "S5": Promise("known senders", "An acknowledgment is counted only if it speaks for the sender that counts it."),
     "F1": Promise("bounded buffers", "No process holds more unstable messages than its window allows."),
     "F2": Promise("send condition", "A message leaves only when flow control allows it."),
     "F3": Promise("no loss by pressure", "A sender that had to wait loses nothing: all it was given is delivered."),

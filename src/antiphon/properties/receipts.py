@@ -1,0 +1,66 @@
+"""Whether everybody to whom a message was addressed had received it by some row (properties.md 5, S1).
+
+In a view that all share these are its members. In a private one they are, of a message of the process itself, those who
+were its receivers without a break from the send on; of a message of another, which only a process of a static group
+can speak of (stability.md 2d), its receivers and itself.
+"""
+
+import numpy as np
+
+from antiphon.properties.arrivals import NEVER, Arrivals
+from antiphon.properties.audience import Audience
+from antiphon.properties.columns import BoolArray, IntArray, parts
+from antiphon.properties.history import History
+
+
+class Receipts:
+    """Who had to have what, and when the last of them had it."""
+
+    def __init__(self, history: History, arrivals: Arrivals, audience: Audience) -> None:
+        self._history, self._arrivals, self._audience = history, arrivals, audience
+
+    def missing(self, row: IntArray, message: IntArray) -> BoolArray:
+        """Which of the messages, as `Arrivals` codes them, somebody asked had not received by the time of the row.
+
+        The process of the row is always asked, and must have had it before in its own history.
+        """
+        process = self._history.rows.process[row]
+        not_here = self._arrivals.first_row(process, message) > row
+        missing: BoolArray = (self._latest(row, message) > self._history.rows.time[row]) | not_here
+        return missing
+
+    def asked(self, row: int, message: int) -> tuple[int, ...]:
+        """Who had to have that message before that row."""
+        stay = int(self._history.stay_at(np.array([row]))[0])
+        sent_in = int(self._sent_in(np.array([row]), np.array([message]))[0])
+        return self._members(stay) if sent_in < 0 else tuple(sorted(self._audience.lasting(sent_in, stay)))
+
+    def _latest(self, row: IntArray, message: IntArray) -> IntArray:
+        """When the last one asked had each message; NEVER if one has not."""
+        latest = np.full(len(message), NEVER, np.int64)
+        stay, stays, sent_in = self._history.stay_at(row), self._history.stays, self._sent_in(row, message)
+        for place, at in parts(stay * (len(stays.row) + 1) + sent_in + 1):
+            here, since = divmod(place, len(stays.row) + 1)
+            group = int(stays.group[here])
+            if since == 0:
+                latest[at] = self._arrivals.latest(group, self._members(here), message[at])
+            else:
+                lasting = tuple(sorted(self._audience.lasting(since - 1, here)))
+                latest[at] = self._arrivals.latest_of(group, lasting, message[at])
+        return latest
+
+    def _members(self, stay: int) -> tuple[int, ...]:
+        """Whom everybody's messages are addressed to, as the process of the stay sees it."""
+        stays = self._history.stays
+        if stays.private[stay]:
+            return tuple(sorted({*stays.receivers[stay], int(stays.process[stay])}))
+        return stays.members[stay]
+
+    def _sent_in(self, row: IntArray, message: IntArray) -> IntArray:
+        """For messages of the row's own process, in a private view: the stay in which it sent them; else -1."""
+        history, sender = self._history, self._arrivals.sender[message]
+        own = history.stays.private[history.stay_at(row)] & (sender == history.rows.process[row])
+        send_row = self._arrivals.first_row(sender, message)
+        # What it speaks of before it sent it, it was not yet addressing to anybody.
+        own &= send_row < row
+        return np.where(own, history.stay_at(np.where(own, send_row, 0)), -1)
