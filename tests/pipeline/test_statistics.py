@@ -7,7 +7,16 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime, latency_histogram, messages_over_time
-from antiphon.pipeline.statistics import Flow, GroupStatistics, Latency, Statistics, Traffic, statistics
+from antiphon.pipeline.statistics import (
+    Costs,
+    Flow,
+    GroupStatistics,
+    Latency,
+    Statistics,
+    Traffic,
+    statistics,
+    statistics_of_parts,
+)
 from tests.pipeline.traces import Row, of_run, row, two_members, write
 
 
@@ -52,6 +61,9 @@ def test_traffic(figures: Statistics) -> None:
         announcements_per_message=0.0,
         repairs_per_message=0.0,
         messages_per_data_frame=2.0,
+        copies_per_message=None,
+        wire_bytes_per_message=None,
+        acknowledgments_per_message=0.0,
     )
     assert only_group(figures).traffic == figures.overall.traffic == figures.runs[0].traffic
 
@@ -117,6 +129,98 @@ def test_the_highest_gauges_are_kept(busy: Statistics) -> None:
     assert only_group(busy).flow == busy.runs[0].flow == busy.overall.flow == Flow(5, 205, 7, 9)
 
 
+@pytest.fixture(scope="module")
+def costly(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Statistics:
+    """The two members once more: copies are told, a acknowledges, learns of stability, asks and is answered.
+
+    a hears at 1500 that its message 0 is stable, at 1900 that 1 is, too; what b says of a's messages does not count.
+    """
+    frames = [
+        {**each, "detail": json.dumps(json.loads(each["detail"]) | {"copies": 3})}
+        if each["kind"] == "transmit"
+        else each
+        for each in two_members()
+        if each["kind"] != "stop"
+    ]
+    acknowledgment = {"type": "acknowledgment", "copies": 2, "stamp_bytes": 0, "count": 0}
+    further = [
+        row("a", 10, 1200, "transmit", header_bytes=16, payload_bytes=0, detail=acknowledgment),
+        row("b", 10, 1200, "transmit", header_bytes=16, payload_bytes=0, detail=acknowledgment),
+        row("b", 11, 1210, "stable", upto={"a": 1}),
+        row("a", 11, 1500, "stable", upto={"a": 0, "b": 4}),
+        row("a", 12, 1900, "stable", upto={"a": 1}),
+        row("a", 13, 1950, "answer", requested=450, detail={"mode": "all", "request": 0, "by": ["b"]}),
+        row("a", 14, 2000, "stop", group=None, detail={"costs": {"sender_work": 7, "receiver_work": 2}}),
+        row("b", 14, 2000, "stop", group=None, detail={"costs": {"sender_work": 0, "receiver_work": 5}}),
+    ]
+    directory = tmp_path_factory.mktemp("costly")
+    write(directory, [*frames, *further])
+    return statistics(spark, directory)
+
+
+def test_every_copy_of_every_frame_counts(costly: Statistics) -> None:
+    traffic = only_group(costly).traffic
+    assert traffic.copies_per_message == (3 + 3 + 2 + 2) / 2
+    assert traffic.wire_bytes_per_message == (3 * (200 + 30) + 3 * (0 + 20) + 2 * 16 + 2 * 16) / 2
+    assert traffic.acknowledgments_per_message == 2 / 2
+    assert traffic.header_bytes_per_message == (30 + 20 + 16 + 16) / 2
+    assert costly.overall.traffic == costly.overall.busy_traffic == traffic
+
+
+def test_what_is_sent_when_nothing_is_left_to_do_is_told_apart(tmp_path: Path, spark: SparkSession) -> None:
+    """The last useful row is b's delivery at 1300: a frame that leaves then is still busy, a later one is not."""
+    detail = {"type": "acknowledgment", "copies": 2, "stamp_bytes": 0, "count": 0}
+    late = [row("a", 9 + at, time, "transmit", header_bytes=16, detail=detail) for at, time in enumerate((1300, 1301))]
+    write(tmp_path, [*two_members(), *late])
+    [run] = statistics(spark, tmp_path).runs
+    assert (run.traffic.acknowledgments_per_message, run.busy_traffic.acknowledgments_per_message) == (2 / 2, 1 / 2)
+    assert (run.traffic.header_bytes_per_message, run.busy_traffic.header_bytes_per_message) == (82 / 2, 66 / 2)
+    assert (run.busy_traffic.sent, run.busy_traffic.delivered) == (run.traffic.sent, run.traffic.delivered) == (2, 4)
+    assert run.groups[0].busy_traffic == run.busy_traffic
+
+
+def test_a_frame_that_does_not_tell_its_copies_leaves_their_sum_unknown(tmp_path: Path, spark: SparkSession) -> None:
+    told = row("b", 9, 900, "transmit", header_bytes=9, payload_bytes=0, detail={"type": "null", "copies": 1})
+    write(tmp_path, [*two_members(), told])
+    traffic = only_group(statistics(spark, tmp_path)).traffic
+    assert (traffic.copies_per_message, traffic.wire_bytes_per_message) == (None, None)
+
+
+def test_stability_latency_is_from_the_request_to_the_senders_own_first_report(costly: Statistics) -> None:
+    group = only_group(costly)
+    assert spread(group.stability_latency) == pytest.approx((2, 1650, 1650, 1770, 1797, 1800))  # 1500 - 0, 1900 - 100
+    assert costly.runs[0].stability_latency == costly.overall.stability_latency == group.stability_latency
+
+
+def test_request_latency_is_from_the_request_to_its_answers(costly: Statistics) -> None:
+    group = only_group(costly)
+    assert group.request_latency == Latency(1, 1500, 1500, 1500, 1500, 1500)
+    assert costly.runs[0].request_latency == costly.overall.request_latency == group.request_latency
+
+
+def test_costs_are_added_up_over_the_processes(costly: Statistics) -> None:
+    assert costly.runs[0].costs == costly.overall.costs == Costs(sender_work=7, receiver_work=7)
+
+
+def test_a_run_has_the_peak_of_its_groups(costly: Statistics, busy: Statistics) -> None:
+    assert costly.runs[0].unstable_max == costly.overall.unstable_max == only_group(costly).unstable_max == 3
+    assert busy.runs[0].costs is None
+
+
+def test_parts_of_a_directory_have_figures_of_their_own(tmp_path: Path, spark: SparkSession) -> None:
+    for run, later in (("r1", 0), ("r2", 700), ("r3", 1000), ("r4", 5000)):
+        write(
+            tmp_path, [{**each, "time": each["time"] + later} for each in of_run(two_members(), run)], f"{run}.parquet"
+        )
+    parts = statistics_of_parts(spark, tmp_path, {"quick": ["r1", "r2"], "slow": ["r3"], "none": []})
+    assert [[run.run for run in part.runs] for part in parts.values()] == [["r1", "r2"], ["r3"], []]
+    assert spread(parts["quick"].overall.latency)[:3] == pytest.approx((8, 1400, 1400))
+    assert spread(parts["slow"].overall.latency)[1] == 2050.0
+    assert parts["slow"].overall.groups[0].latency == parts["slow"].runs[0].latency
+    assert [part.overall.traffic.sent for part in parts.values()] == [4, 2, 0]
+    assert parts["none"].overall.latency is None
+
+
 def test_throughput_and_buffers_of_the_members(figures: Statistics) -> None:
     group = only_group(figures)
     assert [(member.process, member.delivered, member.unstable_max) for member in group.members] == [
@@ -166,7 +270,8 @@ def test_a_run_without_messages_has_no_ratios(tmp_path: Path, spark: SparkSessio
     figures = statistics(spark, tmp_path)
     group = only_group(figures)
     assert (group.latency, group.per_second, group.members[0].per_second) == (None, None, None)
-    assert group.traffic == Traffic(0, 0, {}, *[None] * 9)
+    assert (group.stability_latency, group.request_latency, figures.overall.costs) == (None, None, None)
+    assert group.traffic == Traffic(0, 0, {}, *[None] * 12)
     assert group.flow == Flow(0, 0, None, None)
     assert latency_histogram(spark, tmp_path) == []
 

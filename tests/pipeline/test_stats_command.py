@@ -47,6 +47,58 @@ def test_several_directories_are_one_document(antiphon: Console, directories: tu
     assert [each["overall"]["flow"]["blocked_ns"] for each in document["directories"]] == [0, 2 * 10**9]
 
 
+@pytest.fixture(scope="module")
+def costly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Frames tell their copies, a's messages become stable, a request is answered, and work was counted."""
+    frame = {"type": "acknowledgment", "copies": 4, "stamp_bytes": 0, "count": 0}
+    rows = [each for each in two_members() if each["kind"] not in ("transmit", "stop")]
+    rows += [
+        row("a", 10, 900, "transmit", payload_bytes=0, header_bytes=25, detail=frame),
+        row("a", 11, 7 * 10**6, "stable", upto={"a": 0}),
+        row("a", 12, 9 * 10**6, "answer", requested=10**6),
+        row("a", 13, 10**7, "stop", group=None, detail={"costs": {"sender_work": 1234, "receiver_work": 56}}),
+    ]
+    directory = tmp_path_factory.mktemp("costly")
+    write(directory, rows)
+    return directory
+
+
+def figure(out: str, name: str) -> str:
+    [line] = [line for line in out.splitlines() if line.startswith(f"│ {name} ")]
+    return line.split("│")[2].strip()
+
+
+def test_what_only_some_traces_tell_is_shown_where_it_is_told(
+    antiphon: Console, costly: Path, directories: tuple[Path, Path]
+) -> None:
+    shown = antiphon("stats", costly).out
+    assert figure(shown, "copies (point-to-point messages) per message") == "2"
+    assert figure(shown, "bytes on the wire per message, all copies") == "50"
+    assert figure(shown, "acknowledgment frames per message") == "0.5"
+    assert figure(shown, "mean time until stable at the sender (ms)") == "7.000"
+    assert figure(shown, "mean time until a request is answered (ms)") == "8.000"
+    assert "work of the protocol: senders 1,234 steps, receivers 56" in shown
+    silent = antiphon("stats", directories[0]).out
+    assert not any(word in silent for word in ("copies", "wire", "acknowledgment", "until", "work"))
+
+
+def test_beside_others_it_has_a_table_of_its_own(
+    antiphon: Console, costly: Path, directories: tuple[Path, Path]
+) -> None:
+    assert "Further" not in antiphon("stats", *directories).out
+    shown = antiphon("stats", costly, directories[0]).out
+    further = shown[shown.index("Further") :]
+    assert all(word in further for word in ("copies", "wire", "acks", "stable", "answered", "sender", "1,234"))
+
+
+def test_json_has_what_is_not_told_as_null(antiphon: Console, costly: Path, directories: tuple[Path, Path]) -> None:
+    figures = json.loads(antiphon("stats", costly, "--json").out)["overall"]
+    assert (figures["traffic"]["copies_per_message"], figures["stability_latency"]["mean_ns"]) == (2.0, 7e6)
+    assert (figures["request_latency"]["count"], figures["costs"]["sender_work"]) == (1, 1234)
+    silent = json.loads(antiphon("stats", directories[0], "--json").out)["overall"]
+    assert (silent["traffic"]["copies_per_message"], silent["stability_latency"], silent["costs"]) == (None, None, None)
+
+
 def test_the_runs_of_one_directory_have_a_row_each(antiphon: Console, directories: tuple[Path, Path]) -> None:
     lines = antiphon("stats", directories[1]).out.splitlines()
     rows = {name: line for line in lines for name in ("r1", "r2", "all") if line.startswith(f"│ {name} ")}

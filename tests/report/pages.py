@@ -21,6 +21,7 @@ MS = 1_000_000
 HOSTILE = "<script>alert('x')</script>&\"$"
 
 LATENCY = Latency(count=4, mean_ns=2.5e6, p50_ns=2.25e6, p90_ns=3.5e6, p99_ns=3.875e6, max_ns=4 * MS)
+STABILITY = Latency(count=2, mean_ns=7.5e6, p50_ns=7.5e6, p90_ns=9e6, p99_ns=9.5e6, max_ns=10 * MS)
 TRAFFIC = Traffic(
     sent=1234,
     delivered=2468,
@@ -34,15 +35,23 @@ TRAFFIC = Traffic(
     announcements_per_message=0.375,
     repairs_per_message=1.25,
     messages_per_data_frame=2.0,
+    copies_per_message=5.75,
+    wire_bytes_per_message=512.25,
+    acknowledgments_per_message=0.625,
 )
+BUSY = replace(TRAFFIC, copies_per_message=4.5, wire_bytes_per_message=256.25, header_bytes_per_message=30.5)
 FLOW = Flow(blocked_times=3, blocked_ns=4_500_000, unstable_blocks_max=48, buffers_max=69)
 
 
 def statistics(*runs: str) -> Statistics:
     members = tuple(MemberStatistics(name, 1234, 99.5, LATENCY, 17, FLOW) for name in ("a", "b"))
-    group = GroupStatistics("orders", 98.5, LATENCY, TRAFFIC, 17, FLOW, members)
-    overall = RunStatistics(None, LATENCY, TRAFFIC, FLOW, (replace(group, members=()),))
-    return Statistics("exact", overall, tuple(RunStatistics(run, LATENCY, TRAFFIC, FLOW, (group,)) for run in runs))
+    group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, None, TRAFFIC, BUSY, 17, FLOW, members)
+    overall = run_statistics(None, replace(group, members=()))
+    return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs))
+
+
+def run_statistics(run: str | None, *groups: GroupStatistics) -> RunStatistics:
+    return RunStatistics(run, LATENCY, STABILITY, None, TRAFFIC, BUSY, 17, FLOW, None, groups)
 
 
 def entry(property_id: str, outcome: Outcome, group: str | None = None) -> PropertySummary:
@@ -125,8 +134,8 @@ def hostile_page() -> Page:
     """Every text that can come from outside tries to leave its place."""
     about = About(HOSTILE, HOSTILE, 7, HOSTILE, HOSTILE, finished=False, scenario_toml=HOSTILE)
     member = MemberStatistics(HOSTILE, 1, 1.0, None, None, FLOW)
-    group = GroupStatistics(HOSTILE, None, None, TRAFFIC, None, FLOW, (member,))
-    figures = RunStatistics(HOSTILE, None, replace(TRAFFIC, frames={HOSTILE: 1}), FLOW, (group,))
+    group = GroupStatistics(HOSTILE, None, None, None, None, TRAFFIC, BUSY, None, FLOW, (member,))
+    figures = replace(run_statistics(HOSTILE, group), latency=None, traffic=replace(TRAFFIC, frames={HOSTILE: 1}))
     drawn = Scene(
         window_ns=(0, MS),
         lifelines=(Lifeline(HOSTILE, 0, MS), Lifeline("b", 0, MS)),

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import campaign, check, demo, report, simulate, stats
+from antiphon.cli import campaign, check, compare, demo, report, simulate, stats
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -33,6 +33,7 @@ app.command("check")(check.check)
 app.command("stats")(stats.stats)
 app.command("report")(report.report)
 app.command("campaign")(campaign.campaign)
+app.command("compare")(compare.compare)
 
 
 def _version(wanted: bool) -> None:

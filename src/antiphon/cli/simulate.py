@@ -79,7 +79,7 @@ def simulate(
 ) -> None:
     """Run a scenario in virtual time: the same scenario and seed give the same trace, byte for byte."""
     chosen = _scenario(scenario, source, run)
-    scenarios = [with_seed(chosen, number) for number in _seeds(chosen, seeds, seed)]
+    scenarios = [with_seed(chosen, number) for number in parse_seeds(chosen, seeds, seed)]
     if check and chosen.trace == "off":
         raise ConfigurationError('--check needs a trace, and the scenario says trace = "off"')
     if out_directory is not None:
@@ -144,7 +144,8 @@ def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenar
     return parse_scenario(held[run])
 
 
-def _seeds(scenario: Scenario, seeds: str | None, seed: int | None) -> Sequence[int]:
+def parse_seeds(scenario: Scenario, seeds: str | None, seed: int | None) -> Sequence[int]:
+    """The seeds to run: a range, one, or the scenario's own."""
     if seeds is not None and seed is not None:
         raise ConfigurationError("--seed and --seeds exclude one another")
     if seeds is None:

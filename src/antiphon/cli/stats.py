@@ -1,6 +1,6 @@
 """`antiphon stats DIR…`: latency, throughput, overhead and buffers of runs, computed by Spark; several side by side."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 RUNS_MAX: Final = 20
 """Up to this many runs of one directory have a row each."""
 
+_NOTHING: Final = "-"
 _BESIDE: Final = (
     "mean ms",
     "p99 ms",
@@ -55,7 +56,7 @@ def stats(
     elif len(measured) == 1:
         print_statistics(measured[0][1])
     else:
-        out.print(_beside("directory", [(name, figures.overall) for name, figures in measured]))
+        _print_beside("directory", [(name, figures.overall) for name, figures in measured])
         _print_note(*(figures.percentiles for _, figures in measured))
 
 
@@ -68,12 +69,53 @@ def print_statistics(figures: "Statistics") -> None:
         out.print(_traffic(group))
     if len(runs) > 1 or len(shown.groups) > 1:
         rows = [(each.run or "", each) for each in runs] if len(runs) <= RUNS_MAX else []
-        out.print(_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows))
+        _print_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows)
+    elif shown.costs is not None:
+        work = shown.costs
+        out.print(f"work of the protocol: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
     _print_note(figures.percentiles)
 
 
 def _print_note(*percentiles: str) -> None:
     out.print(f"percentiles are {' or '.join(sorted({*percentiles}))}; a group is as fast as its slowest member")
+
+
+def _print_beside(what: str, rows: Sequence[tuple[str, "RunStatistics"]]) -> None:
+    out.print(_beside(what, rows))
+    further = _further(what, rows)
+    if further.columns[1:]:
+        out.print(further)
+
+
+def _further(what: str, rows: Sequence[tuple[str, "RunStatistics"]]) -> Table:
+    """What not every trace tells, per message where it is no time or work; a column for each figure that a row has."""
+    table = Table(title="Further, as far as traces tell it", title_justify="left")
+    table.add_column(what, overflow="fold", min_width=26)
+    cells = [_further_cells(figures) for _, figures in rows]
+    shown = [heading for heading in cells[0] if any(own[heading] != _NOTHING for own in cells)]
+    for heading in shown:
+        table.add_column(heading, justify="right")
+    for (name, _), own in zip(rows, cells, strict=True):
+        table.add_row(escape(name), *(own[heading] for heading in shown))
+    return table
+
+
+def _further_cells(figures: "RunStatistics") -> dict[str, str]:
+    traffic, work = figures.traffic, figures.costs
+    stable_mean, stable_p99 = _mean_and_p99(figures.stability_latency)
+    answered_mean, answered_p99 = _mean_and_p99(figures.request_latency)
+    return {
+        "copies": _number(traffic.copies_per_message),
+        "while\nbusy": _busy_copies(figures),
+        "wire\nbytes": _number(traffic.wire_bytes_per_message),
+        "acks": _number(traffic.acknowledgments_per_message or None),
+        "stable\nmean ms": stable_mean,
+        "stable\np99 ms": stable_p99,
+        "answered\nmean ms": answered_mean,
+        "answered\np99 ms": answered_p99,
+        "sender\nwork": _number(None if work is None else work.sender_work),
+        "receiver\nwork": _number(None if work is None else work.receiver_work),
+    }
 
 
 def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
@@ -86,11 +128,10 @@ def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
     for heading in _BESIDE:
         table.add_column(heading, justify="right")
     for name, figures in rows:
-        latency, traffic, flow = figures.latency, figures.traffic, figures.flow
+        traffic, flow = figures.traffic, figures.flow
         table.add_row(
             escape(name),
-            "-" if latency is None else _ms(latency.mean_ns),
-            "-" if latency is None else _ms(latency.p99_ns),
+            *_mean_and_p99(figures.latency),
             _number(traffic.stamp_bytes_per_data_frame),
             _number(traffic.header_bytes_per_message),
             _number(traffic.nulls_per_message),
@@ -122,6 +163,7 @@ def _cells(of: "MemberStatistics | GroupStatistics", delivered: int) -> tuple[st
 
 
 def _traffic(group: "GroupStatistics") -> Table:
+    """What there is in every trace, then what only some have."""
     traffic, flow = group.traffic, group.flow
     frames = ", ".join(f"{count:,} {kind}" for kind, count in sorted(traffic.frames.items()))
     table = Table(title=f"Group {escape(group.group)}: traffic", title_justify="left", show_header=False)
@@ -142,12 +184,34 @@ def _traffic(group: "GroupStatistics") -> Table:
         ("most buffers in use", _number(flow.buffers_max)),
     ):
         table.add_row(name, value)
+    for name, value in (
+        ("copies (point-to-point messages) per message", _number(traffic.copies_per_message)),
+        ("of these, while the run was busy", _busy_copies(group)),
+        ("bytes on the wire per message, all copies", _number(traffic.wire_bytes_per_message)),
+        ("acknowledgment frames per message", _number(traffic.acknowledgments_per_message or None)),
+        ("mean time until stable at the sender (ms)", _mean_and_p99(group.stability_latency)[0]),
+        ("99th percentile of it (ms)", _mean_and_p99(group.stability_latency)[1]),
+        ("mean time until a request is answered (ms)", _mean_and_p99(group.request_latency)[0]),
+        ("99th percentile of that (ms)", _mean_and_p99(group.request_latency)[1]),
+    ):
+        if value != _NOTHING:
+            table.add_row(name, value)
     return table
+
+
+def _busy_copies(of: "GroupStatistics | RunStatistics") -> str:
+    """Nothing where none was sent but while the run was busy."""
+    all_told, busy = of.traffic.copies_per_message, of.busy_traffic.copies_per_message
+    return _number(busy) if busy != all_told else _NOTHING
+
+
+def _mean_and_p99(latency: "Latency | None") -> tuple[str, str]:
+    return (_NOTHING, _NOTHING) if latency is None else (_ms(latency.mean_ns), _ms(latency.p99_ns))
 
 
 def _latency(latency: "Latency | None") -> tuple[str, str, str, str]:
     if latency is None:
-        return "-", "-", "-", "-"
+        return (_NOTHING,) * 4
     return _ms(latency.p50_ns), _ms(latency.p90_ns), _ms(latency.p99_ns), _ms(latency.max_ns)
 
 
@@ -157,5 +221,5 @@ def _ms(value_ns: float) -> str:
 
 def _number(value: float | None) -> str:
     if value is None:
-        return "-"
+        return _NOTHING
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"

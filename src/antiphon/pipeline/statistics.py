@@ -1,4 +1,4 @@
-"""Figures of a dataset: latency, throughput, overhead, flow control, buffers; per run and over all runs.
+"""Figures of a dataset: latency, throughput, overhead, flow control, buffers; per run, and over all or some runs.
 
 Two Spark jobs give everything: one adds up whatever can be added, per run, group, process and frame type, and
 the rest of the adding is done here; the other takes the latency percentiles, which cannot be added up.
@@ -7,6 +7,7 @@ the rest of the adding is done here; the other takes the latency percentiles, wh
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from statistics import fmean
 from typing import Final, Literal
@@ -16,25 +17,38 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.tables import Row, count_kinds, deliveries, detail, detail_number, fetched, parted
+from antiphon.pipeline.tables import (
+    Row,
+    answers,
+    count_kinds,
+    deliveries,
+    detail,
+    detail_number,
+    fetched,
+    parted,
+    stabilities,
+)
 from antiphon.types import WORLD
 
 EXACT_EVENTS_MAX: Final = 2_000_000
 """Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""
 
 _TALLIED: Final = "run group process incarnation kind time requested payload_bytes header_bytes unstable".split()
+_USEFUL: Final = ("send", "deliver", "stable", "answer")
+"""While such rows are still to come, a run is busy; afterwards it only sends what it sends at all times."""
 _DATA: Final = frozenset({"data", "fragment"})
 _REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
 
-_Latencies = Mapping[tuple[str | None, str | None, str | None], "Latency"]
-"""By run, group and delivering process, None standing for all."""
+_Measure = Literal["delivery", "stability", "request"]
+_Latencies = Mapping[tuple[_Measure, str | None, str | None, str | None], "Latency"]
+"""By what is measured, run, group and process, None standing for all."""
 _Ends = Mapping[tuple[str, str, int], int]
 """By run, process and incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """From the application's request to send until delivery, over `count` deliveries."""
+    """How long after the application's request something came about, over the `count` times that it did."""
 
     count: int
     mean_ns: float
@@ -71,6 +85,12 @@ class Traffic:
     """Frames that make up for a transport that loses: `status`, `ack`, `request`, `repair`."""
     messages_per_data_frame: float | None
     """How well packing did."""
+    copies_per_message: float | None
+    """Point-to-point messages: every frame counted as often as it has receivers; None where a trace does not tell."""
+    wire_bytes_per_message: float | None
+    """Protocol and payload bytes of all those copies, likewise."""
+    acknowledgments_per_message: float | None
+    """Frames that only acknowledge (`acknowledgment`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +105,14 @@ class Flow:
     """The most blocks that a member held as unstable at once; None where the trace has no such gauge."""
     buffers_max: int | None
     """The most frames that a member held in its pool at once, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Elementary operations that the protocol's own bookkeeping took, of the processes that did not crash."""
+
+    sender_work: int
+    receiver_work: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +137,17 @@ class GroupStatistics:
     per_second: float | None
     """The rate of the slowest member that neither crashed nor left; over all runs, the mean of the runs."""
     latency: Latency | None
+    """Until each delivery."""
+    stability_latency: Latency | None
+    """Until the sender itself first calls its message stable."""
+    request_latency: Latency | None
+    """Until a request to the group has its answers."""
     traffic: Traffic
+    busy_traffic: Traffic
+    """The same up to the run's last send, delivery, report of stability or answer.
+
+    A protocol that speaks at regular times goes on while a run is waited out; what it costs a message is seen here.
+    """
     unstable_max: int | None
     flow: Flow
     members: tuple[MemberStatistics, ...]
@@ -117,13 +155,20 @@ class GroupStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """One run, or all runs together."""
+    """One run, or several together."""
 
     run: str | None
-    """None: all runs."""
+    """None: several runs."""
     latency: Latency | None
+    stability_latency: Latency | None
+    request_latency: Latency | None
     traffic: Traffic
+    busy_traffic: Traffic
+    unstable_max: int | None
+    """The most frames that a member held as unstable in one group at once."""
     flow: Flow
+    costs: Costs | None
+    """None where the protocol does not count them."""
     groups: tuple[GroupStatistics, ...]
 
 
@@ -138,27 +183,67 @@ class Statistics:
 
 def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX) -> Statistics:
     """All figures of a run directory or of a directory of many runs."""
-    exact = count_events(find_event_files(directory)) <= exact_events_max
-    source = events(spark, directory)
+    source, exact = _source(spark, directory, exact_events_max)
     with as_trace_error(directory):
         rows = fetched(tallies(source))
-        taken = _by_scope(fetched(latencies(source, exact=exact)))
+        taken = fetched(latencies(waits(source).withColumn("part", F.lit("all")), exact=exact))
+    return _statistics(rows, taken, exact=exact)
+
+
+def statistics_of_parts(
+    spark: SparkSession,
+    directory: Path,
+    parts: Mapping[str, Iterable[str]],
+    *,
+    exact_events_max: int = EXACT_EVENTS_MAX,
+) -> dict[str, Statistics]:
+    """All figures of each part of a directory of many runs; a part is some of its runs, and no run is in two."""
+    source, exact = _source(spark, directory, exact_events_max)
+    part_of = {run: part for part, runs in parts.items() for run in runs}
+    pairs = spark.createDataFrame(list(part_of.items()), "run string, part string")
+    with as_trace_error(directory):
+        rows = fetched(tallies(source))
+        placed = waits(source).join(F.broadcast(pairs), on="run", how="inner")
+        taken = parted(fetched(latencies(placed, exact=exact)), "part")
+    return {
+        part: _statistics([row for row in rows if part_of.get(row["run"]) == part], taken.get(part, ()), exact=exact)
+        for part in parts
+    }
+
+
+def _source(spark: SparkSession, directory: Path, exact_events_max: int) -> tuple[DataFrame, bool]:
+    """The events, and whether they are few enough for exact percentiles."""
+    return events(spark, directory), count_events(find_event_files(directory)) <= exact_events_max
+
+
+def _statistics(rows: Sequence[Row], latencies: Iterable[Row], *, exact: bool) -> Statistics:
+    taken = _by_scope(latencies)
     runs = tuple(_run(run, own, taken) for run, own in parted(rows, "run").items())
     return Statistics("exact" if exact else "approximate", _overall(rows, runs, taken), runs)
 
 
 def tallies(events: DataFrame) -> DataFrame:
-    """Everything that can be added up, for each run, group, process incarnation and frame type; the world left out."""
-    rows = events.filter(F.col("process") != WORLD).select(
+    """Everything that can be added up, for each run, group, process incarnation and frame type; the world left out.
+
+    What happened after the last useful row of its run is added up apart, as `idle`.
+    """
+    useful = events.filter(F.col("kind").isin(*_USEFUL)).groupBy("run").agg(F.max("time").alias("done_ns"))
+    timed = events.join(F.broadcast(useful), on="run", how="left")
+    rows = timed.filter(F.col("process") != WORLD).select(
         *_TALLIED,
+        F.coalesce(F.col("time") > F.col("done_ns"), F.lit(False)).alias("idle"),
         _when("transmit", detail("type")).alias("type"),
         _when("transmit", detail_number("stamp_bytes")).alias("stamp_bytes"),
         _when("transmit", detail_number("count")).alias("count"),
+        _when("transmit", detail_number("copies")).alias("copies"),
+        _when("stop", detail_number("costs.sender_work")).alias("sender_work"),
+        _when("stop", detail_number("costs.receiver_work")).alias("receiver_work"),
         _when("gauge", detail("name")).alias("gauge"),
         _when("gauge", detail_number("value")).alias("value"),
     )
+    frame_bytes = F.coalesce("payload_bytes", F.lit(0)) + F.coalesce("header_bytes", F.lit(0))
     waits_ns = F.when(F.col("kind") == "unblock", F.col("time")).when(F.col("kind") == "block", -F.col("time"))
-    return rows.groupBy("run", "group", "process", "incarnation", "type").agg(
+    return rows.groupBy("run", "group", "process", "incarnation", "type", "idle").agg(
         count_kinds("send").alias("sent"),
         count_kinds("deliver").alias("delivered"),
         count_kinds("transmit").alias("frames"),
@@ -167,6 +252,11 @@ def tallies(events: DataFrame) -> DataFrame:
         F.sum(_only("transmit", "header_bytes")).alias("header_bytes"),
         F.sum("stamp_bytes").alias("stamp_bytes"),
         F.sum("count").alias("packed"),
+        F.count("copies").alias("frames_with_copies"),
+        F.sum("copies").alias("copies"),
+        F.sum(F.col("copies") * frame_bytes).alias("wire_bytes"),
+        F.sum("sender_work").alias("sender_work"),
+        F.sum("receiver_work").alias("receiver_work"),
         F.min(_only("send", "requested")).alias("first_request_ns"),
         F.max(_only("deliver", "time")).alias("last_delivery_ns"),
         F.max("unstable").alias("unstable_max"),
@@ -179,20 +269,31 @@ def tallies(events: DataFrame) -> DataFrame:
     )
 
 
-def latencies(events: DataFrame, *, exact: bool) -> DataFrame:
-    """Latency per member, group and run, per group over all runs, and over all: null stands for all."""
-    row = deliveries(events).select("run", "group", "process", "latency_ns").filter("latency_ns IS NOT NULL")
+def waits(events: DataFrame) -> DataFrame:
+    """One row for each time that a request led to something: what that is, where it came about, how long it took."""
+    each = {
+        "delivery": deliveries(events).select("run", "group", "process", "latency_ns"),
+        "stability": stabilities(events).select("run", "group", F.col("sender").alias("process"), "latency_ns"),
+        "request": answers(events).select("run", "group", "process", "latency_ns"),
+    }
+    told = [rows.withColumn("measure", F.lit(measure)) for measure, rows in each.items()]
+    return reduce(DataFrame.unionByName, told).filter("latency_ns IS NOT NULL")
+
+
+def latencies(waits: DataFrame, *, exact: bool) -> DataFrame:
+    """Each measure per member, group and run, and per part of the runs and its groups: null stands for all."""
+    within = ("measure", "part")
     sets = [["run", "group", "process"], ["run", "group"], ["run"], ["group"], []]
     shares = F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99))
     quantiles = F.percentile if exact else F.percentile_approx
-    figures = row.groupingSets(sets, "run", "group", "process").agg(
+    figures = waits.groupingSets([[*within, *each] for each in sets], *within, "run", "group", "process").agg(
         F.count("latency_ns").alias("count"),
         F.mean("latency_ns").alias("mean_ns"),
         quantiles("latency_ns", shares).cast("array<double>").alias("shares"),
         F.max("latency_ns").alias("max_ns"),
     )
     p50, p90, p99 = (F.col("shares")[i].alias(name) for i, name in enumerate(("p50_ns", "p90_ns", "p99_ns")))
-    return figures.select("run", "group", "process", "count", "mean_ns", p50, p90, p99, "max_ns")
+    return figures.select(*within, "run", "group", "process", "count", "mean_ns", p50, p90, p99, "max_ns")
 
 
 def _only(kind: str, column: str) -> Column:
@@ -210,7 +311,8 @@ def _highest(gauge: str) -> Column:
 def _by_scope(rows: Iterable[Row]) -> _Latencies:
     figures = ("count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
     return {
-        (row["run"], row["group"], row["process"]): Latency(**{name: row[name] for name in figures}) for row in rows
+        (row["measure"], row["run"], row["group"], row["process"]): Latency(**{name: row[name] for name in figures})
+        for row in rows
     }
 
 
@@ -220,7 +322,25 @@ def _run(run: str, rows: Sequence[Row], latencies: _Latencies) -> RunStatistics:
     groups = tuple(
         _group(run, group, own, departed, ends_ns, latencies) for group, own in parted(rows, "group").items()
     )
-    return RunStatistics(run, latencies.get((run, None, None)), _traffic(rows), _flow(rows, ends_ns), groups)
+    return _together(run, rows, groups, ends_ns, latencies)
+
+
+def _together(
+    run: str | None, rows: Sequence[Row], groups: tuple[GroupStatistics, ...], ends_ns: _Ends, latencies: _Latencies
+) -> RunStatistics:
+    """The figures of all groups of a run, or of several runs."""
+    return RunStatistics(
+        run=run,
+        latency=latencies.get(("delivery", run, None, None)),
+        stability_latency=latencies.get(("stability", run, None, None)),
+        request_latency=latencies.get(("request", run, None, None)),
+        traffic=_traffic(rows),
+        busy_traffic=_traffic([row for row in rows if not row["idle"]]),
+        unstable_max=_largest(rows, "unstable_max"),
+        flow=_flow(rows, ends_ns),
+        costs=_costs(rows),
+        groups=groups,
+    )
 
 
 def _group(
@@ -228,15 +348,18 @@ def _group(
 ) -> GroupStatistics:
     first_request_ns = _least(rows, "first_request_ns")
     members = tuple(
-        _member(process, own, first_request_ns, ends_ns, latencies.get((run, group, process)))
+        _member(process, own, first_request_ns, ends_ns, latencies.get(("delivery", run, group, process)))
         for process, own in parted(rows, "process").items()
     )
     rates = [member.per_second for member in members if member.process not in departed]
     return GroupStatistics(
         group=group,
         per_second=min((rate for rate in rates if rate is not None), default=None),
-        latency=latencies.get((run, group, None)),
+        latency=latencies.get(("delivery", run, group, None)),
+        stability_latency=latencies.get(("stability", run, group, None)),
+        request_latency=latencies.get(("request", run, group, None)),
         traffic=_traffic(rows),
+        busy_traffic=_traffic([row for row in rows if not row["idle"]]),
         unstable_max=_largest(rows, "unstable_max"),
         flow=_flow(rows, ends_ns),
         members=members,
@@ -273,7 +396,7 @@ def _overall(rows: Sequence[Row], runs: Sequence[RunStatistics], latencies: _Lat
         _group_overall(group, own, [part for part in parts if part.group == group], ends_ns, latencies)
         for group, own in parted(rows, "group").items()
     )
-    return RunStatistics(None, latencies.get((None, None, None)), _traffic(rows), _flow(rows, ends_ns), groups)
+    return _together(None, rows, groups, ends_ns, latencies)
 
 
 def _group_overall(
@@ -283,8 +406,11 @@ def _group_overall(
     return GroupStatistics(
         group=group,
         per_second=fmean(rates) if rates else None,
-        latency=latencies.get((None, group, None)),
+        latency=latencies.get(("delivery", None, group, None)),
+        stability_latency=latencies.get(("stability", None, group, None)),
+        request_latency=latencies.get(("request", None, group, None)),
         traffic=_traffic(rows),
+        busy_traffic=_traffic([row for row in rows if not row["idle"]]),
         unstable_max=_largest(rows, "unstable_max"),
         flow=_flow(rows, ends_ns),
         members=(),
@@ -297,6 +423,7 @@ def _traffic(rows: Sequence[Row]) -> Traffic:
     nulls, data = frames.get("null", 0), frames.get("data", 0)
     packed = _total((row for row in rows if row["type"] == "data"), "packed")
     carrying = [row for row in rows if row["type"] in _DATA]
+    tells_copies = _total(rows, "frames_with_copies") == _total(rows, "frames")
     return Traffic(
         sent=sent,
         delivered=_total(rows, "delivered"),
@@ -310,7 +437,16 @@ def _traffic(rows: Sequence[Row]) -> Traffic:
         announcements_per_message=_ratio(frames.get("alive", 0), sent),
         repairs_per_message=_ratio(sum(frames.get(kind, 0) for kind in _REPAIRS), sent),
         messages_per_data_frame=_ratio(packed, data),
+        copies_per_message=_ratio(_total(rows, "copies"), sent) if tells_copies else None,
+        wire_bytes_per_message=_ratio(_total(rows, "wire_bytes"), sent) if tells_copies else None,
+        acknowledgments_per_message=_ratio(frames.get("acknowledgment", 0), sent),
     )
+
+
+def _costs(rows: Sequence[Row]) -> Costs | None:
+    if all(row["sender_work"] is None and row["receiver_work"] is None for row in rows):
+        return None
+    return Costs(_total(rows, "sender_work"), _total(rows, "receiver_work"))
 
 
 def _ends(rows: Iterable[Row]) -> _Ends:

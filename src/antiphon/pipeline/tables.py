@@ -1,4 +1,4 @@
-"""Silver tables: what the events say of messages, deliveries and transmissions, typed and joined once.
+"""Silver tables: what the events say of messages, deliveries, stability and transmissions, typed and joined once.
 
 Each function takes the events of any number of runs. A `select` at its entry and at its exit states what it
 reads and what it gives; times are in nanoseconds.
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
 Row = Mapping[str, Any]
@@ -53,8 +53,59 @@ def deliveries(events: DataFrame) -> DataFrame:
     )
 
 
+def stabilities(events: DataFrame) -> DataFrame:
+    """One row for each message that its own sender called stable: when it first did, and how long after the request.
+
+    A report covers all numbers up to its own, so the first that covers a message is the earliest of all that reach its
+    number or beyond: a running minimum from the highest number down. Nothing is joined, and nothing is unfolded that a
+    damaged report could make endless.
+    """
+    rows = events.filter(F.col("kind").isin("send", "stable")).select(
+        "run", "group", "process", "incarnation", "index", "time", "kind", "number", "requested", "upto"
+    )
+    is_report = F.col("kind") == "stable"
+    marks = rows.select(
+        "run",
+        "group",
+        "process",
+        "incarnation",
+        F.when(is_report, F.col("upto")[_identity()]).otherwise(F.col("number")).alias("number"),
+        F.when(is_report, F.struct("index", "time")).alias("report"),
+        "requested",
+    )
+    downward = (
+        Window.partitionBy("run", "group", "process", "incarnation")
+        .orderBy(F.col("number").desc())
+        .rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    first = F.min("report").over(downward)
+    covered = marks.filter("number IS NOT NULL").withColumn("first", first)
+    known = covered.filter("report IS NULL AND first IS NOT NULL")
+    return known.select(
+        "run",
+        "group",
+        F.col("process").alias("sender"),
+        F.col("incarnation").alias("sender_incarnation"),
+        "number",
+        F.col("first.time").alias("time"),
+        "requested",
+        (F.col("first.time") - F.col("requested")).alias("latency_ns"),
+    )
+
+
+def answers(events: DataFrame) -> DataFrame:
+    """One row for each request to a group that has its answers: who asked, when, and how long it took."""
+    rows = events.filter(F.col("kind") == "answer").select(
+        "run", "group", "process", "incarnation", "time", "requested"
+    )
+    return rows.select("*", (F.col("time") - F.col("requested")).alias("latency_ns"))
+
+
 def transmits(events: DataFrame) -> DataFrame:
-    """One row for each frame that left a process, counted once whatever the fan-out."""
+    """One row for each frame that left a process, counted once whatever the fan-out.
+
+    `copies` is that fan-out, null in traces that do not tell it.
+    """
     frames = events.filter(F.col("kind") == "transmit").select(
         "run", "group", "process", "incarnation", "time", "payload_bytes", "header_bytes", "detail"
     )
@@ -70,6 +121,7 @@ def transmits(events: DataFrame) -> DataFrame:
         detail("frame").alias("frame"),
         detail_number("stamp_bytes").alias("stamp_bytes"),
         detail_number("count").alias("count"),
+        detail_number("copies").alias("copies"),
     )
 
 
@@ -81,6 +133,12 @@ def detail(key: str) -> Column:
 def detail_number(key: str) -> Column:
     """A value of the `detail` JSON as a whole number, null where the row has none."""
     return detail(key).try_cast("bigint")
+
+
+def _identity() -> Column:
+    """What a process incarnation goes by in `upto` and `members`: its name, with a number once it has restarted."""
+    incarnation = F.col("incarnation")
+    return F.when(incarnation == 0, F.col("process")).otherwise(F.concat_ws("#", "process", incarnation))
 
 
 def count_kinds(*kinds: str) -> Column:

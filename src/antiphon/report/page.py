@@ -1,10 +1,7 @@
 """The page itself: what was collected, as one HTML document that needs nothing else and runs no script."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from antiphon.pipeline.statistics import Flow, GroupStatistics, Latency, RunStatistics, Traffic
@@ -24,6 +21,7 @@ from antiphon.report.figures import (
 )
 from antiphon.report.model import Page
 from antiphon.report.spacetime import Diagram, draw
+from antiphon.report.templating import Banner, FigureTable, environment, style
 from antiphon.report.wording import OUTCOMES, SYMBOLS
 
 CHARTS_MAX: Final = 12
@@ -31,40 +29,14 @@ CHARTS_MAX: Final = 12
 RUNS_MAX: Final = 200
 """How many runs are listed, the violated first."""
 
-_TEMPLATES: Final = Path(__file__).with_name("templates")
-
-
-@dataclass(frozen=True, slots=True)
-class _Banner:
-    symbol: str
-    headline: str
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A table of figures: what its rows are, and cells that are text already."""
-
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    foot: tuple[str, ...] | None = None
-
 
 def render(page: Page) -> str:
     """The page as HTML text; the same page gives the same text."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,  # names come from scenario files
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"whole": whole, "duration": duration, "count": count}
+    templates = environment()
     diagram = draw(page.scene)
-    text = environment.get_template("page.html.j2").render(
+    text = templates.get_template("page.html.j2").render(
         page=page,
-        style=Markup(environment.get_template("page.css").render()),  # noqa: S704 - our own file
+        style=style(templates, "page.css"),
         many=len(page.runs) > 1,
         banner=_banner(page),
         tiles=_tiles(page.statistics.overall),
@@ -83,7 +55,7 @@ def render(page: Page) -> str:
     return text.lstrip() + "\n"
 
 
-def _banner(page: Page) -> _Banner:
+def _banner(page: Page) -> Banner:
     symbol = SYMBOLS[page.overall]
     if page.overall == "violated":
         broken = dict.fromkeys(each["property"] for each in page.properties if each["outcome"] == "violated")
@@ -92,7 +64,7 @@ def _banner(page: Page) -> _Banner:
         headline = "Unknown: the trace cannot be judged"
     else:
         headline = "All judged properties hold"
-    return _Banner(symbol, headline, tuple(_banner_lines(page)))
+    return Banner(symbol, headline, tuple(_banner_lines(page)))
 
 
 def _banner_lines(page: Page) -> list[str]:
@@ -154,7 +126,7 @@ def _listed(page: Page) -> tuple[list[dict[str, str]], int]:
 # ------------------------------------------------------------------------------ tables
 
 
-def _tables(page: Page) -> list[_Table]:
+def _tables(page: Page) -> list[FigureTable]:
     overall, shown = page.statistics.overall, page.shown_statistics
     many = len(page.runs) > 1
     tables = [_group_table(overall, many)] if many or len(overall.groups) > 1 else []
@@ -174,9 +146,9 @@ def _latency_cells(latency: Latency | None, unit: TimeUnit) -> tuple[str, ...]:
     return tuple(unit.told(value) for value in (latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns))
 
 
-def _group_table(overall: RunStatistics, many: bool) -> _Table:
+def _group_table(overall: RunStatistics, many: bool) -> FigureTable:
     unit = _unit(*(group.latency for group in overall.groups))
-    return _Table(
+    return FigureTable(
         caption="Groups, all runs" if many else "Groups",
         heads=("group", *_latency_heads(unit), "delivered", "messages/s", "largest unstable"),
         rows=tuple(_group_row(group, unit) for group in overall.groups),
@@ -188,7 +160,7 @@ def _group_row(group: GroupStatistics, unit: TimeUnit, name: str | None = None) 
     return (group.group if name is None else name, *_latency_cells(group.latency, unit), *figures)
 
 
-def _member_table(group: GroupStatistics, suffix: str) -> _Table:
+def _member_table(group: GroupStatistics, suffix: str) -> FigureTable:
     unit = _unit(group.latency, *(member.latency for member in group.members))
     rows = tuple(
         (
@@ -200,7 +172,7 @@ def _member_table(group: GroupStatistics, suffix: str) -> _Table:
         )
         for member in group.members
     )
-    return _Table(
+    return FigureTable(
         caption=f"Members of {group.group}{suffix}",
         heads=("member", *_latency_heads(unit), "delivered", "messages/s", "largest unstable"),
         rows=rows,
@@ -208,7 +180,7 @@ def _member_table(group: GroupStatistics, suffix: str) -> _Table:
     )
 
 
-def _traffic_table(overall: RunStatistics, many: bool) -> _Table:
+def _traffic_table(overall: RunStatistics, many: bool) -> FigureTable:
     """Figures as rows, groups as columns; all together first where there are several."""
     columns = [(group.group, group.traffic, group.flow) for group in overall.groups]
     if len(columns) != 1:
@@ -216,7 +188,7 @@ def _traffic_table(overall: RunStatistics, many: bool) -> _Table:
     types = dict.fromkeys(kind for _, traffic, _ in columns for kind in traffic.frames)
     unit = unit_for(overall.flow.blocked_ns)
     cells = [_traffic_cells(traffic, list(types)) | _flow_cells(flow, unit) for _, traffic, flow in columns]
-    return _Table(
+    return FigureTable(
         caption="Traffic, all runs" if many else "Traffic",
         heads=("figure", *(name for name, _, _ in columns)),
         rows=tuple((name, *(own[name] for own in cells)) for name in cells[0]),
@@ -232,11 +204,14 @@ def _traffic_cells(traffic: Traffic, types: list[str]) -> dict[str, str]:
         "nulls in all frames": percent(traffic.null_share),
         "announcements per message": ratio(traffic.announcements_per_message),
         "recovery frames per message": ratio(traffic.repairs_per_message),
+        "acknowledgment frames per message": ratio(traffic.acknowledgments_per_message),
         "messages per data frame": ratio(traffic.messages_per_data_frame),
         "header bytes per message": ratio(traffic.header_bytes_per_message),
         "of these, ordering": ratio(traffic.stamp_bytes_per_message),
         "ordering bytes per data frame": ratio(traffic.stamp_bytes_per_data_frame),
         "headers in all bytes": percent(traffic.header_ratio),
+        "copies per message": ratio(traffic.copies_per_message),
+        "bytes on the wire per message": ratio(traffic.wire_bytes_per_message),
     }
 
 

@@ -12,6 +12,8 @@ from math import ceil, floor, log10
 from statistics import fmean
 from typing import Final
 
+from antiphon.report.svg import add, drawing
+
 ARROWS_MAX: Final = 400
 """More than this many cannot be told apart: a diagram shows the first of them, and says so."""
 
@@ -173,18 +175,7 @@ class _Drawing:
 
     def svg(self, description: str) -> str:
         height = round(self._bottom + _AXIS)
-        root = ET.Element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "class": "spacetime",
-                "viewBox": f"0 0 {_WIDTH} {height}",
-                "role": "img",
-                "aria-labelledby": f"{self._prefix}-title {self._prefix}-desc",
-            },
-        )
-        _add(root, "title", "Space-time diagram", id=f"{self._prefix}-title")
-        _add(root, "desc", description, id=f"{self._prefix}-desc")
+        root = drawing("spacetime", (_WIDTH, height), self._prefix, "Space-time diagram", description)
         self._definitions(root)
         self._axis(root)
         self._happenings(root)
@@ -194,7 +185,7 @@ class _Drawing:
         self._draw_labels(root)
         if not self._arrows and not self.marks:
             middle = (self._left + _WIDTH - _RIGHT) / 2
-            _add(root, "text", "Nothing happens in this window.", x=middle, y=_TOP + 4, class_="empty")
+            add(root, "text", "Nothing happens in this window.", x=middle, y=_TOP + 4, class_="empty")
         return ET.tostring(root, encoding="unicode")
 
     def is_witness(self, mark: Mark) -> bool:
@@ -205,12 +196,12 @@ class _Drawing:
         return round(self._left + share * (_WIDTH - _RIGHT - self._left), 1)
 
     def _definitions(self, root: ET.Element) -> None:
-        definitions = _add(root, "defs")
-        clip = _add(definitions, "clipPath", id=f"{self._prefix}-plot")
+        definitions = add(root, "defs")
+        clip = add(definitions, "clipPath", id=f"{self._prefix}-plot")
         width = round(_WIDTH - _RIGHT - self._left + 4, 1)
-        _add(clip, "rect", x=round(self._left - 2, 1), y=0, width=width, height=self._bottom)
+        add(clip, "rect", x=round(self._left - 2, 1), y=0, width=width, height=self._bottom)
         for colour in sorted(set(self._colour.values())):
-            head = _add(
+            head = add(
                 definitions,
                 "marker",
                 id=f"{self._prefix}-head-{colour}",
@@ -222,18 +213,18 @@ class _Drawing:
                 markerUnits="userSpaceOnUse",
                 orient="auto",
             )
-            _add(head, "path", d="M0 1 8 4 0 7Z", class_=f"fill-{colour}")
+            add(head, "path", d="M0 1 8 4 0 7Z", class_=f"fill-{colour}")
 
     def _axis(self, root: ET.Element) -> None:
-        axis = _add(root, "g", class_="axis")
+        axis = add(root, "g", class_="axis")
         y, right = round(self._bottom, 1), _WIDTH - _RIGHT
-        _add(axis, "line", x1=self._left, y1=y, x2=right, y2=y)
+        add(axis, "line", x1=self._left, y1=y, x2=right, y2=y)
         step_ns, decimals = _step(self._end - self._begin)
         for number in range(ceil(self._begin / step_ns), floor(self._end / step_ns) + 1):
             x = self._x(round(number * step_ns))
-            _add(axis, "line", x1=x, y1=_TOP, x2=x, y2=y + 5, class_="grid")
-            _add(axis, "text", f"{number * step_ns / _MS:,.{decimals}f}", x=x, y=y + 18)
-        _add(axis, "text", "ms since the run began", x=right, y=y + 36, class_="unit")
+            add(axis, "line", x1=x, y1=_TOP, x2=x, y2=y + 5, class_="grid")
+            add(axis, "text", f"{number * step_ns / _MS:,.{decimals}f}", x=x, y=y + 18)
+        add(axis, "text", "ms since the run began", x=right, y=y + 36, class_="unit")
 
     def _happenings(self, root: ET.Element) -> None:
         free_from = 0.0
@@ -241,32 +232,32 @@ class _Drawing:
             if not self._begin <= happening.time_ns <= self._end:
                 continue
             x = self._x(happening.time_ns)
-            group = _add(root, "g", class_="happening")
-            _add(group, "title", happening.text)
-            _add(group, "line", x1=x, y1=14, x2=x, y2=round(self._bottom, 1))
+            group = add(root, "g", class_="happening")
+            add(group, "title", happening.text)
+            add(group, "line", x1=x, y1=14, x2=x, y2=round(self._bottom, 1))
             if x >= free_from:
                 ends = x > _WIDTH / 2
-                _add(group, "text", happening.text, x=x - 4 if ends else x + 4, y=12, class_="ends" if ends else "")
+                add(group, "text", happening.text, x=x - 4 if ends else x + 4, y=12, class_="ends" if ends else "")
                 free_from = x + 12 + (0 if ends else _LETTER * len(happening.text))
 
     def _lifelines(self, root: ET.Element) -> None:
         for line in self._scene.lifelines:
             y, name = self._y[line.process], line.process
-            group = _add(root, "g", class_="lifeline")
+            group = add(root, "g", class_="lifeline")
             shown = name if len(name) <= 20 else name[:19] + "…"
-            label = _add(group, "text", shown, x=round(self._left - 14, 1), y=y + 4, class_=f"ink-{self._colour[name]}")
+            label = add(group, "text", shown, x=round(self._left - 14, 1), y=y + 4, class_=f"ink-{self._colour[name]}")
             if shown != name:
-                _add(label, "title", name)
+                add(label, "title", name)
             first, last = max(line.first_ns, self._begin), min(line.last_ns, self._end)
             if first <= last:
-                _add(group, "line", x1=self._x(first), y1=y, x2=self._x(last), y2=y)
+                add(group, "line", x1=self._x(first), y1=y, x2=self._x(last), y2=y)
 
     def _draw_arrows(self, root: ET.Element) -> None:
-        group = _add(root, "g", clip_path=f"url(#{self._prefix}-plot)")
+        group = add(root, "g", clip_path=f"url(#{self._prefix}-plot)")
         for arrow in self._arrows:
             colour = self._colour[arrow.source]
             kind = arrow.type if arrow.type in ("data", "null") else "other"
-            line = _add(
+            line = add(
                 group,
                 "line",
                 x1=self._x(arrow.sent_ns),
@@ -280,35 +271,35 @@ class _Drawing:
             told = (
                 f"{arrow.frame} ({arrow.type}): {arrow.source} at {left:.3f} ms to {arrow.target} at {reached:.3f} ms"
             )
-            _add(line, "title", told)
+            add(line, "title", told)
 
     def _draw_marks(self, root: ET.Element) -> None:
-        group = _add(root, "g", class_="marks")
+        group = add(root, "g", class_="marks")
         for (process, x), marks in self._places(self.marks).items():
             y = self._y[process]
             kinds = {mark.kind for mark in marks}
-            told = _add(group, "g")
+            told = add(group, "g")
             names = ", ".join(f"{mark.kind} {mark.name}" if mark.kind in _ON_MESSAGES else mark.kind for mark in marks)
-            _add(told, "title", f"{process} at {marks[0].time_ns / _MS:.3f} ms: {names}")
+            add(told, "title", f"{process} at {marks[0].time_ns / _MS:.3f} ms: {names}")
             if any(map(self.is_witness, marks)):
-                _add(told, "circle", cx=x, cy=y, r=9, class_="witness")
+                add(told, "circle", cx=x, cy=y, r=9, class_="witness")
             if kinds.difference(_ON_MESSAGES):
-                _add(told, "path", d=f"M{x} {y - 9}V{y + 9}", class_="tick")
+                add(told, "path", d=f"M{x} {y - 9}V{y + 9}", class_="tick")
             if "send" in kinds:
-                _add(told, "circle", cx=x, cy=y, r=4.5, class_=f"send fill-{self._colour[process]}")
+                add(told, "circle", cx=x, cy=y, r=4.5, class_=f"send fill-{self._colour[process]}")
             if "deliver" in kinds:
-                _add(told, "path", d=f"M{x} {y - 5}l5 5-5 5-5-5Z", class_="deliver")
+                add(told, "path", d=f"M{x} {y - 5}l5 5-5 5-5-5Z", class_="deliver")
 
     def _draw_labels(self, root: ET.Element) -> None:
-        group = _add(root, "g", class_="labels")
+        group = add(root, "g", class_="labels")
         for process, labels in self._above.items():
             for label in labels:
                 for row, text in enumerate(reversed(label.lines)):
-                    _add(group, "text", text, x=label.x, y=round(self._y[process] - 9 - row * _LINE, 1))
+                    add(group, "text", text, x=label.x, y=round(self._y[process] - 9 - row * _LINE, 1))
         for process, labels in self._below.items():
             for label in labels:
                 for row, text in enumerate(label.lines):
-                    _add(group, "text", text, x=label.x, y=round(self._y[process] + 17 + row * _LINE, 1))
+                    add(group, "text", text, x=label.x, y=round(self._y[process] + 17 + row * _LINE, 1))
 
     def _places(self, marks: Iterable[Mark]) -> dict[tuple[str, float], list[Mark]]:
         """What happens at the same place of the drawing, which is drawn once."""
@@ -371,15 +362,3 @@ def _step(span_ns: int) -> tuple[float, int]:
     power = 10 ** floor(log10(rough))
     step_ns = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
     return step_ns, max(0, -floor(log10(step_ns / _MS)))
-
-
-def _add(parent: ET.Element, tag: str, text: str | None = None, **attributes: str | float) -> ET.Element:
-    """A child element; `class_` and the like lose their underscore, others become hyphens."""
-    named = {
-        name.rstrip("_").replace("_", "-"): f"{value:g}" if isinstance(value, float) else str(value)
-        for name, value in attributes.items()
-        if value != ""
-    }
-    child = ET.SubElement(parent, tag, named)
-    child.text = text
-    return child

@@ -1,0 +1,103 @@
+"""One workload under many protocols: a scenario turned into the same scenario of another protocol and service.
+
+Groups, members, workload, network, hosts and faults stay; protocol, services and the way to acknowledge are replaced.
+What belongs to one family alone cannot stay: an option that the new family lacks goes back to its default.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from antiphon.core.newtop import literal as newtop_literal
+from antiphon.errors import ConfigurationError
+from antiphon.scenario.families import ERRATA
+from antiphon.scenario.model import OPTIONS_IN_FORCE, PROTOCOLS, Group, Loss, Network, Options, Scenario
+from antiphon.scenario.validate import problems
+
+ACKS: Final = ("timestamp", "vector", "explicit", "transitive")
+"""What stands for a service in the family whose protocols differ in how they acknowledge."""
+
+VARIANTS: Final = {
+    f"{protocol}:{each}": (protocol, each)
+    for protocol, services in PROTOCOLS.items()
+    for each in (ACKS if protocol == "acks" else services)
+}
+"""Every name of a protocol with its service, as `compare` takes it, and the two apart."""
+
+_replace = msgspec.structs.replace
+
+
+def variant(scenario: Scenario, name: str) -> Scenario:
+    """The scenario under the protocol of that name; ConfigurationError with the reason if it cannot run so."""
+    protocol, choice = _parts(name)
+    service = PROTOCOLS[protocol][0] if protocol == "acks" else choice
+    changed = _replace(
+        scenario,
+        name=f"{scenario.name}-{protocol}-{choice}",
+        protocol=protocol,
+        options=_options(scenario, protocol, choice),
+        group=tuple(_group(group, protocol, service) for group in scenario.group),
+        network=_network(scenario, protocol),
+    )
+    for key, problem in problems(changed):
+        raise ConfigurationError(f"{scenario.name} cannot run under {name}: {key}: {problem}")
+    return changed
+
+
+def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
+    """What else a variant has different from its scenario, beyond protocol, services and acknowledgments, in words."""
+    if changed.network.transport != scenario.network.transport:
+        yield f"on streams in place of datagrams: messages of {changed.protocol} need them; latencies are the same"
+    reset = [
+        f"options.{option}"
+        for option in Options.__struct_fields__
+        if option != "acks" and getattr(changed.options, option) != getattr(scenario.options, option)
+    ]
+    reset += [
+        f"numbering of {a.name}"
+        for a, b in zip(scenario.group, changed.group, strict=True)
+        if a.numbering != b.numbering
+    ]
+    if reset:
+        yield f"without effect there, and left out: {', '.join(reset)}"
+
+
+def _parts(name: str) -> tuple[str, str]:
+    if name not in VARIANTS:
+        raise ConfigurationError(f"there is no protocol {name!r}; there are {', '.join(VARIANTS)}")
+    return VARIANTS[name]
+
+
+def _options(scenario: Scenario, protocol: str, choice: str) -> Options:
+    """The options that act there as they are, all others as if nobody had set them."""
+    kept = {option: getattr(scenario.options, option) for option in OPTIONS_IN_FORCE[protocol]}
+    options = Options(**kept)
+    if protocol == "acks":
+        options = _replace(options, acks=choice)
+    if choice not in ("causal-fast", "causal-vector"):
+        options = _replace(options, compression=False)
+    return _replace(options, literal=_literal(options, protocol, choice))
+
+
+def _literal(options: Options, protocol: str, choice: str) -> tuple[str, ...]:
+    """The printed rules that act there: those of another family, or of another order, would change nothing."""
+    known = [erratum for erratum in options.literal if erratum in ERRATA[protocol]]
+    if protocol != "newtop":
+        return tuple(known)
+    services = frozenset({choice})
+    return tuple(each for each in known if newtop_literal.concerns(each, services, options.flow_control))
+
+
+def _group(group: Group, protocol: str, service: str) -> Group:
+    return _replace(group, service=service, numbering=group.numbering if protocol == "newtop" else "separate")
+
+
+def _network(scenario: Scenario, protocol: str) -> Network:
+    """Acknowledgment protocols run over streams, so of a datagram network that loses nothing they get the latencies.
+
+    One that loses is another matter: no stream behaves like it.
+    """
+    network = scenario.network
+    loses = network.loss or any(isinstance(fault, Loss) for fault in scenario.fault)
+    return _replace(network, transport="stream") if protocol == "acks" and not loses else network

@@ -1,0 +1,196 @@
+"""A scenario under other protocols: what stays, what is replaced, and what cannot be."""
+
+import pytest
+from msgspec.structs import replace
+
+from antiphon.errors import ConfigurationError
+from antiphon.scenario.model import Crash, Options, Scenario
+from antiphon.scenario.read import parse_scenario, scenario_toml
+from antiphon.scenario.units import Duration
+from antiphon.scenario.variants import VARIANTS, changes, variant
+
+PLAIN = """
+name = "plain"
+seed = 4
+[[group]]
+name = "g"
+members = 3
+[[group]]
+name = "h"
+members = ["p2", "p3", "p4"]
+[network]
+latency = { kind = "fixed", value = "3ms" }
+bandwidth = "10Mbit"
+[hosts]
+count = 2
+[[workload]]
+group = "g"
+messages = 5
+interval = "10ms"
+[[fault]]
+at = "10ms"
+until = "30ms"
+kind = "stall"
+process = "p2"
+"""
+
+
+def scenario(text: str = "", **options: object) -> Scenario:
+    told = "".join(f"{name} = {value}\n" for name, value in options.items())
+    return parse_scenario(PLAIN.replace("[[group]]", f"[options]\n{told}[[group]]", 1) + text)
+
+
+def refused(chosen: Scenario, name: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        variant(chosen, name)
+    return str(caught.value)
+
+
+def test_every_family_and_service_has_a_name() -> None:
+    assert [*VARIANTS] == [
+        "newtop:total",
+        "newtop:causal-slow",
+        "newtop:causal-fast",
+        "newtop:causal-relative",
+        "newtop:causal-vector",
+        "classic:total",
+        "classic:causal",
+        "classic:fifo",
+        "classic:reliable",
+        "acks:timestamp",
+        "acks:vector",
+        "acks:explicit",
+        "acks:transitive",
+    ]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_only_what_belongs_to_the_protocol_is_replaced(name: str) -> None:
+    original = scenario()
+    changed = variant(original, name)
+    protocol, choice = name.split(":")
+    assert (changed.name, changed.protocol) == (f"plain-{protocol}-{choice}", protocol)
+    service = "fifo" if protocol == "acks" else choice
+    assert changed.group == tuple(replace(group, service=service) for group in original.group)
+    assert changed.options.acks == (choice if protocol == "acks" else "timestamp")
+    kept = "seed duration quiet member network workload hosts fault".split()
+    assert [getattr(changed, key) for key in kept] == [getattr(original, key) for key in kept]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_a_scenario_that_can_be_read_again(name: str) -> None:
+    changed = variant(scenario(), name)
+    assert parse_scenario(scenario_toml(changed)) == changed
+    assert [*changes(scenario(), changed)] == []
+
+
+def test_options_of_the_same_family_stay() -> None:
+    original = scenario(window=8, packing="false", time_silence='"20ms"')
+    assert variant(original, "newtop:causal-slow").options == original.options
+
+
+def test_options_that_the_other_family_lacks_are_reset_and_told() -> None:
+    original = scenario(window=8, packing="false", suspect_after='"200ms"')
+    changed = variant(original, "classic:causal")
+    assert changed.options == Options(suspect_after=original.options.suspect_after)
+    assert [*changes(original, changed)] == ["without effect there, and left out: options.packing, options.window"]
+
+
+def test_compression_stays_where_there_is_something_to_compress() -> None:
+    original = variant(scenario(), "newtop:causal-fast")
+    original = replace(original, options=replace(original.options, compression=True))
+    assert variant(original, "newtop:causal-vector").options.compression
+    changed = variant(original, "newtop:total")
+    assert not changed.options.compression
+    assert [*changes(original, changed)] == ["without effect there, and left out: options.compression"]
+
+
+@pytest.mark.parametrize(
+    ("name", "literal"),
+    [
+        ("newtop:total", ("E-6", "E-9", "E-18")),
+        ("newtop:causal-relative", ("E-6", "E-18")),
+        ("classic:total", ()),
+        ("acks:timestamp", ()),
+    ],
+)
+def test_printed_rules_stay_where_they_act(name: str, literal: tuple[str, ...]) -> None:
+    original = scenario(literal='["E-6", "E-9", "E-18"]')
+    assert variant(original, name).options.literal == literal
+
+
+def test_printed_rules_of_a_family_stay_in_it() -> None:
+    original = variant(scenario(), "acks:timestamp")
+    original = replace(original, options=replace(original.options, literal=("T6",)))
+    assert variant(original, "acks:vector").options.literal == ("T6",)
+    assert variant(original, "classic:total").options.literal == ()
+
+
+def test_blocks_are_numbered_apart_where_there_is_no_flow_control() -> None:
+    original = scenario()
+    only = replace(original.group[0], numbering="block")
+    original = replace(original, group=(only,))
+    assert variant(original, "newtop:causal-slow").group[0].numbering == "block"
+    changed = variant(original, "classic:fifo")
+    assert changed.group[0].numbering == "separate"
+    assert [*changes(original, changed)] == ["without effect there, and left out: numbering of g"]
+
+
+def on_datagrams(**shares: float) -> Scenario:
+    original = scenario()
+    return replace(original, network=replace(original.network, transport="datagram", **shares))
+
+
+def test_acknowledgments_take_streams_with_the_latency_of_datagrams() -> None:
+    original = on_datagrams(duplicate=0.1)
+    changed = variant(original, "acks:explicit")
+    assert changed.network == replace(original.network, transport="stream")
+    assert [*changes(original, changed)] == [
+        "on streams in place of datagrams: messages of acks need them; latencies are the same"
+    ]
+    assert variant(original, "classic:total").network == original.network
+
+
+def test_datagrams_that_are_lost_have_no_counterpart() -> None:
+    lossy = on_datagrams(loss=0.1)
+    assert refused(lossy, "acks:vector") == (
+        "plain cannot run under acks:vector: network.transport: messages travel on streams here; "
+        "loss, duplicate and reorder befall acknowledgments"
+    )
+    assert "network.loss" in refused(lossy, "classic:total")
+    assert variant(lossy, "newtop:total").network == lossy.network
+    burst = parse_scenario(
+        PLAIN.replace("[network]", '[network]\ntransport = "datagram"')
+        + '[[fault]]\nat = "1ms"\nuntil = "9ms"\nkind = "loss"\nrate = 0.5\n'
+    )
+    assert "network.transport" in refused(burst, "acks:vector")
+
+
+def test_lost_acknowledgments_have_no_counterpart_either() -> None:
+    original = variant(scenario(), "acks:vector")
+    lossy = replace(original, network=replace(original.network, loss=0.2))
+    assert variant(lossy, "acks:timestamp").network.loss == 0.2
+    assert "network.loss" in refused(lossy, "newtop:total")
+
+
+def test_who_crashes_cannot_be_in_a_fixed_group() -> None:
+    crash = Crash(at=Duration(10**9), process="p1")
+    original = replace(variant(scenario(), "classic:total"), fault=(crash,))
+    assert variant(original, "acks:transitive").fault == (crash,)
+    assert "'crash' is not available with newtop" in refused(original, "newtop:total")
+
+
+def test_what_only_one_family_can_answer() -> None:
+    original = variant(scenario(), "classic:total")
+    asking = replace(original, workload=(replace(original.workload[0], answers="all"),))
+    assert variant(asking, "classic:reliable").workload == asking.workload
+    assert "requests to a group belong to the classic protocols" in refused(asking, "acks:timestamp")
+
+
+def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+    sentence = refused(scenario(), "newtop:fifo")
+    assert sentence.startswith("there is no protocol 'newtop:fifo'; there are newtop:total, newtop:causal-slow")
+
+
+def test_a_name_that_grows_too_long_is_refused() -> None:
+    assert "at most 100" in refused(replace(scenario(), name="n" * 95), "newtop:total")
