@@ -36,7 +36,10 @@ class Core(Protocol):
         """Time has passed: `deadline` or later."""
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:
-        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ)."""
+        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ).
+
+        A core that has `heeds_application` and says False there need not be told.
+        """
 
     def writable(self, ready: bool, now: int) -> None:
         """Whether the transport takes more; while it does not, application messages gather and are packed."""

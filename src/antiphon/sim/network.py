@@ -6,7 +6,7 @@ frames themselves, with the same result (tests compare the traces).
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappush
 from statistics import NormalDist
 from typing import Any, Final, Literal, Protocol
@@ -33,9 +33,14 @@ def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]
     if isinstance(latency, Uniform):
         low, span = int(latency.low), latency.high - latency.low + 1
         return lambda: low + int(uniform() * span)
-    median, sigma, exp = latency.median, latency.sigma, math.exp
-    normal = NormalDist().inv_cdf  # a third of the time of `random.gauss`; it has no value at 0
-    return lambda: int(median * exp(sigma * normal(uniform() or 0.5)))
+    return _lognormal(int(latency.median), latency.sigma, uniform).__next__
+
+
+def _lognormal(median: int, sigma: float, uniform: Callable[[], float]) -> Iterator[int]:
+    """Travel times without end; a generator, for going on is cheaper than a call."""
+    exp, normal = math.exp, NormalDist().inv_cdf  # a third of the time of `random.gauss`; it has no value at 0
+    while True:
+        yield int(median * exp(sigma * normal(uniform() or 0.5)))
 
 
 class Line:
@@ -119,7 +124,8 @@ class SimulatedNetwork:
         """Let a frame leave for everyone it is addressed to."""
         frame = effect.frame
         assert not effect.ttl, "hops come with their family"
-        receivers = self._receivers(sender, effect)
+        everybody = effect.to is Scope.VIEW
+        receivers = self._views[sender.id, frame.group] if everybody else self._receivers(sender, effect)
         carried = self.pack(frame)
         if effect.channel is Channel.STREAM:
             assert self._streams, "a core asks for the channel that its settings say there is"

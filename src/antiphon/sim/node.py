@@ -46,6 +46,41 @@ class Application(Protocol):
 class Node:
     """One process: core, inbox, timer, and the side that the application sees."""
 
+    __slots__ = (  # as in `NewtopGroup`: instances with so many attributes are slow without
+        "_application",
+        "_armed",
+        "_armed_for",
+        "_asked",
+        "_busy",
+        "_choked",
+        "_clock",
+        "_consume_ns",
+        "_core",
+        "_heeded",
+        "_host",
+        "_inbox",
+        "_network",
+        "_paused",
+        "_queue",
+        "_requests",
+        "_service_ns",
+        "_stalled",
+        "_taken",
+        "_tick_ns",
+        "_unpack",
+        "_untaken",
+        "_wake_ns",
+        "_waking",
+        "arrive",
+        "crashed",
+        "id",
+        "inputs",
+        "last_arrival",
+        "line",
+        "recorder",
+        "slowness",
+    )
+
     def __init__(
         self,
         process: ProcessId,
@@ -86,8 +121,9 @@ class Node:
         self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
         self._untaken: deque[Deliver | InstallView] = deque()
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
-        if not self._service_ns:
-            self.arrive = self._accept  # type: ignore[method-assign]  # no CPU to wait for
+        self._heeded = getattr(core, "heeds_application", True)
+        self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
+        """A frame reaches this host."""
 
     @property
     def hindered(self) -> bool:
@@ -100,10 +136,6 @@ class Node:
         return self._core.deadline is not None
 
     # What comes in
-
-    def arrive(self, carried: object) -> None:
-        """A frame reaches this host, and waits for its CPU; where frames cost nothing, `_accept` stands in for this."""
-        self._queue.at(self._cpu(), self._accept, carried)
 
     def request(self, group: GroupId, *payloads: bytes) -> None:
         """The application sends, all of these in one turn; that of a paused process gets to it later."""
@@ -145,7 +177,7 @@ class Node:
         """The process is gone for good: whatever comes finds nobody."""
         self.crashed = True
         self._paused += 1  # and that pause never ends
-        self.arrive = _nobody  # type: ignore[assignment,method-assign]
+        self.arrive = _nobody
         if self.recorder is not None:
             self.recorder.note("crash", self._queue.now)
 
@@ -172,6 +204,9 @@ class Node:
         self._clock.set(self._queue.now, offset_ns, rate)
         self._armed_for = None
         self.turn()
+
+    def _wait_for_cpu(self, carried: object) -> None:
+        self._queue.at(self._cpu(), self._accept, carried)
 
     def _accept(self, carried: object) -> None:
         if not self._wake_ns and not self._paused:
@@ -339,9 +374,10 @@ class Node:
     def _deliver(self, frame: Frame, now: int) -> None:
         if self.recorder is not None:
             self.recorder.delivered(frame, self._queue.now)
-        group = frame.group
-        self._taken[group] = position = self._taken[group] + 1
-        self._core.consumed(group, position, now)
+        if self._heeded:
+            group = frame.group
+            self._taken[group] = position = self._taken[group] + 1
+            self._core.consumed(group, position, now)
         self._application.taken(self, frame)
         if self._consume_ns:
             self._busy = True

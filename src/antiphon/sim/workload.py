@@ -24,8 +24,8 @@ class Applications:
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
-        self._asking = any(workload.answers != "none" for workload in workloads)
         self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
+        self._listens = any(workload.replies or workload.answers != "none" for workload in workloads)
         self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
         self._taken: dict[tuple[ProcessId, ProcessId, GroupId], int] = defaultdict(int)
 
@@ -62,10 +62,10 @@ class Applications:
     def taken(self, node: Node, frame: Frame) -> None:
         """Count deliveries; answer requests; send the reply that is due, as the next thing to happen."""
         self.deliveries += len(frame.payloads)
-        if self._asking and isinstance(frame, DataFrame) and frame.request is not None:
-            self.asked(node, frame)
-        if not self._awaited:
+        if not self._listens:
             return
+        if isinstance(frame, DataFrame) and frame.request is not None:
+            self.asked(node, frame)
         first = self._taken[node.id, frame.sender, frame.group]
         self._taken[node.id, frame.sender, frame.group] = first + len(frame.payloads)
         for replies in self._awaited.values():

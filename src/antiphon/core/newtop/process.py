@@ -38,6 +38,8 @@ class NewtopProcess:
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
         self._plain = not settings.flow_control  # nobody counts what applications take
+        self.heeds_application = not self._plain
+        """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
         self._fragmented = False  # a piece of a larger message has been seen
         self._to_answer = 0  # the largest data number of any group
         self._answered = 0  # as far as all groups have it
