@@ -34,6 +34,8 @@ campaigns: campaign
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
+	$(BIN)/python -m benchmarks.acks_bytes
+	$(BIN)/python -m benchmarks.acks_latency
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

@@ -11,7 +11,9 @@ import typer
 from pyspark.sql import SparkSession
 
 from antiphon.cli.compare import compare
+from antiphon.cli.simulate import simulate_one
 from antiphon.pipeline.statistics import statistics_of_parts
+from antiphon.scenario.model import Scenario
 from antiphon.trace.directory import read_index
 from tests.commands.console import Console
 
@@ -127,6 +129,13 @@ def test_what_each_costs(document: dict[str, Any]) -> None:
     assert all(figures[name]["traffic"]["wire_bytes_per_message"] > 0 for name in NAMES)
 
 
+def test_what_each_sends_when_idle(document: dict[str, Any]) -> None:
+    """Each of three members tells two others something every 50 ms and acknowledges as often; the rest fall silent."""
+    idle = {name: entry(document, name)["figures"]["idle_copies_per_second"] for name in NAMES}
+    assert idle.pop("acks:vector") == pytest.approx(3 * 2 * (20 + 20), rel=0.02)
+    assert set(idle.values()) == {None}
+
+
 def test_acknowledgments_run_on_streams_and_say_so(compared: Path, document: dict[str, Any]) -> None:
     assert entry(document, "acks:vector")["notes"] == [
         "on streams in place of datagrams: messages of acks need them; latencies are the same"
@@ -173,6 +182,54 @@ def test_by_default_those_that_cannot_run_it_are_left_out_with_the_reason(antiph
         assert expected in result.out
     assert "│ classic" not in result.out
     assert not (tmp_path / "out/compare.html").exists()
+
+
+def test_idle_traffic_and_what_was_for_nobody_are_told(antiphon: Console, tmp_path: Path) -> None:
+    """p1 sends before it has heard of p2, who alone receives and joins late: nobody has to have those messages."""
+    late = """
+name = "late"
+protocol = "acks"
+[[group]]
+name = "g"
+members = 2
+[network]
+latency = { kind = "fixed", value = "3ms" }
+[[workload]]
+group = "g"
+senders = ["p1"]
+messages = 10
+interval = "10ms"
+[[fault]]
+at = "45ms"
+kind = "join"
+group = "g"
+process = "p2"
+"""
+    names = ["--protocols", "acks:vector"]
+    result = antiphon("compare", written(tmp_path, late), *names, "--out", tmp_path / "out")
+    figures = entry(json.loads((tmp_path / "out/compare.json").read_text(encoding="utf-8")), "acks:vector")["figures"]
+    unheard = figures["sent_to_nobody"]
+    assert 0 < unheard < 10
+    assert figures["stability_latency"]["count"] == 10 - unheard
+    note = f"messages sent while their sender had no receivers: {unheard}, left out of the stability latency"
+    assert f"acks:vector: {note}" in result.out
+    assert note in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
+
+
+def test_the_protocol_whose_core_fails_is_named(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(scenario: Scenario, **options: Any) -> Any:
+        assert scenario.protocol != "classic"
+        return simulate_one(scenario, **options)
+
+    monkeypatch.setattr("antiphon.cli.compare.simulate_one", failing)
+    monkeypatch.setattr("antiphon.cli.compare.spread", lambda work, tasks: (work(task) for task in tasks))
+    names = ["--protocols", "newtop:total,classic:fifo,acks:vector", "--seeds", "3..4"]
+    result = antiphon("compare", written(tmp_path), *names, "--out", tmp_path / "out")
+    assert result.code == 70
+    assert "\nantiphon: classic:fifo failed under seed 3: run small-classic-fifo-3-" in result.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_broken_promise_is_a_no(antiphon: Console, tmp_path: Path) -> None:

@@ -7,16 +7,8 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime, latency_histogram, messages_over_time
-from antiphon.pipeline.statistics import (
-    Costs,
-    Flow,
-    GroupStatistics,
-    Latency,
-    Statistics,
-    Traffic,
-    statistics,
-    statistics_of_parts,
-)
+from antiphon.pipeline.measures import Costs, Flow, GroupStatistics, Latency, Statistics, Traffic
+from antiphon.pipeline.statistics import statistics, statistics_of_parts
 from tests.pipeline.traces import Row, of_run, row, two_members, write
 
 
@@ -192,6 +184,62 @@ def test_stability_latency_is_from_the_request_to_the_senders_own_first_report(c
     assert costly.runs[0].stability_latency == costly.overall.stability_latency == group.stability_latency
 
 
+def test_what_was_for_nobody_is_left_out_of_it_and_counted(tmp_path: Path, spark: SparkSession) -> None:
+    alone = row("a", 9, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []})
+    rows = [{**each, "view": "1"} if each["number"] == 0 else each for each in two_members() if each["kind"] == "send"]
+    write(
+        tmp_path, [alone, *rows, row("a", 10, 200, "stable", upto={"a": 0}), row("a", 11, 700, "stable", upto={"a": 1})]
+    )
+    figures = statistics(spark, tmp_path)
+    group = only_group(figures)
+    assert group.stability_latency == Latency(1, 600, 600, 600, 600, 600)
+    assert group.sent_to_nobody == figures.runs[0].sent_to_nobody == figures.overall.sent_to_nobody == 1
+    assert figures.overall.groups[0].sent_to_nobody == 1
+    assert json.loads(json.dumps(asdict(figures)))["overall"]["sent_to_nobody"] == 1
+
+
+def idling(run: str, *, quiet: bool = True, reason: str = "quiet", speaks: bool = True, copies: int = 3) -> list[Row]:
+    """The two members, done at 1300, of whom each sends one frame more before the run ends at 2300."""
+    options = {"send_every": "50ms"} if speaks else {}
+    changes = {"start": {"options": options}, "end": {"quiet": quiet, "reason": reason}}
+    rows = [each for each in two_members() if each["kind"] != "transmit"]
+    rows = [{**each, "detail": json.dumps(changes.get(each["kind"]))} for each in rows]
+    rows = [{**each, "time": 2300} if each["kind"] in ("stop", "end") else each for each in rows]
+    detail = {"type": "null", "copies": copies}
+    frames = [
+        row(process, 10 + at, time, "transmit", detail=detail) for at, process in enumerate("ab") for time in (900,)
+    ]
+    return of_run([*rows, *frames, *[{**each, "index": each["index"] + 5, "time": 1800} for each in frames]], run)
+
+
+def test_idle_traffic_is_what_leaves_a_second_after_all_is_done(tmp_path: Path, spark: SparkSession) -> None:
+    runs = {
+        "speaks": idling("speaks"),
+        "speaks more": idling("speaks more", copies=5),
+        "falls silent": idling("falls silent", speaks=False),
+        "waited out": idling("waited out", speaks=False, reason="duration"),
+        "cut off": idling("cut off", quiet=False, reason="duration"),
+    }
+    for run, rows in runs.items():
+        write(tmp_path, rows, f"{run}.parquet")
+    figures = statistics(spark, tmp_path)
+    assert {run.run: run.idle_copies_per_second for run in figures.runs} == {
+        "speaks": 2 * 3 / 1000e-9,
+        "speaks more": 2 * 5 / 1000e-9,
+        "falls silent": None,
+        "waited out": 2 * 3 / 1000e-9,
+        "cut off": None,
+    }
+    assert figures.overall.idle_copies_per_second == pytest.approx((6 + 10 + 6) / 3000e-9)
+
+
+def test_idle_traffic_is_not_told_where_copies_are_not(costly: Statistics, tmp_path: Path, spark: SparkSession) -> None:
+    untold = row("a", 20, 900, "transmit", detail={"type": "null"})
+    write(tmp_path, [*idling("r1"), untold])
+    assert statistics(spark, tmp_path).overall.idle_copies_per_second is None
+    assert costly.overall.idle_copies_per_second is None
+
+
 def test_request_latency_is_from_the_request_to_its_answers(costly: Statistics) -> None:
     group = only_group(costly)
     assert group.request_latency == Latency(1, 1500, 1500, 1500, 1500, 1500)
@@ -271,6 +319,7 @@ def test_a_run_without_messages_has_no_ratios(tmp_path: Path, spark: SparkSessio
     group = only_group(figures)
     assert (group.latency, group.per_second, group.members[0].per_second) == (None, None, None)
     assert (group.stability_latency, group.request_latency, figures.overall.costs) == (None, None, None)
+    assert (group.sent_to_nobody, figures.overall.idle_copies_per_second) == (0, None)
     assert group.traffic == Traffic(0, 0, {}, *[None] * 12)
     assert group.flow == Flow(0, 0, None, None)
     assert latency_histogram(spark, tmp_path) == []

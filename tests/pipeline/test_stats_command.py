@@ -82,6 +82,30 @@ def test_what_only_some_traces_tell_is_shown_where_it_is_told(
     assert not any(word in silent for word in ("copies", "wire", "acknowledgment", "until", "work"))
 
 
+def test_what_was_for_nobody_and_what_is_sent_when_idle_are_shown(
+    antiphon: Console, costly: Path, tmp_path: Path
+) -> None:
+    detail = {"type": "null", "copies": 6}
+    write(
+        tmp_path,
+        [
+            row("a", 0, 0, "start", group=None, detail={"options": {"send_every": "50ms"}}),
+            row("a", 1, 0, "view", view="1", detail={"receivers": [], "senders": []}),
+            row("a", 2, 9, "send", view="1", requested=9, sender="a", sender_incarnation=0, number=0),
+            row("a", 3, 10, "stable", view="1", upto={"a": 0}),
+            row("a", 4, 900, "transmit", payload_bytes=0, header_bytes=25, detail=detail),
+            row("world", 0, 10 + 2 * 10**9, "end", group=None, detail={"quiet": True, "reason": "quiet"}),
+        ],
+    )
+    shown = antiphon("stats", tmp_path).out
+    assert figure(shown, "messages sent without receivers, not in the time until stable") == "1"
+    assert "mean time until stable" not in shown
+    assert "copies a second when idle, all members: 3" in shown
+    beside = antiphon("stats", tmp_path, costly).out
+    assert all(word in beside for word in ("nobody", "idle"))
+    assert not any(word in antiphon("stats", costly).out for word in ("without receivers", "idle"))
+
+
 def test_beside_others_it_has_a_table_of_its_own(
     antiphon: Console, costly: Path, directories: tuple[Path, Path]
 ) -> None:

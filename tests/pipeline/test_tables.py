@@ -99,6 +99,28 @@ def test_groups_and_runs_are_stable_by_themselves(tmp_path: Path, spark: SparkSe
     assert stabilities(events(spark, tmp_path)).collect() == []
 
 
+def test_what_is_sent_to_nobody_is_marked(tmp_path: Path, spark: SparkSession) -> None:
+    """Nobody receives in view 1 of a; in view 2 of a, and in view 1 of b, somebody does. A report is as good in any."""
+    views = [
+        row("a", 0, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []}),
+        row("a", 3, 250, "view", view="2", members=["a", "b"], detail={"receivers": ["b"], "senders": []}),
+        row("a", 9, 990, "view", view="3", members=["a", "b"], detail={"receivers": [], "senders": ["b"]}),
+        row("b", 0, 0, "view", view="1", members=["a", "b"]),
+    ]
+    sends = [sent(number + 1, number, 100 * number) | {"view": view} for number, view in enumerate("1122")]
+    reports = [told(6, 500, a=1) | {"view": "1"}, told(10, 995, a=3) | {"view": "3"}]
+    other = sent(1, 0, 0) | {"process": "b", "sender": "b", "view": "1"}
+    write(tmp_path, [*views, *sends, *reports, other, row("b", 2, 600, "stable", upto={"b": 0})])
+    rows = stabilities(events(spark, tmp_path)).orderBy("sender", "number").collect()
+    assert [(each["sender"], each["number"], each["latency_ns"], each["to_nobody"]) for each in rows] == [
+        ("a", 0, 500, True),
+        ("a", 1, 400, True),
+        ("a", 2, 795, False),
+        ("a", 3, 695, False),
+        ("b", 0, 600, False),
+    ]
+
+
 def test_answers_know_their_latency(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, [row("a", 0, 900, "answer", requested=250), *two_members()[:2]])
     rows = answers(events(spark, tmp_path)).collect()

@@ -52,6 +52,7 @@ class Company:
         self.crashed = {row["process"] for row in self.rows if row["kind"] == "crash"}
         moves = {row["process"]: row["kind"] for row in self.rows if row["kind"] in ("join", "leave")}
         self.gone = self.crashed | {process for process, kind in moves.items() if kind == "leave"}
+        self.ever_moved = self.crashed | {*moves}
 
     def views(self, process: str, begin: int, end: int) -> Iterator[dict[str, Any]]:
         """The view in force at one place of the process's log, and those up to another."""
@@ -211,7 +212,50 @@ def _drop_the_last_of_one_who_is_gone(log: Log, rng: random.Random) -> pa.Table 
     return drop(log, rng, (at for at, row in _last_deliveries(log) if row["sender"] in company.gone))
 
 
+def _pairs_that_stay(company: Company) -> Iterable[tuple[int, str, str, str]]:
+    """The place of a view row, its process, a side of it, and one whom it names there and in all later ones.
+
+    Neither of the two ever moves.
+    """
+    for at, row in rows_of(company.rows, "view"):
+        end = company.end_of(row["process"])
+        for side in ("receivers", "senders"):
+            for peer in json.loads(row["detail"])[side]:
+                moved = {row["process"], peer} & company.ever_moved
+                if not moved and company.always(side, row["process"], peer, at, end):
+                    yield at, row["process"], side, peer
+
+
+def _without_the_peer(log: Log, company: Company, place: tuple[int, str, str, str]) -> pa.Table:
+    """The process forgets the peer in that view and all later ones."""
+    begin, process, side, peer = place
+    table = log.table
+    for at, row in rows_of(company.rows, "view"):
+        if at >= begin and row["process"] == process:
+            table = with_detail(Log(table), at, lambda detail: detail[side].remove(peer))
+    return table
+
+
+def _lose_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
+    """In a later view, one whom the process had counted before."""
+    company = Company(log)
+    first = {row["process"]: at for at, row in reversed(list(rows_of(company.rows, "view")))}
+    place = choice(rng, [place for place in _pairs_that_stay(company) if first[place[1]] < place[0]])
+    return None if place is None else _without_the_peer(log, company, place)
+
+
+def _never_count_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
+    """From the first view on, so that nobody is ever lost."""
+    company = Company(log)
+    first = {row["process"]: at for at, row in reversed(list(rows_of(company.rows, "view")))}
+    stay = (place for place in _pairs_that_stay(company) if first[place[1]] == place[0])
+    place = choice(rng, [place for place in stay if not company.gone & {place[1], place[3]}])
+    return None if place is None else _without_the_peer(log, company, place)
+
+
 ACKS_FAULTS: Final = (
+    Fault(Mutation("lose a peer that stays", _lose_a_peer, (ids("S6"),), ids("O2")), ("own",)),
+    Fault(Mutation("never count a peer that stays", _never_count_a_peer, (ids("S6"),), ids("O2"))),
     Fault(Mutation("acknowledge without the one who counts it", _forget_the_sender, (ids("S5"),))),
     Fault(Mutation("acknowledge without another sender", _forget_another_sender, (ids("S5"),)), ("all",)),
     Fault(Mutation("drop a receipt", _drop_a_receipt, (ids("S1"),))),

@@ -33,7 +33,13 @@ class _Acks:
         takers = [name for name in names if self._role[name] != "sender"]
         outside = {GROUP: [name for name in names if self._role[name] == "sender"]}
         self._trace = Trace(
-            {GROUP: takers}, protocol="acks", service="fifo", outside=outside, options={"stability": stability}
+            {GROUP: takers},
+            protocol="acks",
+            service="fifo",
+            outside=outside,
+            options={"stability": stability},
+            roles=self._role,
+            sources=self._some_sources(names),
         )
         self._present: set[str] = set()
         self._absent = set(names)
@@ -48,14 +54,21 @@ class _Acks:
         self._freed: dict[str, int] = defaultdict(lambda: -1)
         self._installed: dict[str, int] = defaultdict(int)
 
+    def _some_sources(self, names: list[str]) -> dict[str, list[str]]:
+        """In some runs the last taker hears p1 alone."""
+        last = names[-1]
+        chosen = not self._all and self._takes(last) and self._rng.random() < 0.3
+        return {last: ["p1"]} if chosen else {}
+
     def run(self) -> pa.Table:
         names = sorted(self._absent)
         for name in names:
             self._trace.start(name)
-        late = [] if self._all else [name for name in names[2:] if self._rng.random() < 0.2]
-        self._begin([name for name in names if name not in late])
+        self._late = set() if self._all else {name for name in names[2:] if self._rng.random() < 0.2}
+        self._begin([name for name in names if name not in self._late])
         for _ in range(self._rng.randint(60, 140)):
             self._step()
+        self._late -= {row["process"] for row in self._trace.rows if row["kind"] in ("join", "crash")}
         self._drain()
         return self._trace.end(settled=False)
 
@@ -64,9 +77,9 @@ class _Acks:
         for name in names:
             others = self._present - {name}
             if self._sends(name):
-                self._receivers[name] = {other for other in others if self._takes(other)}
+                self._receivers[name] = {other for other in others if self._hears(other, name)}
             if self._takes(name):
-                self._senders[name] = {other for other in others if self._sends(other)}
+                self._senders[name] = {other for other in others if self._hears(name, other)}
             self._acked |= {(name, other): -1 for other in self._receivers[name]}
             self._install(name)
 
@@ -94,6 +107,10 @@ class _Acks:
     def _takes(self, process: str) -> bool:
         return self._role[process] != "sender"
 
+    def _hears(self, process: str, sender: str) -> bool:
+        sources = self._trace.sources.get(process)
+        return self._sends(sender) and self._takes(process) and (sources is None or sender in sources)
+
     def _install(self, process: str) -> None:
         receivers, senders = self._receivers[process], self._senders[process]
         view = f"{self._installed[process]:03}.{process}"
@@ -102,6 +119,15 @@ class _Acks:
         self._trace.view(process, GROUP, view, members, receivers=sorted(receivers), senders=sorted(senders))
 
     def _send(self, process: str) -> None:
+        self._admit(process)
+        mid = self._trace.send(process, GROUP)
+        if self._takes(process):
+            self._trace.deliver(process, mid)
+        for other in sorted(self._receivers[process]):
+            self._channel[process, other].append(mid)
+
+    def _admit(self, process: str) -> None:
+        """With its next message, or null, a sender counts those who have joined."""
         last = self._trace.numbers.get((GROUP, process), 0) - 1
         if self._joining[process]:
             self._receivers[process] |= self._joining[process]
@@ -109,11 +135,6 @@ class _Acks:
             self._got |= {(other, process): last for other in self._joining[process]}
             self._joining[process] = set()
             self._install(process)
-        mid = self._trace.send(process, GROUP)
-        if self._takes(process):
-            self._trace.deliver(process, mid)
-        for other in sorted(self._receivers[process]):
-            self._channel[process, other].append(mid)
 
     def _receive(self, process: str) -> bool:
         full = [sender for sender in sorted(self._senders[process]) if self._channel[sender, process]]
@@ -174,10 +195,10 @@ class _Acks:
         self._trace.row(process, "join", group=GROUP)
         self._absent.remove(process)
         for other in sorted(self._present):
-            if self._takes(process) and self._sends(other):
+            if self._hears(process, other):
                 self._senders[process].add(other)
                 self._joining[other].add(process)
-            if self._sends(process) and self._takes(other):
+            if self._hears(other, process):
                 self._senders[other].add(process)
                 self._joining[process].add(other)
                 self._install(other)
@@ -201,6 +222,10 @@ class _Acks:
             self._install(process)
 
     def _drain(self) -> None:
+        for process in sorted(self._late & self._absent):
+            self._join(process)
+        for process in sorted(self._present):
+            self._admit(process)
         while any(self._receive(process) for process in sorted(self._present) if self._takes(process)):
             pass
         for process in sorted(self._present):

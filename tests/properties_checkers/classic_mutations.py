@@ -6,7 +6,7 @@ Orders are those of one group: what is wrong between two groups is nobody's faul
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -85,6 +85,25 @@ def _swap_where_nobody_crashed(log: Log, rng: random.Random) -> pa.Table | None:
     return swap(log, rng, filter(log.shared_with_the_living, places))
 
 
+def _swap_across_views(log: Log, rng: random.Random) -> pa.Table | None:
+    """The last of one view and the first of the next, at one survivor; another has both, in whatever views.
+
+    The survivor sends nothing between them, on which the later one could depend.
+    """
+    places: list[tuple[int, int]] = []
+    before: dict[Any, int] = {}
+    for at in log.deliveries():
+        row = log.rows[at]
+        key = process_of(row), row["group"]
+        last, before[key] = before.get(key), at
+        if last is None or log.crashed(key[0]) or any(each["kind"] == "send" for each in log.rows[last:at]):
+            continue
+        if log.rows[last]["view"] != row["view"]:
+            both = log.deliverers[mid(row)] & log.deliverers[mid(log.rows[last])] - {key[0]}
+            places += [(last, at)] * any(not log.crashed(other) for other in both)
+    return swap(log, rng, places)
+
+
 def _hold_at_the_end(log: Log, rng: random.Random) -> pa.Table | None:
     at = choice(rng, [at for at, row in rows_of(story_of(log), "stop")])
     return None if at is None else with_detail(log, at, lambda detail: detail.update(held={"orders": 2}))
@@ -120,8 +139,11 @@ CLASSIC_FAULTS: Final = (
     Fault(Mutation("swap cause and effect", _swap_cause_and_effect, (ids("O3"),)), ("causal",)),
     Fault(Mutation("drop a cause", _drop_cause, (ids("O4"),), ids("D13", "L2", "L3")), ("causal",)),
     Fault(Mutation("swap across groups", swap_in_two_groups, ()), ("causal", "total")),
-    Fault(Mutation("swap where nobody crashed", _swap_where_nobody_crashed, (ids("O5"), ids("O6"))), ("total",)),
-    Fault(Mutation("swap in a shared view", swap_in_one_group, (ids("O5"),), ids("O6")), ("total",)),
+    Fault(
+        Mutation("swap where nobody crashed", _swap_where_nobody_crashed, (ids("O5"), ids("O6"), ids("O7"))), ("total",)
+    ),
+    Fault(Mutation("swap in a shared view", swap_in_one_group, (ids("O5"), ids("O6")), ids("O7")), ("total",)),
+    Fault(Mutation("swap across a change of views", _swap_across_views, (ids("O6"),), ids("O5")), ("total",)),
     Fault(
         Mutation(
             "drop one that others have before later ones", _drop_ordered, (ids("D13"), ids("O7")), ids("L2", "L3")

@@ -104,6 +104,17 @@ def test_a_view_that_names_nobody_apart_means_its_members() -> None:
     assert outcome(trace.end(quiet=False)) == ("violated", 1, 1)
 
 
+@pytest.mark.parametrize("kind", ["data", "null"])
+def test_what_rides_on_a_message_counts_if_it_names_senders(kind: str) -> None:
+    for senders, expected in ((["p2"], ("violated", 2, 1)), (["p1", "p2"], ("pass", 2, 0)), (None, ("vacuous", 0, 0))):
+        trace = nodes(acks="transitive")
+        trace.transmit("p3", "7", None, kind, senders=senders)
+        detail = json.dumps({"frame": "orders/p3/7", "type": kind})
+        for process in ("p1", "p2"):
+            trace.row(process, "receive", group="orders", sender="p3", sender_incarnation=0, peer="p3", detail=detail)
+        assert outcome(trace.end(quiet=False)) == expected
+
+
 @pytest.mark.parametrize(
     ("detail", "words"),
     [

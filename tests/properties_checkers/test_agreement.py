@@ -1,220 +1,123 @@
-"""O5 and O5x: who goes on together delivered in the same order, in one group and over two."""
+"""D13 agreement: what one member that stays delivered, all that stay delivered."""
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
-from tests.properties_checkers.traces import Mid, Trace, ring, sentence, trio, verdict, verdicts, violated
-
-# O5
+from tests.properties_checkers.traces import Trace, sentence, trio, verdict, violated
 
 
-def test_o5_counts_pairs_that_delivered_at_least_two_messages() -> None:
-    trace = trio()
-    trace.deliver_everywhere(trace.send("p1"), trace.send("p2"))
-    judged = verdict(trace.end(), "O5", "orders")
-    assert (judged.outcome, judged.opportunities) == ("pass", 3)
+def reliable(**settings: Any) -> Trace:
+    return trio(protocol="classic", service="reliable", **settings)
 
 
-def test_o5_needs_two_messages_and_a_common_next_view() -> None:
-    trace = trio()
+def outcome(events: pa.Table) -> tuple[str, int, int]:
+    found = verdict(events, "D13", "orders")
+    return found.outcome, found.opportunities, found.violations
+
+
+def test_all_have_it() -> None:
+    trace = reliable()
     trace.deliver_everywhere(trace.send("p1"))
-    assert verdict(trace.end(), "O5", "orders").outcome == "vacuous"
-    trace = trio()
-    first, second = trace.send("p1"), trace.send("p2")
-    trace.deliver("p1", first, second)
-    trace.deliver("p2", second, first)
-    assert verdict(trace.end(quiet=False), "O5", "orders").outcome == "vacuous"
+    assert outcome(trace.end(settled=False)) == ("pass", 3, 0)
 
 
-def test_o5_two_orders_in_one_view() -> None:
-    trace = trio()
-    first, second = trace.send("p1"), trace.send("p2")
-    for process in ("p1", "p2"):
-        trace.deliver(process, first, second)
-    trace.deliver("p3", second, first)
-    judged = verdict(trace.end(), "O5", "orders")
-    assert (judged.outcome, judged.violations, judged.opportunities) == ("violated", 2, 3)
-    assert judged.example is not None
-    assert judged.example.processes == ("p1", "p3")
-    assert judged.example.indexes == (3, 4, 2, 3)
-    assert judged.example.sentence == (
-        "p1 delivered orders/p1:0 (index 3) before orders/p2:0 (index 4), "
-        "yet p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), and the run ended quiet"
-    )
-
-
-def test_o5_before_a_common_next_view() -> None:
-    trace = trio()
-    first, second = trace.send("p1"), trace.send("p2")
-    trace.deliver("p1", first, second)
-    trace.deliver("p2", second, first)
-    trace.crash("p3")
-    for process in ("p1", "p2"):
-        trace.view(process, "orders", "v1", ["p1", "p2"])
-    example = verdict(trace.end(quiet=False), "O5", "orders").example
-    assert example is not None
-    assert example.views == ("v0", "v1")
-    assert example.sentence.endswith("and both went from view v0 to view v1")
-
-
-def test_o5_says_nothing_of_those_who_part_or_crash() -> None:
-    trace = Trace({"orders": ["p1", "p2", "p3", "p4"]}).begin()
-    first, second = trace.send("p1"), trace.send("p2")
-    for process in ("p1", "p2"):
-        trace.deliver(process, first, second)
-        trace.view(process, "orders", "v1", ["p1", "p2"])
-    trace.deliver("p3", second, first)
-    trace.view("p3", "orders", "v1x", ["p3"])
-    trace.deliver("p4", second, first)
-    trace.crash("p4")
-    judged = verdict(trace.end(quiet=False), "O5", "orders")
-    assert (judged.outcome, judged.opportunities) == ("pass", 1)
-
-
-def test_o5_compares_common_messages_only() -> None:
-    trace = trio()
-    mids = [trace.send(process) for process in ("p1", "p2", "p3")]
-    trace.deliver("p1", *mids)
-    trace.deliver("p2", mids[0], mids[2])
-    trace.deliver("p3", mids[1], mids[2])
-    assert "O5" not in violated(trace.end())
-
-
-def test_o5_messages_on_the_two_sides_of_a_view_change_are_not_of_one_view() -> None:
-    trace = trio()
-    first, second = trace.send("p1"), trace.send("p2")
-    trace.deliver("p1", first)
-    trace.deliver("p2", second)
-    for process in ("p1", "p2"):
-        trace.view(process, "orders", "v1", ["p1", "p2"])
-    trace.deliver("p1", second)
-    trace.deliver("p2", first)
-    trace.crash("p3")
-    events = trace.end(quiet=False)
-    assert "O5" not in violated(events)
-    assert {"D8", "O6"} <= violated(events)
-
-
-def test_o5_forged_messages_are_left_to_d1() -> None:
-    trace = trio()
-    mids = [trace.send("p1"), trace.send("p2")]
-    forged = Mid("orders", "p3", 7, 0)
-    trace.deliver("p1", mids[0], forged, mids[1])
-    trace.deliver("p2", forged, *mids)
-    trace.deliver("p3", *mids)
-    assert "O5" not in violated(trace.end())
-
-
-# O5x
-
-
-def two_groups(service: str = "total") -> Trace:
-    return Trace({"a": ["p1", "p2", "p3"], "b": ["p2", "p3", "p4"]}, service=service).begin()
-
-
-def test_o5x_counts_pairs_in_both_groups() -> None:
-    trace = two_groups()
-    trace.deliver_everywhere(trace.send("p1", "a"), trace.send("p4", "b"))
-    judged = verdict(trace.end(), "O5x")
-    assert (judged.outcome, judged.opportunities) == ("pass", 1)
-
-
-def test_o5x_is_vacuous_where_groups_share_one_process() -> None:
-    trace = Trace({"a": ["p1", "p2"], "b": ["p2", "p3"]}).begin()
-    trace.deliver_everywhere(trace.send("p1", "a"), trace.send("p3", "b"))
-    assert verdict(trace.end(), "O5x").outcome == "vacuous"
-
-
-def test_o5x_two_orders_of_messages_of_two_groups() -> None:
-    trace = two_groups()
-    left, right = trace.send("p1", "a"), trace.send("p4", "b")
-    trace.deliver("p1", left)
-    trace.deliver("p2", left, right)
-    trace.deliver("p3", right, left)
-    trace.deliver("p4", right)
-    events = trace.end()
-    assert violated(events) == {"O5x", "O6", "O8"}
-    assert verdict(events, "O5x").violations == 1
-    assert sentence(events, "O5x") == (
-        "p2 delivered a/p1:0 (index 3) before b/p4:0 (index 4), "
-        "yet p3 delivered b/p4:0 (index 3) before a/p1:0 (index 4)"
-    )
-
-
-def test_o5x_one_group_in_two_orders_is_left_to_o5() -> None:
-    trace = two_groups()
-    mids = [trace.send("p1", "a"), trace.send("p2", "a"), trace.send("p4", "b")]
-    trace.deliver("p1", mids[0], mids[1])
-    trace.deliver("p2", *mids)
-    trace.deliver("p3", mids[1], mids[0], mids[2])
-    trace.deliver("p4", mids[2])
-    found = violated(trace.end())
-    assert "O5" in found
-    assert "O5x" not in found
-
-
-def test_o5x_beside_another_order_in_one_group() -> None:
-    trace = two_groups()
-    mids = [trace.send("p1", "a"), trace.send("p2", "a"), trace.send("p4", "b")]
-    trace.deliver("p1", mids[0], mids[1])
-    trace.deliver("p2", *mids)
-    trace.deliver("p3", mids[2], mids[1], mids[0])
-    trace.deliver("p4", mids[2])
-    assert {"O5", "O5x"} <= violated(trace.end())
-
-
-@pytest.mark.parametrize("parted", ["a", "b"])
-def test_o5x_asks_for_shared_views_in_both_groups(parted: str) -> None:
-    trace = two_groups()
-    left, right = trace.send("p1", "a"), trace.send("p4", "b")
-    trace.deliver("p2", left, right)
-    trace.deliver("p3", right, left)
-    for process in ("p2", "p3"):
-        for group in ("a", "b"):
-            view = f"v1{process}" if group == parted else "v1"
-            trace.view(process, group, view, ["p2", "p3"])
-    events = trace.end(quiet=False)
-    assert "O6" in violated(events)
-    assert verdict(events, "O5x").outcome == "vacuous"
-
-
-def test_o5x_over_different_views_of_the_two_groups() -> None:
-    trace = two_groups()
-    left, right = trace.send("p1", "a"), trace.send("p4", "b")
-    for process in ("p2", "p3"):
-        trace.view(process, "b", "v1", ["p2", "p3", "p4"])
-    trace.deliver("p2", left, right)
-    trace.deliver("p3", right, left)
-    for process in ("p2", "p3"):
-        trace.view(process, "b", "v2", ["p2", "p3"])
-        trace.view(process, "a", "v1", ["p2", "p3"])
-    assert "O5x" in violated(trace.end(quiet=False))
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_o5x_a_cycle_that_no_two_processes_see_is_not_its_matter(quiet: bool) -> None:
-    events = ring(quiet=quiet)
-    assert violated(events) == {"O6", "O8"}
-
-
-def test_o5x_a_broken_stamp_is_not_its_matter() -> None:
-    trace = two_groups()
-    trace.deliver_everywhere(trace.send("p1", "a", clock=9), trace.send("p4", "b", clock=3))
-    judged = verdict(trace.end(), "O5x")
-    assert (judged.outcome, judged.note) == ("pass", None)
-
-
-@pytest.mark.parametrize("service", ["causal-slow", "causal-fast", "causal-relative", "causal-vector"])
-def test_causal_services_promise_no_common_order(service: str) -> None:
-    trace = two_groups(service)
-    left, right = trace.send("p1", "a"), trace.send("p4", "b")
-    trace.deliver("p1", left)
-    trace.deliver("p2", left, right)
-    trace.deliver("p3", right, left)
-    trace.deliver("p4", right)
-    events = trace.end()
+def test_nobody_has_it() -> None:
+    trace = reliable()
+    trace.send("p1")
+    trace.crash("p1")
+    events = trace.end(settled=False)
+    assert outcome(events) == ("vacuous", 0, 0)
     assert violated(events) == set()
-    found = verdicts(events)
-    silent = {
-        name for name, _ in found if found[name, None if (name, None) in found else "a"].outcome == "not promised"
-    }
-    assert silent == {"O5", "O5x", "O6", "O8", "D13", "O7", "S5"}
+
+
+def test_one_lacks_what_a_crashed_sender_began() -> None:
+    trace = reliable()
+    mid = trace.send("p1")
+    trace.crash("p1")
+    trace.deliver("p2", mid)
+    for process in ("p2", "p3"):
+        trace.view(process, "orders", "v1", ["p2", "p3"])
+    events = trace.end(settled=False)
+    assert outcome(events) == ("violated", 2, 1)
+    assert violated(events) == {"D13"}
+    assert sentence(events, "D13", "orders") == (
+        "p2 delivered orders/p1:0 (index 2) of p1, which crashed, and p3 had not when the run ended quiet"
+    )
+
+
+def test_views_do_not_matter() -> None:
+    """One delivers before it hears of the crash, one after it."""
+    trace = reliable()
+    mid = trace.send("p1")
+    trace.crash("p1")
+    trace.deliver("p2", mid)
+    for process in ("p2", "p3"):
+        trace.view(process, "orders", "v1", ["p2", "p3"])
+    trace.deliver("p3", mid)
+    assert outcome(trace.end(settled=False)) == ("pass", 2, 0)
+
+
+def test_what_only_the_crashed_had_is_not_missed() -> None:
+    trace = reliable()
+    mid = trace.send("p1")
+    trace.deliver("p1", mid)
+    trace.crash("p1")
+    assert violated(trace.end(settled=False)) == set()
+
+
+def test_a_message_beyond_the_end_of_a_crashed_log_counts() -> None:
+    trace = reliable()
+    mid = trace.send("p1")
+    trace.rows.pop()
+    trace.lengths["p1"] -= 1
+    trace.crash("p1")
+    trace.deliver("p2", mid)
+    assert violated(trace.end(settled=False)) == {"D13"}
+
+
+def test_who_was_not_with_it_owes_nothing() -> None:
+    trace = reliable()
+    trace.view("p1", "orders", "v1", ["p1", "p2"])
+    trace.view("p2", "orders", "v1", ["p1", "p2"])
+    mid = trace.send("p1")
+    trace.deliver("p1", mid)
+    trace.deliver("p2", mid)
+    assert outcome(trace.end(settled=False)) == ("pass", 2, 0)
+
+
+@pytest.mark.parametrize("components", [[["p1", "p2"], ["p3"]], [["p1", "p2"]]])
+def test_components_are_judged_apart(components: list[list[str]]) -> None:
+    trace = reliable()
+    mid = trace.send("p1")
+    trace.deliver("p1", mid)
+    trace.deliver("p2", mid)
+    assert outcome(trace.end(settled=False, components=components)) == ("pass", 2, 0)
+
+
+def test_who_left_owes_nothing_and_who_came_back_does() -> None:
+    for moves, lost in ((["leave"], 0), (["leave", "join"], 1)):
+        trace = reliable()
+        mid = trace.send("p1")
+        trace.deliver("p1", mid)
+        trace.deliver("p2", mid)
+        for kind in moves:
+            trace.row("p3", kind, group="orders")
+        assert outcome(trace.end(settled=False))[2] == lost
+
+
+def test_a_sender_outside_is_not_delivered_to() -> None:
+    trace = reliable(outside={"orders": ["x"]})
+    trace.deliver_everywhere(trace.send("x"))
+    events = trace.end(settled=False)
+    assert outcome(events) == ("pass", 3, 0)
+    assert violated(events, "D13", "L3", "D8") == set()
+
+
+def test_a_run_without_a_quiet_end_is_not_judged() -> None:
+    trace = reliable()
+    trace.deliver("p1", trace.send("p1"))
+    events = trace.end(quiet=False)
+    assert outcome(events) == ("vacuous", 0, 0)
+    assert verdict(events, "D13", "orders").note == "not judged: the run did not end quiet: duration"

@@ -103,6 +103,18 @@ def test_o2_counts_from_the_first_of_an_unbroken_run() -> None:
     )
 
 
+def test_o2_goes_by_the_view_of_the_receipt() -> None:
+    """A slow application gets what was received before the break only after it."""
+    for received_before, expected in ((1, ("vacuous", 0, 0)), (0, ("violated", 1, 1))):
+        trace = one_way()
+        mids = [trace.send("s") for _ in range(3)]
+        trace.receive("r1", *mids[:received_before])
+        trace.connect("r1", [], [])
+        trace.connect("r1", [], ["s"])
+        trace.deliver("r1", mids[0], mids[2])
+        assert outcome(trace.end(quiet=False), "O2") == expected
+
+
 def test_l2_asks_those_who_stay_receivers() -> None:
     trace = one_way()
     mid = trace.send("s")

@@ -1,4 +1,4 @@
-"""Private views and acknowledgments against naive checkers: S1, S5, O2, L2, L6 and L8, on mostly wrong traces."""
+"""Private views and acknowledgments against naive checkers: S1, S5, S6, O2, L2, L6 and L8, on mostly wrong traces."""
 
 import json
 import random
@@ -24,7 +24,17 @@ class Wild:
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
         options = {"stability": rng.choice(["own", "all"])}
-        self.trace = Trace({GROUP: TAKERS}, protocol="acks", service="fifo", outside={GROUP: ["x"]}, options=options)
+        roles = {"p1": "both", "p2": rng.choice(["both", "receiver"]), "x": "sender"} if rng.random() < 0.9 else {}
+        roles |= {"p3": "both"} if rng.random() < 0.8 else {}
+        self.trace = Trace(
+            {GROUP: TAKERS},
+            protocol="acks",
+            service="fifo",
+            outside={GROUP: ["x"]},
+            options=options,
+            roles=roles,
+            sources={"p3": ["p1", "x"]} if rng.random() < 0.3 else {},
+        )
         self.installed: Counter[str] = Counter()
         self.up = list(EVERYBODY)
         self.names: list[str] = []
@@ -204,8 +214,47 @@ class Private(Naive):
                 bad += not needed <= {*json.loads(sent["detail"])["senders"], sent["process"]}
         return bad, counted
 
+    def disconnected(self) -> tuple[int, int]:
+        """S6: violations and opportunities."""
+        lost = [
+            loss for process in EVERYBODY for side in ("receivers", "senders") for loss in self.losses(process, side)
+        ]
+        ends = [end for sender in EVERYBODY for taker in TAKERS for end in self.ends(sender, taker)]
+        return sum([*lost, *ends]), len(lost) + len(ends)
+
+    def losses(self, process: str, side: str) -> Iterable[bool]:
+        """For each peer that a view no longer names: whether more of them are gone than went."""
+        before: set[str] = set()
+        gone: Counter[str] = Counter()
+        for row in self.log(process):
+            named = {*json.loads(row["detail"])[side]} - {process} if row["kind"] == "view" else before
+            for peer in before - named:
+                gone[peer] += 1
+                went = [
+                    each
+                    for each in self.rows
+                    if each["process"] in (process, peer)
+                    and each["kind"] in ("leave", "crash")
+                    and each["time"] <= row["time"]
+                ]
+                yield gone[peer] > len(went)
+            before = named
+
+    def ends(self, sender: str, taker: str) -> Iterable[bool]:
+        """Of a pair that was configured and is there at the end: whether either does not count the other."""
+        parts = [json.loads(self.log(process)[0]["detail"])["groups"][GROUP] for process in (sender, taker)]
+        told = sender != taker and all("role" in part for part in parts)
+        if not told or parts[0]["role"] == "receiver" or sender not in parts[1].get("sources", EVERYBODY):
+            return
+        if self.stays(sender) and self.stays(taker) and taker in self.company(sender):
+            for process, peer, side in ((sender, taker, "receivers"), (taker, sender, "senders")):
+                views = [row for row in self.log(process) if row["kind"] == "view"]
+                yield peer not in json.loads(views[-1]["detail"])[side]
+
     def gaps(self) -> tuple[int, int]:
         """O2: violations and opportunities; within an unbroken run of views, from its first delivery on.
+
+        Which run a message belongs to is settled when it is received.
 
         Of its own messages a process knows which it sent in the run, so that these are due from the first.
         """
@@ -213,8 +262,11 @@ class Private(Naive):
         for process in TAKERS:
             runs: dict[str, list[int]] = {}
             ever: set[tuple[str, int]] = set()
+            taken: dict[tuple[str, int], list[int] | None] = {}
             sent = 0
             for row in self.log(process):
+                if row["kind"] in ("send", "receive") and row["number"] is not None:
+                    taken.setdefault((row["sender"], row["number"]), runs.get(row["sender"]))
                 if row["kind"] == "view":
                     sources = {process, *json.loads(row["detail"])["senders"]}
                     runs = {sender: runs.get(sender, [sent] if sender == process else []) for sender in sources}
@@ -223,7 +275,7 @@ class Private(Naive):
                 elif row["kind"] == "send":
                     sent += 1
                 elif row["kind"] == "deliver" and (row["sender"], row["number"]) not in ever:
-                    run = runs.get(row["sender"])
+                    run = taken.get((row["sender"], row["number"]), runs.get(row["sender"]))
                     if run is not None:
                         due = any(number < row["number"] for number in run)
                         owed += due
@@ -239,13 +291,14 @@ def test_checkers_agree_with_naive_ones(block: int) -> None:
     for seed in range(block * 50, block * 50 + 50):
         events = Wild(seed).run()
         naive, found = Private(events), verdicts(events)
-        told = {name: found[name, GROUP] for name in ("S1", "S2", "S4", "S5", "O2", "L2", "L6", "L8")}
+        told = {name: found[name, GROUP] for name in ("S1", "S2", "S4", "S5", "S6", "O2", "L2", "L6", "L8")}
         expected = {name: naive.found[name, GROUP] for name in ("S1", "S2", "S4")}
         expected |= {"L2": naive.undelivered(), "L6": naive.unstable(), "L8": naive.kept()}
-        expected |= {"S5": naive.unknowing()[0], "O2": naive.gaps()[0]}
+        expected |= {"S5": naive.unknowing()[0], "S6": naive.disconnected()[0], "O2": naive.gaps()[0]}
         assert {name: told[name].violations for name in expected} == expected, seed
         assert told["S5"].opportunities == naive.unknowing()[1], seed
+        assert told["S6"].opportunities == naive.disconnected()[1], seed
         assert told["O2"].opportunities == naive.gaps()[1], seed
         for name, count in expected.items():
             seen[name, bool(count)] += 1
-    assert all(seen[name, True] > 5 for name in ("S1", "S2", "S4", "S5", "O2", "L2", "L6", "L8"))
+    assert all(seen[name, True] > 5 for name in ("S1", "S2", "S4", "S5", "S6", "O2", "L2", "L6", "L8"))

@@ -14,7 +14,7 @@ def test_causal_services_promise_all_but_a_common_order(service: str) -> None:
     assert PROMISES["newtop", service] < PROMISES["newtop", "total"]
 
 
-@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D11", "D13", "O7", "S3", "S5"])
+@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D11", "D13", "D14", "O7", "S3", "S5", "S6"])
 def test_what_newtop_does_not_promise(property_id: str) -> None:
     newtop = [promised for (protocol, _), promised in PROMISES.items() if protocol == "newtop"]
     assert all(property_id not in promised for promised in newtop)

@@ -61,15 +61,56 @@ def test_a_broken_stamp_does_not_hide_it() -> None:
     assert outcome(trace.end(quiet=False)) == ("violated", 3, 1)
 
 
-def test_without_an_order_nothing_can_be_said() -> None:
+def test_without_an_order_it_is_violated_as_o6_is() -> None:
     trace = total()
     first, second = trace.send("p1"), trace.send("p2")
     trace.deliver("p1", first, second)
     trace.deliver("p2", second, first)
     events = trace.end(quiet=False)
-    assert outcome(events) == ("vacuous", 0, 0)
-    assert verdict(events, "O7", "orders").note == "not judged in orders: O6 does not hold there"
-    assert violated(events) == {"O6"}
+    assert outcome(events) == ("violated", 2, 1)
+    assert sentence(events, "O7", "orders") == sentence(events, "O6")
+    assert violated(events) == {"O6", "O7"}
+
+
+def test_without_an_order_over_views_it_is_violated_too() -> None:
+    """What each view holds are beginnings of one sequence; but p1 has first before second, and p2 the other way."""
+    trace = trio(protocol="classic", service="reliable")
+    first, second = trace.send("p1"), trace.send("p2")
+    trace.deliver("p1", first)
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    trace.deliver("p1", second)
+    trace.deliver("p2", second, first)
+    events = trace.end(quiet=False)
+    assert violated(events) == set()
+    assert outcome(events, "O7") == ("violated", 1, 1)
+
+
+def test_a_group_or_view_without_an_order_does_not_hide_others() -> None:
+    trace = Trace({"audit": ["p1", "p2"], "orders": ["p1", "p2"]}, protocol="classic", service="total").begin()
+    crossed = trace.send("p1", "audit"), trace.send("p2", "audit")
+    trace.deliver("p1", *crossed)
+    trace.deliver("p2", *reversed(crossed))
+    mids = [trace.send("p1") for _ in range(3)]
+    trace.deliver("p1", *mids)
+    trace.deliver("p2", mids[0], mids[2])
+    events = trace.end(quiet=False)
+    for required in ((), ("O7",)):
+        assert outcome(events, *required) == ("violated", 3, 1)
+        assert "left out orders/p1:1" in sentence(events, "O7", "orders", *required)
+        assert verdict(events, "O7", "audit", *required).violations == 1
+
+
+def test_private_views_can_only_lack_an_order() -> None:
+    for crossed, expected in ((False, ("vacuous", 0, 0)), (True, ("violated", 0, 1))):
+        trace = Trace({"orders": ["p1", "p2"]}, protocol="acks", service="fifo")
+        for process, other in (("p1", "p2"), ("p2", "p1")):
+            trace.start(process)
+            trace.view(process, "orders", f"1.{process}", ["p1", "p2"], receivers=[other], senders=[other])
+        mids = trace.send("p1"), trace.send("p2")
+        trace.deliver("p1", *mids)
+        trace.deliver("p2", *(reversed(mids) if crossed else mids))
+        assert outcome(trace.end(quiet=False), "O7") == expected
 
 
 def moved() -> pa.Table:
@@ -91,7 +132,7 @@ def test_a_change_of_membership_ends_the_promise() -> None:
     trace.crash("p3")
     events = trace.end(quiet=False)
     assert outcome(events)[0] == "not promised"
-    assert verdict(events, "O6").outcome == "not promised"
+    assert verdict(events, "O6").outcome == "pass"
     assert outcome(events, "O7") == ("violated", 3, 1)
     assert outcome(moved())[0] == "not promised"
 

@@ -83,7 +83,7 @@ def test_a_sender_promises_what_it_can() -> None:
     trace.send("x", "audit")
     found = verdicts(trace.end(settled=False))
     promised = {name for (name, group), told in found.items() if group == "audit" and told.outcome != "not promised"}
-    assert promised == {"D1", "L2", "L8"} == (PROMISES["classic", SENDING] & set(JUDGED)) - {"W"}
+    assert promised == {"D1", "D14", "L2", "L8"} == (PROMISES["classic", SENDING] & set(JUDGED)) - {"W"}
 
 
 def test_gaps_of_a_sender_outside_or_gone_are_told() -> None:

@@ -226,3 +226,39 @@ def test_o8_over_views_that_change() -> None:
     events = trace.end()
     assert violated(events) == set()
     assert verdict(events, "O8").opportunities == 2
+
+
+# O6 where members crash (classic)
+
+
+def test_o6_survivors_of_a_crash_agree_over_views() -> None:
+    """O5 cannot tell: of the two messages, no view holds both at both."""
+    trace = trio(protocol="classic", service="total")
+    first, second = trace.send("p1"), trace.send("p2")
+    trace.crash("p3")
+    trace.deliver("p1", first)
+    trace.deliver("p2", second)
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    trace.deliver("p1", second)
+    trace.deliver("p2", first)
+    events = trace.end(settled=False)
+    assert violated(events) == {"O6"}
+    assert sentence(events, "O6") == (
+        "p1 delivered orders/p1:0 (index 3) before orders/p2:0 (index 5), "
+        "yet p2 delivered orders/p2:0 (index 3) before orders/p1:0 (index 5)"
+    )
+
+
+def test_o6_who_crashed_may_have_had_its_own_order_unless_it_is_required() -> None:
+    trace = trio(protocol="classic", service="total")
+    first, second = trace.send("p1"), trace.send("p2")
+    trace.deliver("p3", second, first)
+    trace.crash("p3")
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+        trace.deliver(process, first, second)
+    events = trace.end(settled=False)
+    assert violated(events) == set()
+    assert verdict(events, "O6").opportunities == 4
+    assert violated(events, "O6") == {"O6"}

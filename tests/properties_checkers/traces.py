@@ -51,6 +51,10 @@ class Trace:
     memberships: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     outside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Per group who only sends in it."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Per process what its `start` row calls its role, in all groups."""
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Per process from whom alone it takes messages."""
     acknowledgments: int = 0
 
     @property
@@ -87,6 +91,8 @@ class Trace:
                 "service": self.service_of(process, group),
                 "members": list(self.groups[group]),
                 "numbering": self.numbering,
+                **({"role": self.roles[process]} if process in self.roles else {}),
+                **({"sources": list(self.sources[process])} if process in self.sources else {}),
             }
             for group in self.groups_of(process)
         }
@@ -136,10 +142,18 @@ class Trace:
             self.had.add((process, mid))
 
     def transmit(
-        self, process: str, frame: str, flow: list[int] | None, kind: str = "data", group: str = "orders"
+        self,
+        process: str,
+        frame: str,
+        flow: list[int] | None,
+        kind: str = "data",
+        group: str = "orders",
+        senders: list[str] | None = None,
     ) -> None:
-        """A frame leaves; `flow` is its flow-control header."""
-        detail = {"frame": f"{group}/{process}/{frame}", "type": kind} | ({} if flow is None else {"flow": flow})
+        """A frame leaves; `flow` is its flow-control header, `senders` are those whom it acknowledges."""
+        told = {"flow": flow, "senders": senders}
+        detail: dict[str, Any] = {"frame": f"{group}/{process}/{frame}", "type": kind}
+        detail |= {name: value for name, value in told.items() if value is not None}
         self.row(process, "transmit", group=group, view=self.views[process, group], detail=json.dumps(detail))
 
     def stable(self, process: str, upto: dict[str, int], group: str = "orders") -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from antiphon.pipeline.statistics import Costs
+from antiphon.pipeline.measures import Costs
 from antiphon.report.comparison import Comparison, Contender, Finding, Judgement, Standing
 from tests.report.pages import HOSTILE, LATENCY, TRAFFIC, run_statistics
 
@@ -42,7 +42,7 @@ def comparison() -> Comparison:
         newtop,
         name="acks:vector",
         notes=("on streams in place of datagrams",),
-        figures=replace(run_statistics(None), costs=Costs(1200, 34)),
+        figures=replace(run_statistics(None), costs=Costs(1200, 34), idle_copies_per_second=120.5),
         judgements=(
             promised("W", "kept"),
             asked("O6", "broken", "p1 delivered this before that"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
-from antiphon.pipeline.statistics import (
+from antiphon.pipeline.measures import (
     Flow,
     GroupStatistics,
     Latency,
@@ -45,13 +45,13 @@ FLOW = Flow(blocked_times=3, blocked_ns=4_500_000, unstable_blocks_max=48, buffe
 
 def statistics(*runs: str) -> Statistics:
     members = tuple(MemberStatistics(name, 1234, 99.5, LATENCY, 17, FLOW) for name in ("a", "b"))
-    group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, None, TRAFFIC, BUSY, 17, FLOW, members)
+    group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, 17, FLOW, members)
     overall = run_statistics(None, replace(group, members=()))
     return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs))
 
 
 def run_statistics(run: str | None, *groups: GroupStatistics) -> RunStatistics:
-    return RunStatistics(run, LATENCY, STABILITY, None, TRAFFIC, BUSY, 17, FLOW, None, groups)
+    return RunStatistics(run, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, None, 17, FLOW, None, groups)
 
 
 def entry(property_id: str, outcome: Outcome, group: str | None = None) -> PropertySummary:
@@ -134,7 +134,7 @@ def hostile_page() -> Page:
     """Every text that can come from outside tries to leave its place."""
     about = About(HOSTILE, HOSTILE, 7, HOSTILE, HOSTILE, finished=False, scenario_toml=HOSTILE)
     member = MemberStatistics(HOSTILE, 1, 1.0, None, None, FLOW)
-    group = GroupStatistics(HOSTILE, None, None, None, None, TRAFFIC, BUSY, None, FLOW, (member,))
+    group = GroupStatistics(HOSTILE, None, None, None, 0, None, TRAFFIC, BUSY, None, FLOW, (member,))
     figures = replace(run_statistics(HOSTILE, group), latency=None, traffic=replace(TRAFFIC, frames={HOSTILE: 1}))
     drawn = Scene(
         window_ns=(0, MS),

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.statistics import Statistics, statistics
+from antiphon.pipeline.measures import Statistics
+from antiphon.pipeline.statistics import statistics
 from antiphon.pipeline.verify import verify
 from antiphon.properties.verdict import Verdict
 from antiphon.report.collect import collect

@@ -5,9 +5,9 @@ import pytest
 
 from antiphon.report.bars import Bar, bar_chart
 from antiphon.report.compare_page import MARKS, render_comparison
-from antiphon.report.comparison import Comparison
+from antiphon.report.comparison import Comparison, Judgement
 from antiphon.report.figures import NOTHING, ratio
-from tests.report.comparisons import broken_comparison, comparison, hostile_comparison
+from tests.report.comparisons import broken_comparison, comparison, finding, hostile_comparison
 from tests.report.pages import HOSTILE
 from tests.report.test_page import Document, svgs
 
@@ -54,10 +54,10 @@ def test_figures_of_every_protocol_are_told() -> None:
         "1 protocol cannot run it; the reasons are below.",
         'name = "<first>"',
         "delivery mean (ms) delivery p99 (ms) stability mean (ms) stability p99 (ms)",
-        "messages wire bytes header bytes storage peak sender work receiver work",
-        "newtop:total 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 17 - -",
-        "classic:total 1,234 2,468 8.00 16.00 - - 4.50 256.25 30.50 12 - -",
-        "acks:vector 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 17 1,200 34",
+        "messages wire bytes header bytes idle messages per second storage peak sender work receiver work",
+        "newtop:total 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 - 17 - -",
+        "classic:total 1,234 2,468 8.00 16.00 - - 4.50 256.25 30.50 - 12 - -",
+        "acks:vector 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 120.50 17 1,200 34",
         "acks:vector : on streams in place of datagrams.",
         "acks:explicit : options.stability: why.",
     ):
@@ -84,6 +84,14 @@ def test_the_matrix_marks_what_is_promised() -> None:
     text = told(comparison())
     assert "O6 strong total order ✓ ✓ ✗ ✗" in text
     assert "S5 known senders ○ ○ ○" in text
+
+
+def test_a_promise_that_was_not_tried_is_not_called_kept() -> None:
+    first, second, *others = comparison().contenders
+    untried = Judgement("O6", finding("no opportunity"), finding("broken", "two groups disagree"))
+    made = replace(comparison(), contenders=(first, replace(second, judgements=(untried,)), *others))
+    assert "O6 strong total order ✓ ○ ✗ ✗" in told(made)
+    assert "classic:total , which promises less and had no opportunity to break that: two groups" in told(made)
 
 
 def test_what_a_protocol_was_not_asked_is_a_dash() -> None:

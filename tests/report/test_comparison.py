@@ -58,6 +58,18 @@ def test_a_promise_may_be_kept_where_the_property_is_broken() -> None:
     assert contender.findings == ((judgement, judgement.worded),)
 
 
+@pytest.mark.parametrize(
+    ("promise", "no_further", "told"),
+    [("pass", True, True), ("vacuous", False, True), ("violated", False, False), ("harness error", False, False)],
+)
+def test_only_what_was_kept_is_said_to_be(promise: Outcome, no_further: bool, told: bool) -> None:
+    """Broken as it is worded: that is told of an untried promise too, which is neither kept nor broken."""
+    [judgement] = judgements([verdict("r1", "O6", promise)], [verdict("r1", "O6", "violated", None)])
+    assert (judgement.goes_no_further, judgement.broken_beyond) == (no_further, told)
+    contender = Contender("classic:total", ("r1",), (), run_statistics(None), (judgement,))
+    assert [found for _, found in contender.findings] == [judgement.worded if told else judgement.promise]
+
+
 def test_properties_keep_the_order_in_which_they_are_judged() -> None:
     names = ["L8", "O6", "W", "O1"]
     found = judgements([verdict("r1", name, "pass") for name in names], [])
@@ -91,6 +103,10 @@ def test_a_figure_that_nobody_has_is_no_column() -> None:
     assert (values["delivery mean"], values["stability p99"], values["storage peak"]) == (2.5e6, 9.5e6, 17)
     assert (values["messages"], values["wire bytes"], values["header bytes"]) == (4.5, 256.25, 30.5)
     assert (values["sender work"], values["receiver work"]) == (1200, 34)
+    assert values["idle messages per second"] == 120.5
+    assert "idle messages per second" not in [
+        figure.name for figure in replace(comparison(), contenders=(first, second)).figures
+    ]
 
 
 def test_findings_are_what_is_broken_and_nothing_else() -> None:

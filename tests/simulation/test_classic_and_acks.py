@@ -16,7 +16,7 @@ from antiphon.trace.table import events_table
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 LADDER = SCENARIOS / "ladder"
-ONCE_FAILED = {"classic": (29, 216, 284), "two-phase": (), "acks": (4, 5, 328, 521)}
+ONCE_FAILED = {"classic": (29, 216, 284), "two-phase": (), "acks": (4, 5, 29, 109, 328, 521)}
 """Seeds that failed, did not settle or broke a promise at one time."""
 
 
@@ -114,10 +114,12 @@ def test_a_process_that_crashed_does_nothing_more_and_everybody_else_is_told_onc
     victim = next(history for history in run.histories if history.process == "p1")
     assert victim.rows[-1]["kind"] == "crash"
     assert victim.rows[-1]["time"] == 15_000_000
-    installed = Counter((row["time"], str(row["members"])) for row in rows(run, "view") if row["time"])
-    assert installed == {(115_000_000, "['p2', 'p3', 'p4']"): 3}
+    installed = Counter(str(row["members"]) for row in rows(run, "view") if row["time"])
+    times = sorted(int(str(row["time"])) for row in rows(run, "view") if row["time"])
+    assert installed == {"['p2', 'p3', 'p4']": 3}
+    assert 115_000_000 <= times[0] < times[-1] < 165_000_000
     end = rows(run, "faults_end")[-1]
-    assert (end["time"], told(end)["components"]) == (115_000_000, [["p2", "p3", "p4"]])
+    assert (end["time"], told(end)["components"]) == (times[-1], [["p2", "p3", "p4"]])
 
 
 OPEN = """
@@ -170,3 +172,45 @@ def test_the_trace_tells_private_views_costs_and_the_senders_of_each_acknowledgm
     assert acks
     assert all(isinstance(each["senders"], list) and str(each["frame"]).count("/") == 3 for each in acks)
     assert all(told(row)["costs"]["receiver_work"] > 0 for row in rows(run, "stop"))  # type: ignore[index]
+
+
+ACKS = """
+name = "odd"
+protocol = "acks"
+group = [{{ name = "g", members = {members} }}]
+network = {{ latency = {{ kind = "fixed", value = "{latency}" }} }}
+workload = [{{ group = "g", senders = ["p1"], messages = 20, interval = "10ms" }}]
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("members", "latency", "more"),
+    [
+        (1, "1ms", 'fault = [{ kind = "leave", at = "10ms", process = "p1", group = "g" }]'),
+        (
+            2,
+            "1ms",
+            'fault = [{ kind = "crash", at = "1ms", process = "p1" }, { kind = "crash", at = "5ms", process = "p2" }]',
+        ),
+        (2, "10s", ""),
+        (2, "1ms", 'hosts = { consume = "1s" }'),
+        (2, "1ms", 'fault = [{ kind = "skew", at = "0s", process = "p1", offset = "10s" }]'),
+        (
+            2,
+            "1ms",
+            """fault = [
+                { kind = "stall", at = "15ms", until = "400ms", process = "p2" },
+                { kind = "leave", at = "101ms", process = "p1", group = "g" },
+                { kind = "join", at = "105ms", process = "p1", group = "g" },
+            ]""",
+        ),
+    ],
+    ids=["the last one leaves", "all crash", "far apart", "slow application", "clocks apart", "stalled over a return"],
+)
+def test_runs_of_acks_end_and_nobody_is_blamed_for_what_is_still_under_way(
+    members: int, latency: str, more: str
+) -> None:
+    run = simulate(parse_scenario(ACKS.format(members=members, latency=latency, more=more)))
+    assert run.quiet
+    assert not violated(run)

@@ -36,6 +36,7 @@ class Stubborn:
     """A core that never settles what is due."""
 
     deadline: int | None = 10
+    heeds_application = True
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...
     def receive(self, frame: Frame, now: int) -> None: ...

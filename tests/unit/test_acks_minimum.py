@@ -2,7 +2,7 @@
 
 import random
 
-from antiphon.core.minimum import Minimum
+from antiphon.core.acks.minimum import Minimum
 from antiphon.types import ProcessId
 
 

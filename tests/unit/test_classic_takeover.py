@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from antiphon.core.classic.frames import CommitFrame, DataFrame, InquiryFrame, MessageName, Stamp
+from antiphon.core.classic.frames import (
+    CommitFrame,
+    DataFrame,
+    InquiryFrame,
+    Known,
+    MessageName,
+    ReportFrame,
+    Stamp,
+)
 from antiphon.core.classic.rules import ADOPTED
 from antiphon.core.effects import Deliver, InstallView
 from antiphon.types import ProcessId
@@ -291,16 +299,24 @@ def test_the_last_survivor_decides_alone() -> None:
     assert cluster.payloads("q") == [b"m"]
 
 
-def test_a_commit_may_come_before_its_data() -> None:
-    """No correct peer causes it, for a commit waits for our proposal. It is kept all the same, and moves the clock."""
+def test_a_commit_without_its_data_is_ignored() -> None:
+    """No correct peer causes it, for a commit waits for our proposal."""
     cluster = ClassicCluster("p", "q")
     name = MessageName(ProcessId("p"), 1)
     cluster.hand("q", CommitFrame(GROUP, ProcessId("p"), name, Stamp(5, ProcessId("p"))))
-    cluster.send("q", b"n")
-    assert cluster.queue("q") == ["n 6.qu"]
     cluster.hand("q", DataFrame(GROUP, ProcessId("p"), 1, (b"m",)))
-    assert cluster.payloads("q") == [b"m"]
-    assert not [frame for frame in cluster.links["q", "p"] if frame.kind == "proposal"]
+    assert cluster.payloads("q") == []
+    assert [frame.kind for frame in cluster.links["q", "p"]] == ["proposal"]
+
+
+def test_a_report_that_says_the_same_twice_does_no_harm() -> None:
+    cluster = ClassicCluster("p", "q", "r", service="fifo")
+    gap = MessageName(ProcessId("p"), 1)
+    cluster.hand("q", DataFrame(GROUP, ProcessId("p"), 2, (b"m",)))
+    cluster.crash("p", only_to())
+    cluster.tell()
+    cluster.hand("q", ReportFrame(GROUP, ProcessId("r"), 1, (Known(gap, held=False), Known(gap, held=False))))
+    assert cluster.cores[ProcessId("q")].unstable(GROUP) == 0
 
 
 def test_everything_may_come_twice() -> None:

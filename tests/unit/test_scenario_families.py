@@ -3,6 +3,7 @@
 import pytest
 
 from antiphon.errors import ConfigurationError
+from antiphon.scenario.families import ERRATA, concerns
 from antiphon.scenario.model import absent_at_first, role_of
 from antiphon.scenario.read import parse_scenario, scenario_toml
 
@@ -73,6 +74,18 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
             ACKS + '[options]\nclock = "logical"\nliteral = ["T6"]\n',
             "options.literal: T6 changes nothing here: it is about physical clocks",
         ),
+        (
+            ACKS + '[options]\nliteral = ["T12"]\n',
+            "options.literal: T12 changes nothing here: it is about transitive acknowledgments",
+        ),
+        (
+            CLASSIC + 'service = "causal"\n[options]\nliteral = ["N1"]\n',
+            "options.literal: N1 changes nothing here: no group has what its rule is about",
+        ),
+        (
+            NEWTOP + '[options]\nliteral = ["E-1"]\n',
+            "options.literal: E-1 changes nothing here: no group has what its rule is about",
+        ),
         (ACKS + '[options]\nstability = "all"\nacks = "explicit"\n', "options.stability: explicit acknowledgments"),
         (ACKS + '[options]\nstability = "all"\n' + member("p1", 'role = "sender"'), "options.stability: needs members"),
         (ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"), "options.stability: needs a group that"),
@@ -95,6 +108,18 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
 )
 def test_what_a_family_cannot_do_is_refused_by_name(text: str, sentence: str) -> None:
     assert refusal(text).startswith(sentence)
+
+
+def test_a_printed_rule_concerns_no_family_but_its_own() -> None:
+    concerned = {
+        text: {each for own in ERRATA.values() for each in own if concerns(each, parse_scenario(text))}
+        for text in (NEWTOP, CLASSIC, ACKS)
+    }
+    assert concerned == {
+        NEWTOP: {"E-6", "E-9", "E-18", "E-19b"},
+        CLASSIC: {"N1"},
+        ACKS: {"T6", "T8", "FIG-4"},
+    }
 
 
 def test_acknowledgments_may_be_lost_though_messages_travel_on_streams() -> None:

@@ -126,6 +126,30 @@ def test_printed_rules_of_a_family_stay_in_it() -> None:
     assert variant(original, "classic:total").options.literal == ()
 
 
+@pytest.mark.parametrize(
+    ("printed", "options", "named", "literal"),
+    [
+        ("N1", {}, "classic:total", ("N1",)),
+        ("N1", {}, "classic:causal", ()),
+        ("N1", {}, "classic:fifo", ()),
+        ("N1", {}, "classic:reliable", ()),
+        ("T6", {"clock": "physical"}, "acks:explicit", ("T6",)),
+        ("T9", {"clock": "logical"}, "acks:vector", ("T9",)),
+        ("T12", {}, "acks:transitive", ("T12",)),
+        ("T12", {}, "acks:timestamp", ()),
+    ],
+)
+def test_a_printed_rule_without_effect_is_left_out_and_does_not_bar_the_protocol(
+    printed: str, options: dict[str, str], named: str, literal: tuple[str, ...]
+) -> None:
+    original = variant(scenario(), "classic:total" if printed == "N1" else "acks:transitive")
+    original = replace(original, options=replace(original.options, literal=(printed,), **options))
+    changed = variant(original, named)
+    assert changed.options.literal == literal
+    note = "without effect there, and left out: options.literal"
+    assert [*changes(original, changed)] == ([] if literal else [note])
+
+
 def test_blocks_are_numbered_apart_where_there_is_no_flow_control() -> None:
     original = scenario()
     only = replace(original.group[0], numbering="block")

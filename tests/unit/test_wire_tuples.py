@@ -120,6 +120,7 @@ def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | Ack
         (16, ["g", "p", 1, [b"a", b"b"], 0, None, [], None]),
         (16, ["g", "p", 1, [b"a"], 0, None, [], [3, "p"]]),
         (17, ["g", "p", ["h", "q", 1, [b"a"], 0, None, [], None]]),
+        (17, ["g", "p", ["g", "q", 1, [b"a"], 0, None, [["h", "r", 1, [b"a"], 0, None, [], None]], None]]),
         (16, ["g", "p", 1, [b"a"], 0, None, [["h", "q", 1, [b"a"], 0, None, [], None]], None]),
     ],
 )

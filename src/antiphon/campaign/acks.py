@@ -10,6 +10,7 @@ from typing import Final, Literal
 from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
 from antiphon.scenario.model import (
     Crash,
+    Delay,
     Fault,
     Group,
     Join,
@@ -24,7 +25,7 @@ from antiphon.scenario.units import Duration
 
 Acks = Literal["timestamp", "vector", "explicit", "transitive"]
 KINDS: Final[tuple[Acks, ...]] = ("timestamp", "vector", "explicit", "transitive")
-SHAPES: Final = ("static", "everybody", "roles", "sources", "moving")
+SHAPES: Final = ("static", "everybody", "roles", "sources", "moving", "moving")
 
 
 def draw_acks(chance: random.Random) -> Scenario:
@@ -96,20 +97,30 @@ def _roles(chance: random.Random, shape: str, members: tuple[str, ...]) -> dict[
 
 
 def _moves(chance: random.Random, members: tuple[str, ...]) -> tuple[Fault, ...]:
-    """Some join late, some leave and come back, some crash; the first stays."""
+    """Some join late, some leave and come back, perhaps at once, some crash; the first stays.
+
+    A stream to whoever comes is often slow just then: what lies before its coming and what after meet on the way.
+    """
     moves: list[Fault] = []
     for name in members[1:]:
         at = chance.randint(0, 400) * MS
-        later = Duration(at + chance.randint(1, 400) * MS)
-        kind = chance.choice(["stays", "stays", "joins", "leaves", "returns", "crashes"])
+        later = at + chance.choice([1, 3, 10, chance.randint(1, 400)]) * MS
+        kind = chance.choice(["stays", "joins", "leaves", "returns", "returns", "crashes"])
         if kind == "joins":
             moves.append(Join(at=Duration(at), process=name, group="g"))
         elif kind == "leaves":
             moves.append(Leave(at=Duration(at), process=name, group="g"))
         elif kind == "returns":
-            moves += [Leave(at=Duration(at), process=name, group="g"), Join(at=later, process=name, group="g")]
+            moves += [
+                Leave(at=Duration(at), process=name, group="g"),
+                Join(at=Duration(later), process=name, group="g"),
+            ]
         elif kind == "crashes":
             moves.append(Crash(at=Duration(at), process=name))
+        if chance.random() < 0.5:
+            other, extra = chance.choice([each for each in members if each != name]), chance.choice([20, 300]) * MS
+            until = Duration(later + 300 * MS)
+            moves.append(Delay(at=Duration(at), until=until, from_=other, to=name, extra=Duration(extra)))
     return tuple(moves)
 
 

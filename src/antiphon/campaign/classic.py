@@ -19,6 +19,7 @@ from antiphon.scenario.model import (
     Member,
     Network,
     Options,
+    Pause,
     Scenario,
     Uniform,
     Workload,
@@ -85,7 +86,7 @@ def draw_two_phase(chance: random.Random) -> Scenario:
                 payload=8,
             ),
         ),
-        fault=_crashes(chance, members, share=0.3),
+        fault=(*_crashes(chance, members, share=0.4), *_pauses(chance, members)),
     )
 
 
@@ -101,6 +102,15 @@ def _crashes(
         return ()
     victims = chance.sample([*processes], chance.randint(1, min(3, len(processes) - 1)))
     return tuple(Crash(at=Duration(chance.randint(0, 150_000) * 1_000), process=name) for name in victims)
+
+
+def _pauses(chance: random.Random, processes: tuple[str, ...]) -> tuple[Fault, ...]:
+    """Somebody does not notice anything for a while, losses included."""
+    if chance.random() > 0.3:
+        return ()
+    at = chance.randint(0, 150) * MS
+    until = Duration(at + chance.randint(1, 300) * MS)
+    return (Pause(at=Duration(at), until=until, process=chance.choice(processes)),)
 
 
 def _network(chance: random.Random) -> Network:

@@ -1,7 +1,7 @@
 """`antiphon compare SCENARIO --out DIR`: one workload under many protocols; what each costs, keeps and breaks."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from antiphon.scenario.variants import VARIANTS, changes, variant
 from antiphon.trace.directory import appearing, check_free, write_index
 
 if TYPE_CHECKING:
+    from antiphon.pipeline.measures import RunStatistics
     from antiphon.report.comparison import Comparison, Contender, Finding, Judgement
 
 _SIGNS: Final = {"kept": "✓+", "broken": "✗-", "no opportunity": "○·", "cannot tell": "??"}
@@ -126,16 +127,29 @@ def _order(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Ord
 def _simulate(order: _Order, directory: Path) -> frozenset[str]:
     """Run everything and write the traces; gives the runs that never became quiet."""
     scenarios = [scenario for entry in order.entries for scenario in entry.scenarios]
+    names = [entry.name for entry in order.entries for _ in entry.scenarios]
     index, cut_off = [], set()
     work = partial(simulate_one, carry="bytes", check=False, directory=directory)
     with closing(spread(work, scenarios)) as outcomes, progress("simulating") as advance:
-        for outcome in outcomes:
+        for name, scenario in zip(names, scenarios, strict=True):
+            with _blaming(name, scenario):
+                outcome = next(outcomes)
             index.append((outcome.record, outcome.scenario_toml))
             if not outcome.summary.quiet:
                 cut_off.add(outcome.summary.run)
             advance(len(index), len(scenarios))
     write_index(directory, index)
     return frozenset(cut_off)
+
+
+@contextmanager
+def _blaming(name: str, scenario: Scenario) -> Iterator[None]:
+    """Results come in the order of the scenarios, so the one waited for is the one that failed."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"antiphon: {name} failed under seed {scenario.seed}: run {run_id(scenario)} did not end")
+        raise
 
 
 def _compared(order: _Order, cut_off: frozenset[str], directory: Path, master: str | None) -> "Comparison":
@@ -167,7 +181,7 @@ def _compared(order: _Order, cut_off: frozenset[str], directory: Path, master: s
             Contender(
                 name=entry.name,
                 runs=entry.runs,
-                notes=(*entry.notes, *_quietness(entry.runs, cut_off)),
+                notes=(*entry.notes, *_quietness(entry.runs, cut_off), *_left_out(figures[entry.name].overall)),
                 figures=figures[entry.name].overall,
                 judgements=judgements(_of(entry.runs, promised), _of(entry.runs, required)),
             )
@@ -185,6 +199,12 @@ def _of(runs: Sequence[str], verdicts: Sequence[Verdict]) -> list[Verdict]:
 def _quietness(runs: Sequence[str], cut_off: frozenset[str]) -> list[str]:
     count = sum(run in cut_off for run in runs)
     told = f"{count} of {len(runs)} runs cut off before they were quiet: liveness is not judged of them"
+    return [told] if count else []
+
+
+def _left_out(figures: "RunStatistics") -> list[str]:
+    count = figures.sent_to_nobody
+    told = f"messages sent while their sender had no receivers: {count:,}, left out of the stability latency"
     return [told] if count else []
 
 
@@ -254,7 +274,7 @@ def _together(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _figures(comparison: "Comparison") -> Table:
-    title = "Latency (ms) to delivery and stability; messages (copies) and bytes per multicast; most held by a member"
+    title = "Latency (ms); messages (copies) and bytes per multicast, messages a second when idle; most a member held"
     table = Table(title=title, title_justify="left")
     table.add_column("protocol", no_wrap=True)
     figures = [figure for figure in comparison.figures if figure.kind != "work"]

@@ -12,7 +12,7 @@ from rich.table import Table
 from antiphon.cli.output import Json, Master, out, print_json, waiting
 
 if TYPE_CHECKING:
-    from antiphon.pipeline.statistics import GroupStatistics, Latency, MemberStatistics, RunStatistics, Statistics
+    from antiphon.pipeline.measures import GroupStatistics, Latency, MemberStatistics, RunStatistics, Statistics
 
 RUNS_MAX: Final = 20
 """Up to this many runs of one directory have a row each."""
@@ -70,10 +70,18 @@ def print_statistics(figures: "Statistics") -> None:
     if len(runs) > 1 or len(shown.groups) > 1:
         rows = [(each.run or "", each) for each in runs] if len(runs) <= RUNS_MAX else []
         _print_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows)
-    elif shown.costs is not None:
-        work = shown.costs
-        out.print(f"work of the protocol: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
+    else:
+        _print_work(shown)
     _print_note(figures.percentiles)
+
+
+def _print_work(run: "RunStatistics") -> None:
+    """What is not of a group but of the whole run, as far as its trace tells it."""
+    if run.idle_copies_per_second is not None:
+        out.print(f"copies a second when idle, all members: {_number(run.idle_copies_per_second)}")
+    if run.costs is not None:
+        work = run.costs
+        out.print(f"work of the protocol: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
 
 
 def _print_note(*percentiles: str) -> None:
@@ -107,10 +115,12 @@ def _further_cells(figures: "RunStatistics") -> dict[str, str]:
     return {
         "copies": _number(traffic.copies_per_message),
         "while\nbusy": _busy_copies(figures),
+        "idle, a\nsecond": _number(figures.idle_copies_per_second),
         "wire\nbytes": _number(traffic.wire_bytes_per_message),
         "acks": _number(traffic.acknowledgments_per_message or None),
         "stable\nmean ms": stable_mean,
         "stable\np99 ms": stable_p99,
+        "sent to\nnobody": _number(figures.sent_to_nobody or None),
         "answered\nmean ms": answered_mean,
         "answered\np99 ms": answered_p99,
         "sender\nwork": _number(None if work is None else work.sender_work),
@@ -191,6 +201,7 @@ def _traffic(group: "GroupStatistics") -> Table:
         ("acknowledgment frames per message", _number(traffic.acknowledgments_per_message or None)),
         ("mean time until stable at the sender (ms)", _mean_and_p99(group.stability_latency)[0]),
         ("99th percentile of it (ms)", _mean_and_p99(group.stability_latency)[1]),
+        ("messages sent without receivers, not in the time until stable", _number(group.sent_to_nobody or None)),
         ("mean time until a request is answered (ms)", _mean_and_p99(group.request_latency)[0]),
         ("99th percentile of that (ms)", _mean_and_p99(group.request_latency)[1]),
     ):

@@ -23,6 +23,10 @@ class Core(Protocol):
     def deadline(self) -> int | None:
         """When `tick` is next wanted, or None: an O(1) read after `drain`; after `tick` and `drain`, in the future."""
 
+    @property
+    def heeds_application(self) -> bool:
+        """Whether `consumed` matters; a driver may leave it out otherwise."""
+
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:
         """The application multicasts. The message is numbered and packed when `drain` lets it leave.
 
@@ -36,10 +40,7 @@ class Core(Protocol):
         """Time has passed: `deadline` or later."""
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:
-        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ).
-
-        A core that has `heeds_application` and says False there need not be told.
-        """
+        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ)."""
 
     def writable(self, ready: bool, now: int) -> None:
         """Whether the transport takes more; while it does not, application messages gather and are packed."""

@@ -6,7 +6,6 @@ the rest of the adding is done here; the other takes the latency percentiles, wh
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +14,16 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
+from antiphon.pipeline.measures import (
+    Costs,
+    Flow,
+    GroupStatistics,
+    Latency,
+    MemberStatistics,
+    RunStatistics,
+    Statistics,
+    Traffic,
+)
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.tables import (
@@ -36,149 +45,16 @@ EXACT_EVENTS_MAX: Final = 2_000_000
 _TALLIED: Final = "run group process incarnation kind time requested payload_bytes header_bytes unstable".split()
 _USEFUL: Final = ("send", "deliver", "stable", "answer")
 """While such rows are still to come, a run is busy; afterwards it only sends what it sends at all times."""
+_SPEAKS_ALWAYS: Final = "options.send_every"
+"""What the `start` of a process tells where it speaks at regular times, so that a run is ended and does not end."""
 _DATA: Final = frozenset({"data", "fragment"})
 _REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
 
-_Measure = Literal["delivery", "stability", "request"]
+_Measure = Literal["delivery", "stability", "to nobody", "request"]
 _Latencies = Mapping[tuple[_Measure, str | None, str | None, str | None], "Latency"]
 """By what is measured, run, group and process, None standing for all."""
 _Ends = Mapping[tuple[str, str, int], int]
 """By run, process and incarnation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """How long after the application's request something came about, over the `count` times that it did."""
-
-    count: int
-    mean_ns: float
-    p50_ns: float
-    p90_ns: float
-    p99_ns: float
-    max_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What was sent, delivered and transmitted; a ratio is None where its divisor is zero."""
-
-    sent: int
-    """Application messages sent."""
-    delivered: int
-    """Deliveries, added up over the members."""
-    frames: dict[str, int]
-    """Frames transmitted by type, each counted once whatever the fan-out."""
-    null_share: float | None
-    """Null frames in all frames."""
-    nulls_per_message: float | None
-    header_bytes_per_message: float | None
-    """Protocol bytes of all frames, nulls included, per application message."""
-    header_ratio: float | None
-    """Protocol bytes in all bytes transmitted."""
-    stamp_bytes_per_message: float | None
-    """Ordering information of all frames, nulls included, per application message."""
-    stamp_bytes_per_data_frame: float | None
-    """Ordering information of the frames that carry messages or pieces of one, nulls left out."""
-    announcements_per_message: float | None
-    """Frames that only say what their sender has completed (`alive`)."""
-    repairs_per_message: float | None
-    """Frames that make up for a transport that loses: `status`, `ack`, `request`, `repair`."""
-    messages_per_data_frame: float | None
-    """How well packing did."""
-    copies_per_message: float | None
-    """Point-to-point messages: every frame counted as often as it has receivers; None where a trace does not tell."""
-    wire_bytes_per_message: float | None
-    """Protocol and payload bytes of all those copies, likewise."""
-    acknowledgments_per_message: float | None
-    """Frames that only acknowledge (`acknowledgment`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """How often flow control held senders back, and the highest readings of what it bounds."""
-
-    blocked_times: int
-    """How often a member had to wait before it could send, added up over members and groups."""
-    blocked_ns: int
-    """How long, likewise; a member that was never released waits until its trace ends."""
-    unstable_blocks_max: int | None
-    """The most blocks that a member held as unstable at once; None where the trace has no such gauge."""
-    buffers_max: int | None
-    """The most frames that a member held in its pool at once, likewise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Elementary operations that the protocol's own bookkeeping took, of the processes that did not crash."""
-
-    sender_work: int
-    receiver_work: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemberStatistics:
-    """One process in one group, all its incarnations together."""
-
-    process: str
-    delivered: int
-    per_second: float | None
-    """Messages delivered per second, from the group's first request to this member's last delivery."""
-    latency: Latency | None
-    unstable_max: int | None
-    """The most frames it held as unstable at once."""
-    flow: Flow
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStatistics:
-    """One group of one run, or of all runs; then `members` is empty."""
-
-    group: str
-    per_second: float | None
-    """The rate of the slowest member that neither crashed nor left; over all runs, the mean of the runs."""
-    latency: Latency | None
-    """Until each delivery."""
-    stability_latency: Latency | None
-    """Until the sender itself first calls its message stable."""
-    request_latency: Latency | None
-    """Until a request to the group has its answers."""
-    traffic: Traffic
-    busy_traffic: Traffic
-    """The same up to the run's last send, delivery, report of stability or answer.
-
-    A protocol that speaks at regular times goes on while a run is waited out; what it costs a message is seen here.
-    """
-    unstable_max: int | None
-    flow: Flow
-    members: tuple[MemberStatistics, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunStatistics:
-    """One run, or several together."""
-
-    run: str | None
-    """None: several runs."""
-    latency: Latency | None
-    stability_latency: Latency | None
-    request_latency: Latency | None
-    traffic: Traffic
-    busy_traffic: Traffic
-    unstable_max: int | None
-    """The most frames that a member held as unstable in one group at once."""
-    flow: Flow
-    costs: Costs | None
-    """None where the protocol does not count them."""
-    groups: tuple[GroupStatistics, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Figures of a dataset; `dataclasses.asdict` gives its JSON."""
-
-    percentiles: Literal["exact", "approximate"]
-    overall: RunStatistics
-    runs: tuple[RunStatistics, ...]
 
 
 def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX) -> Statistics:
@@ -227,10 +103,10 @@ def tallies(events: DataFrame) -> DataFrame:
 
     What happened after the last useful row of its run is added up apart, as `idle`.
     """
-    useful = events.filter(F.col("kind").isin(*_USEFUL)).groupBy("run").agg(F.max("time").alias("done_ns"))
-    timed = events.join(F.broadcast(useful), on="run", how="left")
+    timed = events.join(F.broadcast(phases(events)), on="run", how="left")
     rows = timed.filter(F.col("process") != WORLD).select(
         *_TALLIED,
+        "idle_ns",
         F.coalesce(F.col("time") > F.col("done_ns"), F.lit(False)).alias("idle"),
         _when("transmit", detail("type")).alias("type"),
         _when("transmit", detail_number("stamp_bytes")).alias("stamp_bytes"),
@@ -264,20 +140,44 @@ def tallies(events: DataFrame) -> DataFrame:
         count_kinds("unblock").alias("unblocks"),
         F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # of times since 1970 a bigint holds the sum of four
         F.max("time").alias("last_ns"),
+        F.max("idle_ns").alias("idle_ns"),
         _highest("unstable_blocks").alias("unstable_blocks_max"),
         _highest("buffers").alias("buffers_max"),
     )
 
 
+def phases(events: DataFrame) -> DataFrame:
+    """One row for each run: when all was done, and for how long it was idle then, in a run that was waited out.
+
+    A run that ends when it falls silent has no idle time, and neither has one that was cut off while it was busy.
+    """
+    rows = events.filter(F.col("kind").isin("start", "end", *_USEFUL)).select(
+        "run",
+        _when("end", F.when(detail("quiet") == "true", F.col("time"))).alias("quiet_ns"),
+        (_when("end", detail("reason")) == "duration").alias("is_cut_off"),
+        _when("start", detail(_SPEAKS_ALWAYS)).isNotNull().alias("speaks_always"),
+        F.when(F.col("kind").isin(*_USEFUL), F.col("time")).alias("useful_ns"),
+    )
+    runs = rows.groupBy("run").agg(
+        F.max("useful_ns").alias("done_ns"),
+        F.max("quiet_ns").alias("quiet_ns"),
+        F.coalesce(F.bool_or("is_cut_off"), F.lit(False)).alias("is_cut_off"),
+        F.bool_or("speaks_always").alias("speaks_always"),
+    )
+    is_waited_out = F.col("is_cut_off") | F.col("speaks_always")
+    return runs.select("run", "done_ns", F.when(is_waited_out, F.col("quiet_ns") - F.col("done_ns")).alias("idle_ns"))
+
+
 def waits(events: DataFrame) -> DataFrame:
     """One row for each time that a request led to something: what that is, where it came about, how long it took."""
-    each = {
-        "delivery": deliveries(events).select("run", "group", "process", "latency_ns"),
-        "stability": stabilities(events).select("run", "group", F.col("sender").alias("process"), "latency_ns"),
-        "request": answers(events).select("run", "group", "process", "latency_ns"),
-    }
-    told = [rows.withColumn("measure", F.lit(measure)) for measure, rows in each.items()]
-    return reduce(DataFrame.unionByName, told).filter("latency_ns IS NOT NULL")
+    stable = stabilities(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
+    told = (
+        deliveries(events).withColumn("measure", F.lit("delivery")),
+        stable.withColumnRenamed("sender", "process"),
+        answers(events).withColumn("measure", F.lit("request")),
+    )
+    alike = [rows.select("run", "group", "process", "measure", "latency_ns") for rows in told]
+    return reduce(DataFrame.unionByName, alike).filter("latency_ns IS NOT NULL")
 
 
 def latencies(waits: DataFrame, *, exact: bool) -> DataFrame:
@@ -333,9 +233,11 @@ def _together(
         run=run,
         latency=latencies.get(("delivery", run, None, None)),
         stability_latency=latencies.get(("stability", run, None, None)),
+        sent_to_nobody=_count(latencies.get(("to nobody", run, None, None))),
         request_latency=latencies.get(("request", run, None, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
+        idle_copies_per_second=_idle_copies_per_second(rows),
         unstable_max=_largest(rows, "unstable_max"),
         flow=_flow(rows, ends_ns),
         costs=_costs(rows),
@@ -357,6 +259,7 @@ def _group(
         per_second=min((rate for rate in rates if rate is not None), default=None),
         latency=latencies.get(("delivery", run, group, None)),
         stability_latency=latencies.get(("stability", run, group, None)),
+        sent_to_nobody=_count(latencies.get(("to nobody", run, group, None))),
         request_latency=latencies.get(("request", run, group, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
@@ -408,6 +311,7 @@ def _group_overall(
         per_second=fmean(rates) if rates else None,
         latency=latencies.get(("delivery", None, group, None)),
         stability_latency=latencies.get(("stability", None, group, None)),
+        sent_to_nobody=_count(latencies.get(("to nobody", None, group, None))),
         request_latency=latencies.get(("request", None, group, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
@@ -423,7 +327,7 @@ def _traffic(rows: Sequence[Row]) -> Traffic:
     nulls, data = frames.get("null", 0), frames.get("data", 0)
     packed = _total((row for row in rows if row["type"] == "data"), "packed")
     carrying = [row for row in rows if row["type"] in _DATA]
-    tells_copies = _total(rows, "frames_with_copies") == _total(rows, "frames")
+    tells_copies = _tells_copies(rows)
     return Traffic(
         sent=sent,
         delivered=_total(rows, "delivered"),
@@ -441,6 +345,19 @@ def _traffic(rows: Sequence[Row]) -> Traffic:
         wire_bytes_per_message=_ratio(_total(rows, "wire_bytes"), sent) if tells_copies else None,
         acknowledgments_per_message=_ratio(frames.get("acknowledgment", 0), sent),
     )
+
+
+def _idle_copies_per_second(rows: Sequence[Row]) -> float | None:
+    """Over all runs that were idle for a time: those of a run, added up over its members, in the time that it was."""
+    runs = [own for own in parted(rows, "run").values() if (_largest(own, "idle_ns") or 0) > 0]
+    if not all(map(_tells_copies, runs)):
+        return None
+    copies = sum(_total((row for row in own if row["idle"]), "copies") for own in runs)
+    return _ratio(copies * 1e9, sum(_largest(own, "idle_ns") or 0 for own in runs))
+
+
+def _tells_copies(rows: Sequence[Row]) -> bool:
+    return _total(rows, "frames_with_copies") == _total(rows, "frames")
 
 
 def _costs(rows: Sequence[Row]) -> Costs | None:
@@ -486,6 +403,10 @@ def _least(rows: Iterable[Row], column: str) -> int | None:
 
 def _largest(rows: Iterable[Row], column: str) -> int | None:
     return max((row[column] for row in rows if row[column] is not None), default=None)
+
+
+def _count(latency: Latency | None) -> int:
+    return 0 if latency is None else latency.count
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -17,6 +17,9 @@ Row = Mapping[str, Any]
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
 """What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
 
+_STAY: Final = ("run", "group", "process", "incarnation", "view")
+"""What names the time that a process spends in one view."""
+
 
 def messages(events: DataFrame) -> DataFrame:
     """One row for each message sent: who sent it, when it was requested, when it was taken into a frame."""
@@ -57,18 +60,18 @@ def stabilities(events: DataFrame) -> DataFrame:
     """One row for each message that its own sender called stable: when it first did, and how long after the request.
 
     A report covers all numbers up to its own, so the first that covers a message is the earliest of all that reach its
-    number or beyond: a running minimum from the highest number down. Nothing is joined, and nothing is unfolded that a
-    damaged report could make endless.
+    number or beyond: a running minimum from the highest number down. Nothing is unfolded that a damaged report
+    could make endless.
+
+    `to_nobody` marks what was sent in a view of its sender's own that has no receivers: it is stable at once, and says
+    nothing of how long stability takes.
     """
     rows = events.filter(F.col("kind").isin("send", "stable")).select(
-        "run", "group", "process", "incarnation", "index", "time", "kind", "number", "requested", "upto"
+        *_STAY, "index", "time", "kind", "number", "requested", "upto"
     )
     is_report = F.col("kind") == "stable"
     marks = rows.select(
-        "run",
-        "group",
-        "process",
-        "incarnation",
+        *_STAY,
         F.when(is_report, F.col("upto")[_identity()]).otherwise(F.col("number")).alias("number"),
         F.when(is_report, F.struct("index", "time")).alias("report"),
         "requested",
@@ -81,7 +84,8 @@ def stabilities(events: DataFrame) -> DataFrame:
     first = F.min("report").over(downward)
     covered = marks.filter("number IS NOT NULL").withColumn("first", first)
     known = covered.filter("report IS NULL AND first IS NOT NULL")
-    return known.select(
+    told = known.join(_without_receivers(events), on=list(_STAY), how="left")
+    return told.select(
         "run",
         "group",
         F.col("process").alias("sender"),
@@ -90,7 +94,14 @@ def stabilities(events: DataFrame) -> DataFrame:
         F.col("first.time").alias("time"),
         "requested",
         (F.col("first.time") - F.col("requested")).alias("latency_ns"),
+        F.col("deserted").isNotNull().alias("to_nobody"),
     )
+
+
+def _without_receivers(events: DataFrame) -> DataFrame:
+    """The private views in which a process had nobody to send to, each once."""
+    views = events.filter(F.col("kind") == "view").select(*_STAY, detail("receivers").alias("receivers"))
+    return views.filter(F.col("receivers") == "[]").select(*_STAY, F.lit(True).alias("deserted")).distinct()
 
 
 def answers(events: DataFrame) -> DataFrame:

@@ -2,6 +2,7 @@
 
 An acknowledgment speaks for the senders that its process had in mind when it left: its `transmit` row names them. If
 one is missing there, the smallest timestamp says nothing about it, and what it takes for stable may be lost (Fig. 4).
+Transitive acknowledgments ride on data and null frames, which then name the senders likewise.
 """
 
 import json
@@ -77,11 +78,20 @@ def _counted(history: History, promises: Promises) -> _Counted:
 
 
 def _acknowledgments(history: History, kind: str, asking: BoolArray) -> tuple[IntArray, pa.Array, pa.Array]:
-    """The rows of that kind with an acknowledgment, the names of the frames, and the whole details."""
+    """The rows of that kind with a frame that acknowledges, the names of the frames, and the whole details.
+
+    A data or null frame that is transmitted without senders carries nothing; whether one that is received does, its
+    name tells later.
+    """
     rows = history.of_kind(kind)
     rows = rows[asking[history.rows.group[rows]]]
     details = history.columns.texts("detail", rows)
-    chosen = pc.fill_null(pc.equal(extracted(details, TYPE, "type"), "acknowledgment"), False)
+    of_type = extracted(details, TYPE, "type")
+    chosen = pc.is_in(of_type, pa.array(["acknowledgment"]))
+    rides = pc.is_in(of_type, pa.array(["data", "null"]))
+    if kind == "transmit":
+        rides = pc.and_(rides, pc.is_valid(extracted(details, _SENDERS, "senders")))
+    chosen = pc.or_(chosen, rides)
     details = details.filter(chosen)
     return rows[np.asarray(chosen.to_numpy(zero_copy_only=False), np.bool_)], extracted(details, NAME, "frame"), details
 

@@ -288,7 +288,7 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
-    always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "faults_end", "end")])
+    always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "answer", "faults_end", "end")])
     told = np.isin(kind, [KIND[name] for name in ("discard", "view")]) & np.asarray(
         pc.is_valid(table["detail"]).to_numpy(), np.bool_
     )

@@ -13,7 +13,7 @@ from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.families import Family, family
 from antiphon.properties.history import Deliveries, History
 
-JUDGED: Final = tuple("W D1 D2 D8 D13 O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 F1 F2 F3 L2 L3 L6 L7 L8".split())
+JUDGED: Final = tuple("W D1 D2 D8 D13 D14 O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 S6 F1 F2 F3 L2 L3 L6 L7 L8".split())
 """The properties that have a checker, in the order of their verdicts."""
 
 SENDING: Final = "sending"
@@ -42,8 +42,8 @@ _RC: Final = _SC
 
 # -------------------------------------------------------------------------------- the lecture notes
 
-_RM: Final = frozenset("W D1 D2 D3 D13 L2 L3 L8".split())
-"""Class RM: reliable multicast. D13, the agreement of the notes' definition, is ours to name.
+_RM: Final = frozenset("W D1 D2 D3 D13 D14 L2 L3 L8".split())
+"""Class RM: reliable multicast. D13, the agreement of the notes' definition, and D14, answers, are ours to name.
 
 L2 and L3, which the table promises while membership does not change, hold here with crashes too: who is lost drops out
 of what is waited for.
@@ -56,12 +56,15 @@ _CM: Final = _FM | frozenset("O3 O4".split())
 """Class CM: causal multicast, of each group by itself."""
 
 _TP: Final = _RM | frozenset("O5 O6 O7".split())
-"""Class TP: two-phase total order, of each group by itself. O5 too holds with crashes; O6 and O7 see `_UNCHANGED`."""
+"""Class TP: two-phase total order, of each group by itself. O5 too holds with crashes.
+
+When O6 and O7 do, `_ALIVE` and `_UNCHANGED` say.
+"""
 
 # -------------------------------------------------------------------------------- acknowledgments
 
-_TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 L2 L3 L6 L8 L10".split())
-"""Class TA: stability by acknowledgments.
+_TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 S6 L2 L3 L6 L8 L10".split())
+"""Class TA: stability by acknowledgments. S6, that the connection rules of Berket98 §6 are kept, is ours to name.
 
 F1, which the table has too, is left out: nothing is bounded there in this version.
 """
@@ -76,16 +79,23 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("classic", "fifo"): _FM,
     ("classic", "causal"): _CM,
     ("classic", "total"): _TP,
-    ("classic", SENDING): frozenset("W D1 L2 L8".split()),
+    ("classic", SENDING): frozenset("W D1 D14 L2 L8".split()),
     ("acks", "fifo"): _TA,
-    ("acks", SENDING): frozenset("W D1 S1 S2 S4 S5 L2 L6 L8".split()),
+    ("acks", SENDING): frozenset("W D1 S1 S2 S4 S5 S6 L2 L6 L8".split()),
 }
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
 
-_UNCHANGED: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset("O6 O7".split())}
+_ALIVE: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O6"])}
+"""What is promised only among those who do not crash.
+
+A site that crashes may have delivered alone, in an order that those who take over cannot know; but these agree.
+"""
+
+_UNCHANGED: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O7"])}
 """What is promised only while the membership of the group does not change (the circles of properties.md 8).
 
-A site that crashes may have delivered alone, in an order that those who take over cannot know.
+Everybody enters the next view in its own time there, so that a message is delivered in one view here and in another
+there: as if it were left out.
 """
 
 NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values()) - frozenset(JUDGED)))
@@ -128,8 +138,9 @@ class Promises:
 
     def offered(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, whatever is required."""
-        unchanged = self._named_in(_UNCHANGED, property_id)
-        return self._named_in(PROMISES, property_id) & ~(unchanged & self._changed)
+        excused = self._named_in(_UNCHANGED, property_id) & self._changed
+        excused |= self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None]
+        return self._named_in(PROMISES, property_id) & ~excused
 
     def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
         """By process: what is so of the family of its protocol."""

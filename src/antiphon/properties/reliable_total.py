@@ -3,7 +3,8 @@
 With an order f as in O6, that means: what the processes deliver in one view are beginnings of one sequence, the longest
 of theirs (properties.md 4). This is compared by hash, and needs no f. Only where it fails, f is asked which message
 was left out: the protocol's stamp if it proves the order, else the graph of deliveries (7.3). Whether something was
-left out does not depend on which f it is; without any f, O6 tells, and this says so in a note.
+left out does not depend on which f it is. Without any f nothing can hold "with that f": it is violated, and told by the
+cycle that O6 tells; what was left out besides is then named by the order of each view that has one.
 """
 
 from collections import defaultdict
@@ -14,11 +15,12 @@ import numpy as np
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.cycles import consecutive, placed
 from antiphon.properties.delivery import delivered_elsewhere
-from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.findings import Broken, merged, over_groups
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
 from antiphon.properties.sets import Delivered
 from antiphon.properties.stamps import Stamps
+from antiphon.properties.total import realms, without_order
 from antiphon.properties.verdict import Verdict, Violation
 
 
@@ -35,42 +37,50 @@ class _Omission:
 
 def check_reliable_total(history: History, promises: Promises, delivered: Delivered, stamps: Stamps) -> list[Verdict]:
     """O7: with the order f, whoever delivers m' in a view has delivered there all that anybody did, of smaller f."""
-    promised = promises.pairs("O7")
     opportunities = np.zeros(len(history.groups), np.int64)
-    uneven: dict[int, list[list[int]]] = defaultdict(list)
-    for group, together in _views(history, promises.groups("O7")):
-        asked = [stay for stay in together if promised[history.stays.process[stay], group]]
-        opportunities[group] += sum(max(int(delivered.count[stay]) - 1, 0) for stay in asked)
-        if not _one_sequence(delivered, together):
-            uneven[group].append(together)
-    omissions, orderless = [], []
-    for group, views in uneven.items():
-        place = _order(history, stamps, group)
+    views = _views(history, promises.pairs("O7"))
+    for group, together in views:
+        # In a private view there is nobody else who could deliver anything.
+        shared = [stay for stay in together if not history.stays.private[stay]]
+        opportunities[group] += sum(max(int(delivered.count[stay]) - 1, 0) for stay in shared)
+    uneven = [(group, together) for group, together in views if not _one_sequence(delivered, together)]
+    tied, omissions = [], []
+    for groups, chosen in realms(history, promises, "O7"):
+        place = _order(history, stamps, chosen)
         if place is None:
-            orderless.append(history.groups[group])
-            opportunities[group] = 0
-            continue
-        for together in views:
-            omissions += _omissions(history, promised[:, group], delivered, together, place)
+            tied += _without_order(history, groups, chosen)
+        for together in (stays for group, stays in uneven if groups[group]):
+            here = _order(history, stamps, chosen & _during(history, delivered, together)) if place is None else place
+            if here is not None:
+                omissions += _omissions(delivered, together, here)
     rows = np.array([omission.row for omission in omissions], np.int64)
 
     def tell(position: int) -> Violation:
         return _tell(history, delivered, omissions[position])
 
-    # Notes are for the run; which group is meant stands in it.
-    note = f"not judged in {', '.join(orderless)}: O6 does not hold there" if orderless else None
-    broken = Broken(rows, history.rows.group[rows], tell)
-    return over_groups(history, promises, "O7", opportunities, broken, note=note)
+    broken = merged([*tied, Broken(rows, history.rows.group[rows], tell)])
+    return over_groups(history, promises, "O7", opportunities, broken)
 
 
-def _views(history: History, groups: BoolArray) -> list[tuple[int, list[int]]]:
-    """The stays in each view of the groups asked."""
+def _without_order(history: History, groups: BoolArray, chosen: BoolArray) -> list[Broken]:
+    """The knots of each group by itself; those of groups together only if no group has one of its own."""
+    first = history.first
+    alone = [without_order(history, first.where(chosen & (first.group == group))) for group in np.flatnonzero(groups)]
+    return [broken for broken in alone if len(broken.rows)] or [without_order(history, first.where(chosen))]
+
+
+def _views(history: History, promised: BoolArray) -> list[tuple[int, list[int]]]:
+    """The stays in each view of those who are asked, with its group."""
     stays = history.stays
     found: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for stay, place in enumerate(zip(stays.group.tolist(), stays.view.tolist(), strict=True)):
-        if groups[place[0]]:
-            found[place].append(stay)
+    for stay in np.flatnonzero(promised[stays.process, stays.group]).tolist():
+        found[int(stays.group[stay]), int(stays.view[stay])].append(stay)
     return [(group, together) for (group, _), together in found.items()]
+
+
+def _during(history: History, delivered: Delivered, together: list[int]) -> BoolArray:
+    """Which of the first deliveries were made in these stays."""
+    return np.isin(history.first.row, np.concatenate([delivered.rows(stay) for stay in together]))
 
 
 def _one_sequence(delivered: Delivered, together: list[int]) -> bool:
@@ -79,23 +89,18 @@ def _one_sequence(delivered: Delivered, together: list[int]) -> bool:
     return all(delivered.sequence(stay) == delivered.opening(longest, int(delivered.count[stay])) for stay in together)
 
 
-def _order(history: History, stamps: Stamps, group: int) -> IntArray | None:
-    """By message a place in an order that everybody keeps in the group, -1 for others; None if there is none."""
-    first = history.first
-    # Of what nobody sent, D1 speaks alone.
-    chosen = (first.group == group) & history.messages.known[first.message]
+def _order(history: History, stamps: Stamps, chosen: BoolArray) -> IntArray | None:
+    """By message a place in an order that all chosen deliveries keep to, -1 for others; None if there is none."""
     if stamps.flaw(chosen) is None:
         return stamps.of_messages(chosen)
-    asked = first.where(chosen)
+    asked = history.first.where(chosen)
     place = placed(consecutive(asked), len(history.messages.number))
     if place is None:
         return None
     return np.where(np.isin(np.arange(len(place)), asked.message), place, -1)
 
 
-def _omissions(
-    history: History, promised: BoolArray, delivered: Delivered, together: list[int], place: IntArray
-) -> list[_Omission]:
+def _omissions(delivered: Delivered, together: list[int], place: IntArray) -> list[_Omission]:
     """What each of the stays in a view leaves out before the last message that it has."""
     every = np.unique(np.concatenate([delivered.messages(stay) for stay in together]))
     every = every[place[every] >= 0]
@@ -103,7 +108,7 @@ def _omissions(
     for stay in together:
         own, row = delivered.messages(stay), delivered.rows(stay)
         own, row = own[place[own] >= 0], row[place[own] >= 0]
-        if not promised[history.stays.process[stay]] or not len(own):
+        if not len(own):
             continue
         missing = np.setdiff1d(every[place[every] < place[own[-1]]], own, assume_unique=True)
         # It delivers in the order, so the first one behind is found by bisection.

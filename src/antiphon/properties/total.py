@@ -22,9 +22,12 @@ from antiphon.properties.verdict import Verdict, Violation
 
 
 def check_total(history: History, promises: Promises, stamps: Stamps) -> list[Verdict]:
-    """O6: some one-to-one key grows along every process's deliveries, those of crashed ones included."""
+    """O6: some one-to-one key grows along every process's deliveries, in whatever views.
+
+    Those of crashed ones are included, where they too promise it.
+    """
     decided = []
-    for _, chosen in _realms(history, promises, "O6"):
+    for _, chosen in realms(history, promises, "O6"):
         asked = history.first.where(chosen)
         shared = np.bincount(asked.message, minlength=len(history.messages.number)) > 1
         opportunities = int(shared[asked.message].sum())
@@ -35,7 +38,7 @@ def check_total(history: History, promises: Promises, stamps: Stamps) -> list[Ve
 def check_causal_total(history: History, promises: Promises, past: Past, stamps: Stamps) -> list[Verdict]:
     """O8: some such key also grows from cause to effect, whether or not anybody delivers both."""
     decided = []
-    for groups, chosen in _realms(history, promises, "O8"):
+    for groups, chosen in realms(history, promises, "O8"):
         compared = _compare_with_causes(history, past, stamps.of_messages(chosen))
         flaw = stamps.flaw(chosen) or compared.flaw
         causes = _causes_within(history, past, groups) if flaw else _NO_CAUSES
@@ -59,7 +62,7 @@ def _told(history: History, promises: Promises, property_id: str, decided: list[
     return over_run(history, promises, property_id, opportunities, broken, note=note)
 
 
-def _realms(history: History, promises: Promises, property_id: str) -> list[tuple[BoolArray, BoolArray]]:
+def realms(history: History, promises: Promises, property_id: str) -> list[tuple[BoolArray, BoolArray]]:
     """The groups that are held to one order together, and which of the first deliveries are asked there."""
     first, realms = history.first, promises.realms(property_id)
     asked = promises.deliveries(property_id) & history.messages.known[first.message]
@@ -87,16 +90,19 @@ def _decide(
     """Nothing if the certificate holds; else what the graph says, with the causes if there is a past to respect."""
     if flaw is None:
         return _Decision(opportunities, NOTHING)
+    broken = without_order(history, asked, causes, past)
+    if not len(broken.rows):
+        return _Decision(opportunities, NOTHING, f"the order holds, but its stamp does not prove it: {flaw}")
+    return _Decision(opportunities, broken)
+
+
+def without_order(history: History, asked: Deliveries, causes: Edges = _NO_CAUSES, past: Past | None = None) -> Broken:
+    """One violation per knot: each is a place where no order fits."""
     deliveries = consecutive(asked)
     edges = np.concatenate([deliveries[0], causes[0]]), np.concatenate([deliveries[1], causes[1]])
-    tied = knots(edges, len(history.messages.number))
-    if not tied:
-        return _Decision(opportunities, NOTHING, f"the order holds, but its stamp does not prove it: {flaw}")
-    return _Decision(opportunities, _broken(history, asked, causes, tied, past))
-
-
-def _broken(history: History, asked: Deliveries, causes: Edges, found: list[list[int]], past: Past | None) -> Broken:
-    """One violation per knot: each is a place where no order fits."""
+    found = knots(edges, len(history.messages.number))
+    if not found:
+        return NOTHING
     knot_of = np.full(len(history.messages.number), -1, np.int64)
     for position, messages in enumerate(found):
         knot_of[messages] = position

@@ -22,6 +22,7 @@ PROMISES: Final = {
     "D13": Promise(
         "agreement", "By the end of a quiet run, what one member that remains delivered, all that remain delivered."
     ),
+    "D14": Promise("answers", "A request to a group is answered, by as many members as it asked for."),
     "O1": Promise("FIFO order", "Messages of one sender are delivered in the order in which it sent them."),
     "O2": Promise("reliable FIFO order", "No message of a sender that stays in view is left out before a later one."),
     "O3": Promise("causal order", "No message is delivered before one that could have caused it."),
@@ -44,6 +45,7 @@ PROMISES: Final = {
     "S2": Promise("safe prefix", "What is stable stays stable, and nothing before it in the order is left behind."),
     "S4": Promise("no early discard", "A process frees a message only when everybody is known to have it."),
     "S5": Promise("known senders", "An acknowledgment is counted only if it speaks for the sender that counts it."),
+    "S6": Promise("connected", "Sender and receiver count each other from when both are there until one of them goes."),
     "F1": Promise("bounded buffers", "No process holds more unstable messages than its window allows."),
     "F2": Promise("send condition", "A message leaves only when flow control allows it."),
     "F3": Promise("no loss by pressure", "A sender that had to wait loses nothing: all it was given is delivered."),

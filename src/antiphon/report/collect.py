@@ -10,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.histograms import latency_histogram, messages_over_time
+from antiphon.pipeline.measures import Statistics
 from antiphon.pipeline.read import events
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.statistics import Statistics
 from antiphon.pipeline.statistics import statistics as compute_statistics
 from antiphon.pipeline.verify import verify
 from antiphon.properties.summary import by_property, summarise

@@ -5,7 +5,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from antiphon.pipeline.statistics import RunStatistics
+from antiphon.pipeline.measures import RunStatistics
 from antiphon.properties.wording import promise
 from antiphon.report.bars import Bar, bar_chart
 from antiphon.report.comparison import Comparison, Contender, Figure, Finding, Judgement, Standing
@@ -177,12 +177,12 @@ def _matrix(comparison: Comparison) -> list[tuple[str, list[tuple[_Mark, ...]]]]
 
 
 def _cell(judgement: Judgement | None) -> tuple[_Mark, ...]:
-    """Mostly one mark; two where a promise is kept and the property broken where the promise does not reach."""
+    """Mostly one mark; two where the property is broken only where the promise does not reach."""
     if judgement is None:
         return (_Mark(NOTHING, "", "not judged"),)
     found = judgement.promise or judgement.worded
     marks = [_mark(found, "promised" if judgement.promised else "not promised")]
-    if judgement.goes_no_further:
+    if judgement.broken_beyond:
         marks.append(_mark(judgement.worded, "beyond what is promised"))
     return tuple(marks)
 
@@ -212,4 +212,6 @@ def _reach(judgement: Judgement, finding: Finding) -> str:
         return "whose trace is ill-formed"
     if judgement.goes_no_further:
         return "which promises less and keeps that"
+    if judgement.broken_beyond:
+        return "which promises less and had no opportunity to break that"
     return "which promises it" if judgement.promised else "which does not promise it"

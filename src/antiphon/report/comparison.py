@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from antiphon.pipeline.statistics import Latency, RunStatistics
+from antiphon.pipeline.measures import Latency, RunStatistics
 from antiphon.properties.promises import JUDGED
 from antiphon.properties.summary import Overall
 from antiphon.properties.verdict import Outcome, Verdict
@@ -53,6 +53,7 @@ FIGURES: Final = (
     Figure("messages", "ratio", lambda run: run.busy_traffic.copies_per_message),
     Figure("wire bytes", "ratio", lambda run: run.busy_traffic.wire_bytes_per_message),
     Figure("header bytes", "ratio", lambda run: run.busy_traffic.header_bytes_per_message),
+    Figure("idle messages per second", "ratio", lambda run: run.idle_copies_per_second),
     Figure("storage peak", "count", lambda run: run.unstable_max),
     Figure("sender work", "work", lambda run: run.costs.sender_work if run.costs else None),
     Figure("receiver work", "work", lambda run: run.costs.receiver_work if run.costs else None),
@@ -96,7 +97,12 @@ class Judgement:
     @property
     def goes_no_further(self) -> bool:
         """The promise is kept, and the property is broken where the promise does not reach."""
-        return self.promised and self.standing != "broken" and self.worded.standing == "broken"
+        return self.standing == "kept" and self.broken_beyond
+
+    @property
+    def broken_beyond(self) -> bool:
+        """The property is broken, but only where the promise does not reach; the promise itself may be untried."""
+        return self.promised and self.standing in ("kept", "no opportunity") and self.worded.standing == "broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,7 @@ class Contender:
         for each in self.judgements:
             if each.standing in ("broken", "cannot tell"):
                 told.append((each, each.promise or each.worded))
-            elif each.goes_no_further:
+            elif each.broken_beyond:
                 told.append((each, each.worded))
         return tuple(told)
 

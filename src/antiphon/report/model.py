@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
-from antiphon.pipeline.statistics import RunStatistics, Statistics
+from antiphon.pipeline.measures import RunStatistics, Statistics
 from antiphon.properties.summary import Overall, PropertySummary
 from antiphon.report.spacetime import Happening, Scene
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from antiphon.pipeline.statistics import Flow, GroupStatistics, Latency, RunStatistics, Traffic
+from antiphon.pipeline.measures import Flow, GroupStatistics, Latency, RunStatistics, Traffic
 from antiphon.properties.summary import PropertySummary
 from antiphon.properties.wording import promise
 from antiphon.report.charts import course_chart, latency_chart

@@ -30,6 +30,26 @@ ERRATA: Final[Mapping[str, tuple[str, ...]]] = {
 """By family, the errata whose printed rule can be followed."""
 
 
+def concerns(erratum: str, scenario: Scenario) -> bool:
+    """Whether the printed rule acts here: the family has it, and groups and options are what it is about."""
+    options, services = scenario.options, frozenset(group.service for group in scenario.group)
+    if erratum not in ERRATA[scenario.protocol]:
+        return False
+    if scenario.protocol == "newtop":
+        return newtop_literal.concerns(erratum, services, options.flow_control)
+    if scenario.protocol == "classic":
+        return classic_literal.concerns(erratum, services)
+    return erratum not in _ABOUT or getattr(options, _ABOUT[erratum][0]) == _ABOUT[erratum][1]
+
+
+_ABOUT: Final = {
+    "T6": ("clock", "physical", "physical clocks"),
+    "T9": ("clock", "logical", "logical clocks"),
+    "T12": ("acks", "transitive", "transitive acknowledgments"),
+}
+"""The option without which a printed rule of acks has nothing to act on, its value, and both in words."""
+
+
 def family_problems(scenario: Scenario) -> Problems:
     """Every (key, what is wrong with it) that concerns the protocol."""
     yield from _service_problems(scenario)
@@ -67,6 +87,9 @@ def _literal_problems(scenario: Scenario) -> Problems:
     for erratum in scenario.options.literal:
         if erratum not in known:
             yield "options.literal", f"{erratum!r} has no printed form to follow (there are {', '.join(known)})"
+        elif not concerns(erratum, scenario):
+            why = f"it is about {_ABOUT[erratum][2]}" if erratum in _ABOUT else "no group has what its rule is about"
+            yield "options.literal", f"{erratum} changes nothing here: {why}"
 
 
 def _member_problems(scenario: Scenario) -> Problems:
@@ -118,9 +141,6 @@ def _coming_and_going_problems(scenario: Scenario) -> Problems:
 
 def _newtop_problems(scenario: Scenario) -> Problems:
     options, services = scenario.options, frozenset(group.service for group in scenario.group)
-    for erratum in options.literal:
-        if erratum in newtop_literal.ERRATA and not newtop_literal.concerns(erratum, services, options.flow_control):
-            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
     if options.compression and not {"causal-fast", "causal-vector"} & services:
         yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
     if scenario.member:
@@ -133,10 +153,6 @@ def _newtop_problems(scenario: Scenario) -> Problems:
 
 
 def _classic_problems(scenario: Scenario) -> Problems:
-    services = frozenset(group.service for group in scenario.group)
-    for erratum in scenario.options.literal:
-        if erratum in classic_literal.ERRATA and not classic_literal.concerns(erratum, services):
-            yield "options.literal", f"{erratum} changes nothing here: no group has what its rule is about"
     if scenario.network.loss:
         yield "network.loss", "the notes' algorithms ask for links that lose nothing"
     for i, fault in enumerate(scenario.fault):
@@ -160,9 +176,6 @@ def _acks_problems(scenario: Scenario) -> Problems:
             yield f"options.{name}", "must be above zero"
     if scenario.quiet <= 2 * (options.send_every + options.ack_every):
         yield "quiet", "must be longer than twice options.send_every and options.ack_every together"
-    for erratum, (name, value) in _CONCERNS.items():
-        if erratum in options.literal and getattr(options, name) != value:
-            yield "options.literal", f"{erratum} changes nothing here: it is about {value} {_PLURALS[name]}"
     for i, member in enumerate(scenario.member):
         if member.sources is not None:
             yield from ((f"member[{i}].sources", problem) for problem in _source_problems(scenario, i))
@@ -171,19 +184,12 @@ def _acks_problems(scenario: Scenario) -> Problems:
     yield from _no_requests(scenario)
 
 
-_CONCERNS: Final = {
-    "T6": ("clock", "physical"),
-    "T9": ("clock", "logical"),
-    "T12": ("acks", "transitive"),
-}
-"""The option without which a printed rule has nothing to act on."""
-_PLURALS: Final = {"clock": "clocks", "acks": "acknowledgments"}
-
-
 def _source_problems(scenario: Scenario, i: int) -> Iterator[str]:
     member = scenario.member[i]
     if member.role == "sender":
         yield "a sender receives from nobody"
+    if len({*(member.sources or ())}) < len(member.sources or ()):
+        yield "must be different processes"
     group = next(group for group in scenario.group if group.name == member.group)
     for name in member.sources or ():
         known = name in members_of(group) and name != member.process

@@ -35,6 +35,7 @@ WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
 """By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REPAIR_NS: Final = NewtopSettings().repair_ns
+_SKEW_NS_MAX: Final = 24 * 3_600_000_000_000
 _NAME: Final = re.compile(r"[^\s#/:]{1,60}")
 
 
@@ -168,8 +169,8 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
                 yield "factor", "must be above 0 and at most a million"
             if not scenario.hosts.service:
                 yield "kind", "slow changes nothing while hosts.service is 0"
-        case Skew() if not 0 < fault.rate <= 1000:
-            yield "rate", "must be above 0 and at most 1000"
+        case Skew():
+            yield from _skew_problems(fault)
 
 
 def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tuple[str, str]]:
@@ -179,3 +180,10 @@ def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tu
         yield "rate", f"{fault.rate} is not a share between 0 and 1"
     if isinstance(fault, Loss) and scenario.network.transport == "stream" and scenario.protocol != "acks":
         yield "kind", "loss goes with the datagram transport only; streams retransmit"
+
+
+def _skew_problems(fault: Skew) -> Iterator[tuple[str, str]]:
+    if not 0 < fault.rate <= 1000:
+        yield "rate", "must be above 0 and at most 1000"
+    if fault.offset > _SKEW_NS_MAX:
+        yield "offset", "must be at most 24h"

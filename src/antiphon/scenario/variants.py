@@ -9,9 +9,8 @@ from typing import Final
 
 import msgspec
 
-from antiphon.core.newtop import literal as newtop_literal
 from antiphon.errors import ConfigurationError
-from antiphon.scenario.families import ERRATA
+from antiphon.scenario.families import concerns
 from antiphon.scenario.model import OPTIONS_IN_FORCE, PROTOCOLS, Group, Loss, Network, Options, Scenario
 from antiphon.scenario.validate import problems
 
@@ -40,6 +39,7 @@ def variant(scenario: Scenario, name: str) -> Scenario:
         group=tuple(_group(group, protocol, service) for group in scenario.group),
         network=_network(scenario, protocol),
     )
+    changed = _replace(changed, options=_replace(changed.options, literal=_literal(changed)))
     for key, problem in problems(changed):
         raise ConfigurationError(f"{scenario.name} cannot run under {name}: {key}: {problem}")
     return changed
@@ -77,16 +77,12 @@ def _options(scenario: Scenario, protocol: str, choice: str) -> Options:
         options = _replace(options, acks=choice)
     if choice not in ("causal-fast", "causal-vector"):
         options = _replace(options, compression=False)
-    return _replace(options, literal=_literal(options, protocol, choice))
+    return options
 
 
-def _literal(options: Options, protocol: str, choice: str) -> tuple[str, ...]:
-    """The printed rules that act there: those of another family, or of another order, would change nothing."""
-    known = [erratum for erratum in options.literal if erratum in ERRATA[protocol]]
-    if protocol != "newtop":
-        return tuple(known)
-    services = frozenset({choice})
-    return tuple(each for each in known if newtop_literal.concerns(each, services, options.flow_control))
+def _literal(changed: Scenario) -> tuple[str, ...]:
+    """The printed rules that act there: those of another family, order, clock or way to acknowledge change nothing."""
+    return tuple(erratum for erratum in changed.options.literal if concerns(erratum, changed))
 
 
 def _group(group: Group, protocol: str, service: str) -> Group:

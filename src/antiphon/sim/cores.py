@@ -32,6 +32,11 @@ def perpetual(scenario: Scenario) -> bool:
     return scenario.protocol == "acks"
 
 
+def rides(scenario: Scenario) -> bool:
+    """Whether messages carry acknowledgments, so that a trace must tell of each whom its sender counts (S5)."""
+    return scenario.protocol == "acks" and scenario.options.acks == "transitive"
+
+
 def groups_of(scenario: Scenario, process: str) -> list[Group]:
     """The groups that name the process."""
     return [group for group in scenario.group if process in members_of(group)]

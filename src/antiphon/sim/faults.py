@@ -1,6 +1,7 @@
 """The faults of a scenario: put in force at their time, undone at theirs, and told in the world's own history."""
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -17,8 +18,9 @@ from antiphon.types import GroupId, ProcessId
 class Faults:
     """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
 
-    In each of `companies` all wait for the slowest. That somebody crashed all others learn `notice_ns` later, of the
-    same crashes in the same order: a perfect failure detector, which needs bounds that only a simulation has (N4).
+    In each of `companies` all wait for the slowest. Of a crash every other process learns `notice_ns` later or up to
+    half as much again, all of the same crashes in the same order: a perfect failure detector, which needs bounds that
+    only a simulation has (N4).
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class Faults:
         world: Recorder | None,
         companies: Sequence[frozenset[ProcessId]],
         notice_ns: int,
+        chance: random.Random,
     ) -> None:
         self.ended_at: int | None = None
         self._queue = queue
@@ -38,6 +41,8 @@ class Faults:
         self._world = world
         self._companies = companies
         self._notice_ns = notice_ns
+        self._chance = chance
+        self._noticed: dict[ProcessId, int] = {}  # when each process learns of the last loss so far
         self._entries_left = 0
         self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
@@ -92,12 +97,16 @@ class Faults:
     def _crash(self, node: Node) -> None:
         node.crash()
         self._network.crash(node)
-        self._entries_left += 1
-        self._queue.at(self._queue.now + self._notice_ns, self._tell, node.id)
+        for other in [other for other in self._nodes.values() if not other.crashed]:
+            late = int(self._chance.random() * self._notice_ns / 2)
+            when = max(self._queue.now + self._notice_ns + late, self._noticed.get(other.id, 0))
+            self._noticed[other.id] = when
+            self._entries_left += 1
+            self._queue.at(when, self._tell, (other, node.id))
 
-    def _tell(self, lost: ProcessId) -> None:
-        for node in self._nodes.values():
-            node.lost(lost)
+    def _tell(self, notice: tuple[Node, ProcessId]) -> None:
+        node, lost = notice
+        node.lost(lost)
         self._done()
 
     def _combined(self, fault: Slow | Skew, begins: bool, factor: float) -> float:

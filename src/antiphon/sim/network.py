@@ -20,6 +20,8 @@ from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
 Carry = Literal["bytes", "frames"]
 REORDER_LATENCIES: Final = 10
 """A datagram that is held back arrives up to this many latencies later."""
+_ALWAYS_DATAGRAMS: Final = frozenset({"acknowledgment"})
+"""Kinds of frames that travel as datagrams even where messages have streams."""
 HIGH_WATER_BYTES: Final = 65_536
 """A line with more than this waiting tells its process to pack; at half of it, to go on."""
 
@@ -146,9 +148,11 @@ class SimulatedNetwork:
             if owner is node:
                 return True
             arriving = any(owner is each and action == each.arrive for each in self._nodes.values())
-            if not arriving or self.unpack(argument).sender != node.id:
+            frame = self.unpack(argument) if arriving else None
+            if frame is None or frame.sender != node.id:
                 return False
-            return time > endings.get(owner.id, now) if self._streams else chance() < share
+            on_stream = self._streams and frame.kind not in _ALWAYS_DATAGRAMS
+            return time > endings.get(owner.id, now) if on_stream else chance() < share
 
         self._queue.drop(lost)
 

@@ -50,7 +50,6 @@ class Node:
         "_application",
         "_armed",
         "_armed_for",
-        "_asked",
         "_busy",
         "_choked",
         "_clock",
@@ -118,10 +117,9 @@ class Node:
         self._armed_for: int | None = None  # the core's deadline when it was last looked at
         self._inbox: list[object] = []
         self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
-        self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
-        self._untaken: deque[Deliver | InstallView] = deque()
+        self._untaken: deque[Deliver | InstallView | Answered] = deque()
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
-        self._heeded = getattr(core, "heeds_application", True)
+        self._heeded = core.heeds_application
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
         """A frame reaches this host."""
 
@@ -129,6 +127,16 @@ class Node:
     def hindered(self) -> bool:
         """Whether a fault keeps this process from delivering."""
         return bool(self._paused or self._stalled)
+
+    @property
+    def behind(self) -> bool:
+        """Whether deliveries wait for an application that will take them."""
+        return bool(self._untaken) and not self.hindered
+
+    @property
+    def holds(self) -> bool:
+        """Whether its core keeps frames that others may lack; untold without a recorder, which knows the groups."""
+        return self.recorder is not None and any(map(self._core.unstable, self.recorder.groups))
 
     @property
     def expectant(self) -> bool:
@@ -258,8 +266,10 @@ class Node:
     def _ask(self, group: GroupId, payload: bytes, answers: str, now: int) -> None:
         self.inputs += 1
         ordered = answers != "any"  # a request to any one member is no multicast, and has no number as such
-        label = self.recorder.requested(group, payload, self._queue.now) if self.recorder is not None and ordered else 0
-        self._asked.setdefault(group, []).append((self._queue.now, answers))
+        label = 0
+        if self.recorder is not None:
+            self.recorder.asked(group, answers, self._queue.now)
+            label = self.recorder.requested(group, payload, self._queue.now) if ordered else 0
         cast("Asking", self._core).ask(group, payload, answers, now, label)
 
     def _move(self, kind: str, group: GroupId, now: int) -> None:
@@ -311,6 +321,9 @@ class Node:
                 self._install(effect, now)
             elif isinstance(effect, Query):
                 self._application.asked(self, effect.frame)
+            elif isinstance(effect, Answered):
+                self._untaken.append(effect)
+                self._catch_up(now)
             elif self.recorder is not None:
                 self._record(self.recorder, effect)
 
@@ -323,12 +336,9 @@ class Node:
         elif self.recorder is not None:
             self.recorder.installed(effect.view, self._queue.now)
 
-    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked | Answered) -> None:
+    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked) -> None:
         now = self._queue.now
-        if isinstance(effect, Answered):
-            requested, mode = self._asked[effect.group][effect.request]
-            recorder.answered(effect, mode, requested, now)
-        elif isinstance(effect, Stable | Discard):
+        if isinstance(effect, Stable | Discard):
             recorder.prefix(effect, now, unstable=self._core.unstable(effect.group))
         elif isinstance(effect, Gauge):
             recorder.gauged(effect, now)
@@ -365,10 +375,14 @@ class Node:
         self._busy = False
         self.turn()
 
-    def _hand_over(self, effect: Deliver | InstallView, now: int) -> None:
+    def _hand_over(self, effect: Deliver | InstallView | Answered, now: int) -> None:
         if isinstance(effect, Deliver):
             self._deliver(effect.frame, now)
-        elif self.recorder is not None:
+        elif self.recorder is None:
+            return
+        elif isinstance(effect, Answered):
+            self.recorder.answered(effect, self._queue.now)
+        else:
             self.recorder.installed(effect.view, self._queue.now)
 
     def _deliver(self, frame: Frame, now: int) -> None:

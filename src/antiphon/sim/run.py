@@ -10,7 +10,7 @@ import msgspec
 
 from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of, role_of
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import core_builder, groups_of, perpetual
+from antiphon.sim.cores import core_builder, groups_of, perpetual, rides
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.network import Carry, SimulatedNetwork
@@ -69,7 +69,8 @@ class _Simulation:
                 self._network,
                 self._world,
                 self._companies(),
-                scenario.options.suspect_after,
+                int(scenario.options.suspect_after),
+                self._chance("notices"),
             )
             self._applications.start(self._nodes)
             ended = self._run_until_quiet(faults) if perpetual(scenario) else queue.run(int(scenario.duration))
@@ -90,15 +91,33 @@ class _Simulation:
         )
 
     def _run_until_quiet(self, faults: Faults) -> bool:
-        """Processes that never fall silent: the run ends a quiet time after the last request and the last fault."""
-        queue, scenario = self._queue, self._scenario
-        while queue.now < scenario.duration:
+        """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
+
+        It goes on while a core still holds messages, up to its duration: then what is held counts against it, but not
+        while messages are still on their way.
+        """
+        queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
+        while True:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
-            if calm and until <= queue.now:
+            settled = calm and until <= queue.now
+            if settled and not self._messages_travel() and (queue.now == duration or not self._messages_held()):
                 return True
-            queue.run(min(until, int(scenario.duration)))
-        return False
+            if queue.now == duration:
+                return False
+            if queue.run(min(queue.now + scenario.quiet if settled else until, duration)):
+                return True  # nobody is left
+
+    def _messages_travel(self) -> bool:
+        """Whether a message is under way to a process, or to an application that could take it."""
+        nodes = self._nodes.values()
+        arrivals = {node.arrive for node in nodes if not node.crashed}
+        frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
+        return any(node.behind for node in nodes) or any(self._network.unpack(each).kind == "data" for each in frames)
+
+    def _messages_held(self) -> bool:
+        """Whether a core that lives holds something that others may lack."""
+        return any(node.holds for node in self._nodes.values() if not node.crashed)
 
     def _companies(self) -> list[frozenset[ProcessId]]:
         """Who waits for whom: with flow control, the members of a group for its slowest one."""
@@ -131,7 +150,7 @@ class _Simulation:
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=Recorder(process, services) if scenario.trace == "full" else None,
+            recorder=Recorder(process, services, rides=rides(scenario)) if scenario.trace == "full" else None,
         )
 
     def _service(self, group: Group, process: str) -> str:
@@ -143,17 +162,20 @@ class _Simulation:
         in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[self._scenario.protocol]}
         for process, node in self._nodes.items():
             if node.recorder is not None:
-                groups = {
-                    group.name: {
-                        "members": sorted(members_of(group)),
-                        "service": self._service(group, process),
-                        "numbering": group.numbering,
-                    }
-                    for group in groups_of(self._scenario, process)
-                }
+                groups = {group.name: self._told(group, process) for group in groups_of(self._scenario, process)}
                 detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
                 node.recorder.note("start", 0, compact_json(detail))
             node.turn()
+
+    def _told(self, group: Group, process: str) -> dict[str, object]:
+        """What a process goes by in a group, as its `start` row tells."""
+        told: dict[str, object] = {"members": sorted(members_of(group)), "service": self._service(group, process)}
+        if self._scenario.protocol == "newtop":
+            told["numbering"] = group.numbering
+        if self._scenario.protocol == "acks":
+            member = role_of(self._scenario, group.name, process)
+            told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})
+        return told
 
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now

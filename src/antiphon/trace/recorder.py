@@ -32,16 +32,21 @@ def compact_json(value: object) -> str:
 class Recorder:
     """The history of one process incarnation. `world` has one too."""
 
-    def __init__(self, process: ProcessId, services: Mapping[GroupId, str] | None = None) -> None:
+    def __init__(
+        self, process: ProcessId, services: Mapping[GroupId, str] | None = None, *, rides: bool = False
+    ) -> None:
         self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
         self._services = services or {}
+        self._acknowledge = _NUMBERED if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
         self._numbers = dict.fromkeys(self._services, 0)
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
         self._blocked: set[GroupId] = set()
+        self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
+        self._unanswered: dict[GroupId, int] = {}
         self._names: dict[ProcessId, tuple[str, int]] = {}
 
     def note(self, kind: str, now: int, detail: str | None = None) -> None:
@@ -60,11 +65,13 @@ class Recorder:
     def stopped(self, now: int, held: Mapping[GroupId, int], costs: Mapping[str, int]) -> None:
         """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
 
-        So is how many frames its core still holds, and what it cost, where it counts that.
+        So is how many frames its core still holds, how many requests have no answer, and what it cost, where it counts.
         """
         waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
         held = {group: count for group, count in held.items() if count}
-        detail = {key: value for key, value in (("waiting", waiting), ("held", held), ("costs", dict(costs))) if value}
+        unanswered = {group: count for group, count in self._unanswered.items() if count}
+        told = {"waiting": waiting, "held": held, "unanswered": unanswered, "costs": dict(costs)}
+        detail = {key: value for key, value in told.items() if value}
         self.note("stop", now, compact_json(detail) if detail else None)
 
     def requested(self, group: GroupId, payload: bytes, now: int) -> int:
@@ -103,7 +110,7 @@ class Recorder:
         }
         if flow is not None:
             detail["flow"] = flow
-        if kind == "acknowledgment":
+        if kind in self._acknowledge:
             detail["senders"] = self._senders.get(frame.group, ())
         self.rows.append(
             {
@@ -183,8 +190,15 @@ class Recorder:
             }
         )
 
-    def answered(self, effect: Answered, mode: str, requested: int, now: int) -> None:
+    def asked(self, group: GroupId, mode: str, now: int) -> None:
+        """The application asks its group; requests to one group count from 0."""
+        self._asked.setdefault(group, []).append((now, mode))
+        self._unanswered[group] = self._unanswered.get(group, 0) + 1
+
+    def answered(self, effect: Answered, now: int) -> None:
         """A request to the group has its answers."""
+        requested, mode = self._asked[effect.group][effect.request]
+        self._unanswered[effect.group] -= 1
         by = [process for process, _ in effect.answers]
         detail = compact_json({"by": by, "mode": mode, "request": effect.request})
         row = {"time": now, "requested": requested, "kind": "answer", "group": effect.group, "detail": detail}

@@ -71,13 +71,14 @@ def read(kind: int, body: bytes) -> Frame:
         raise ProtocolViolation("body", f"a body of kind {kind} cannot be read: {error}") from error
     _require_numbers(values)
     frame: Frame = _KINDS[kind](*values)
-    for each in (frame, *frame.copies):
-        _require_one_message(each, frame)
+    _require_one_message(frame, frame)
     return frame
 
 
 def _require_one_message(frame: Frame, carrier: Frame) -> None:
     """A classic message travels alone, in frames of its own group, and gets its stamp where it is delivered."""
+    for copy in frame.copies:
+        _require_one_message(copy, carrier)
     if not isinstance(frame, classic_frames.DataFrame):
         return
     if len(frame.payloads) != 1 or frame.stamp is not None:

@@ -11,9 +11,9 @@ from typing import ClassVar, Final
 
 from antiphon.core.acks.frames import AckFrame, Acknowledgment, MessageFrame, MessageId
 from antiphon.core.acks.links import Links, Peer
+from antiphon.core.acks.minimum import Minimum
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Transmit
-from antiphon.core.minimum import Minimum
 from antiphon.types import GroupId, ProcessId
 
 EVERYTHING: Final = 1 << 62

@@ -6,7 +6,7 @@ goes when everyone who has to has acknowledged it: nobody will list it again.
 """
 
 from antiphon.core.acks.frames import MessageFrame, MessageId
-from antiphon.core.minimum import Minimum
+from antiphon.core.acks.minimum import Minimum
 from antiphon.types import ProcessId
 
 

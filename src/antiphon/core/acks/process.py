@@ -5,6 +5,7 @@ process joins and leaves.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from antiphon.core.acks.frames import AcksFrame
 from antiphon.core.acks.group import AcksGroup
@@ -17,6 +18,8 @@ from antiphon.types import GroupId, ProcessId
 
 class AcksProcess:
     """One participant, in its groups from the start or not yet."""
+
+    heeds_application: ClassVar[bool] = False
 
     def __init__(
         self, me: ProcessId, groups: Mapping[GroupId, AcksGroupPlan], settings: AcksSettings, rules: Rules = ADOPTED

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from antiphon.core.acks.contract import AckProtocol
 from antiphon.core.acks.frames import AckFrame, MessageFrame
 from antiphon.core.acks.links import Links
+from antiphon.core.acks.minimum import Minimum
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Scope, Transmit
-from antiphon.core.minimum import Minimum
 from antiphon.types import GroupId, ProcessId
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from antiphon.core.acks.frames import Acknowledgment, VectorAckFrame
 from antiphon.core.acks.links import Links
+from antiphon.core.acks.minimum import Minimum
 from antiphon.core.acks.per_sender import PerSenderAcks
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Scope, Transmit
-from antiphon.core.minimum import Minimum
 from antiphon.types import GroupId, ProcessId
 
 

@@ -81,6 +81,8 @@ class Fifo(Reliable):
         self._inquiries.answer(frame, known)
 
     def _conclude(self, missing: MessageName) -> None:
+        if missing not in self._inquiries:
+            return  # a report that says the same twice
         answers = self._inquiries.answers(missing)
         if answers is not None and not any(known.held for known in answers.values()):
             self._inquiries.withdraw(missing)

@@ -5,7 +5,7 @@ sends to them, but delivers nothing. There is no flow control and no packing: a 
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from antiphon.core.classic.causal import Causal
 from antiphon.core.classic.fifo import Fifo
@@ -51,6 +51,8 @@ class _Group(NamedTuple):
 
 class ClassicProcess:
     """One process, from its first views on."""
+
+    heeds_application: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -56,8 +56,6 @@ class TwoPhase:
         self._seen: dict[ProcessId, Seen] = {}
         self._commits: dict[ProcessId, Commits] = {}
         """By originator, others than us: nobody asks for the stamps of one who lives."""
-        self._early: dict[MessageName, Stamp] = {}
-        """Commits before their data. The adopted rules cause none, for a commit waits for our proposal."""
         self._sent = 0
         self._collections: dict[int, _Collection] = {}
         self._known_at: dict[ProcessId, int] = {}
@@ -120,10 +118,6 @@ class TwoPhase:
         """Queue a message and answer its originator with our proposal."""
         if not self._is_new(frame.name):
             return
-        final = self._early.pop(frame.name, None)
-        if final is not None:
-            self._queue.add(Entry(frame, final, deliverable=True))
-            return
         site, mark = self._site, self._commits_of(frame.sender).mark
         site.tell(frame.sender, ProposalFrame(site.group, site.me, frame.sequence, self._propose(frame), mark))
 
@@ -133,16 +127,14 @@ class TwoPhase:
         return stamp
 
     def _committed(self, message: MessageName, stamp: Stamp) -> None:
-        """Second phase: the message gets its place; a copy of the commit changes nothing."""
+        """Second phase: the message gets its place.
+
+        A copy of the commit changes nothing, and none comes before its data, for it waits for our proposal.
+        """
         entry = self._queue.get(message)
-        if entry is None:
-            if message in self._early or message.sequence in self._seen.get(message.origin, ()):
-                return
-            self._early[message] = stamp
-        elif entry.deliverable:
+        if entry is None or entry.deliverable:
             return
-        else:
-            self._queue.commit(entry, stamp)
+        self._queue.commit(entry, stamp)
         self._clock.committed(stamp.time)
         if message.origin != self._site.me:
             self._commits_of(message.origin).note(message.sequence, stamp)

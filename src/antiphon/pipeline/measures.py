@@ -1,0 +1,147 @@
+"""What is measured of a dataset: latency, traffic, flow control, costs; `dataclasses.asdict` gives its JSON."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long after the application's request something came about, over the `count` times that it did."""
+
+    count: int
+    mean_ns: float
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What was sent, delivered and transmitted; a ratio is None where its divisor is zero."""
+
+    sent: int
+    """Application messages sent."""
+    delivered: int
+    """Deliveries, added up over the members."""
+    frames: dict[str, int]
+    """Frames transmitted by type, each counted once whatever the fan-out."""
+    null_share: float | None
+    """Null frames in all frames."""
+    nulls_per_message: float | None
+    header_bytes_per_message: float | None
+    """Protocol bytes of all frames, nulls included, per application message."""
+    header_ratio: float | None
+    """Protocol bytes in all bytes transmitted."""
+    stamp_bytes_per_message: float | None
+    """Ordering information of all frames, nulls included, per application message."""
+    stamp_bytes_per_data_frame: float | None
+    """Ordering information of the frames that carry messages or pieces of one, nulls left out."""
+    announcements_per_message: float | None
+    """Frames that only say what their sender has completed (`alive`)."""
+    repairs_per_message: float | None
+    """Frames that make up for a transport that loses: `status`, `ack`, `request`, `repair`."""
+    messages_per_data_frame: float | None
+    """How well packing did."""
+    copies_per_message: float | None
+    """Point-to-point messages: every frame counted as often as it has receivers; None where a trace does not tell."""
+    wire_bytes_per_message: float | None
+    """Protocol and payload bytes of all those copies, likewise."""
+    acknowledgments_per_message: float | None
+    """Frames that only acknowledge (`acknowledgment`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How often flow control held senders back, and the highest readings of what it bounds."""
+
+    blocked_times: int
+    """How often a member had to wait before it could send, added up over members and groups."""
+    blocked_ns: int
+    """How long, likewise; a member that was never released waits until its trace ends."""
+    unstable_blocks_max: int | None
+    """The most blocks that a member held as unstable at once; None where the trace has no such gauge."""
+    buffers_max: int | None
+    """The most frames that a member held in its pool at once, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Elementary operations that the protocol's own bookkeeping took, of the processes that did not crash."""
+
+    sender_work: int
+    receiver_work: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberStatistics:
+    """One process in one group, all its incarnations together."""
+
+    process: str
+    delivered: int
+    per_second: float | None
+    """Messages delivered per second, from the group's first request to this member's last delivery."""
+    latency: Latency | None
+    unstable_max: int | None
+    """The most frames it held as unstable at once."""
+    flow: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatistics:
+    """One group of one run, or of all runs; then `members` is empty."""
+
+    group: str
+    per_second: float | None
+    """The rate of the slowest member that neither crashed nor left; over all runs, the mean of the runs."""
+    latency: Latency | None
+    """Until each delivery."""
+    stability_latency: Latency | None
+    """Until the sender itself first calls its message stable."""
+    sent_to_nobody: int
+    """Messages that are not in it: their sender had no receivers when it sent them, and called them stable at once."""
+    request_latency: Latency | None
+    """Until a request to the group has its answers."""
+    traffic: Traffic
+    busy_traffic: Traffic
+    """The same up to the run's last send, delivery, report of stability or answer.
+
+    A protocol that speaks at regular times goes on while a run is waited out; what it costs a message is seen here.
+    """
+    unstable_max: int | None
+    flow: Flow
+    members: tuple[MemberStatistics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatistics:
+    """One run, or several together."""
+
+    run: str | None
+    """None: several runs."""
+    latency: Latency | None
+    stability_latency: Latency | None
+    sent_to_nobody: int
+    request_latency: Latency | None
+    traffic: Traffic
+    busy_traffic: Traffic
+    idle_copies_per_second: float | None
+    """Point-to-point messages of all members, from the run's last send, delivery, report of stability or answer on.
+
+    None where a run ends as soon as it falls silent, or was cut off before it was quiet.
+    """
+    unstable_max: int | None
+    """The most frames that a member held as unstable in one group at once."""
+    flow: Flow
+    costs: Costs | None
+    """None where the protocol does not count them."""
+    groups: tuple[GroupStatistics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Figures of a dataset; `dataclasses.asdict` gives its JSON."""
+
+    percentiles: Literal["exact", "approximate"]
+    overall: RunStatistics
+    runs: tuple[RunStatistics, ...]
