@@ -87,7 +87,8 @@ def _literal_problems(scenario: Scenario) -> Problems:
     for erratum in scenario.options.literal:
         if erratum not in known:
             yield "options.literal", f"{erratum!r} has no printed form to follow (there are {', '.join(known)})"
-        elif not concerns(erratum, scenario):
+    for erratum in scenario.options.literal:
+        if erratum in known and not concerns(erratum, scenario):
             why = f"it is about {_ABOUT[erratum][2]}" if erratum in _ABOUT else "no group has what its rule is about"
             yield "options.literal", f"{erratum} changes nothing here: {why}"
 
