@@ -30,7 +30,7 @@ Service = Literal["reliable", "fifo", "causal", "total"]
 SERVICES: Final[tuple[Service, ...]] = ("reliable", "fifo", "causal", "total")
 _LATENCIES: Final[tuple[Latency, ...]] = (
     Uniform(low=Duration(0), high=Duration(10 * MS)),
-    Lognormal(median=Duration(1 * MS), sigma=2.5),
+    Lognormal(median=Duration(1 * MS), sigma=2.0),
 )
 """With a long tail one frame is far behind the others: that shows a wrong clock (N1) most often."""
 CRASHING: Final = 0.5
@@ -84,6 +84,7 @@ def draw_two_phase(chance: random.Random) -> Scenario:
                 interval=Duration(chance.choice([1, 3, 8]) * MS),
                 jitter=1.0,
                 payload=8,
+                answers="majority" if chance.random() < 0.2 else "none",
             ),
         ),
         fault=(*_crashes(chance, members, share=0.4), *_pauses(chance, members)),
