@@ -5,10 +5,11 @@ logical; sets of senders and receivers differ; processes join, leave and crash.
 """
 
 import random
-from typing import Final, Literal
+from typing import Final
 
 from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
 from antiphon.scenario.model import (
+    ACKS,
     Crash,
     Delay,
     Fault,
@@ -23,8 +24,6 @@ from antiphon.scenario.model import (
 )
 from antiphon.scenario.units import Duration
 
-Acks = Literal["timestamp", "vector", "explicit", "transitive"]
-KINDS: Final[tuple[Acks, ...]] = ("timestamp", "vector", "explicit", "transitive")
 SHAPES: Final = ("static", "everybody", "roles", "sources", "moving", "moving")
 
 
@@ -35,7 +34,7 @@ def draw_acks(chance: random.Random) -> Scenario:
     roles = _roles(chance, shape, members)
     senders = [name for name in members if roles.get(name, Member(process=name, group="g")).role != "receiver"]
     hosts = draw_hosts(chance)
-    kinds = [kind for kind in KINDS if shape != "everybody" or kind != "explicit"]
+    kinds = [kind for kind in ACKS if shape != "everybody" or kind != "explicit"]
     moving = _moves(chance, members) if shape == "moving" else ()
     workloads = tuple(
         draw_workload(
@@ -125,7 +124,7 @@ def _moves(chance: random.Random, members: tuple[str, ...]) -> tuple[Fault, ...]
 
 
 def _apart(chance: random.Random, members: tuple[str, ...]) -> list[Fault]:
-    """Clocks that are not together, for good or for a while."""
+    """Clocks that are not together."""
     return [
         Skew(at=Duration(0), process=name, offset=Duration(chance.choice([5, 60]) * MS))
         for name in members

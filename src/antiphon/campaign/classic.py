@@ -8,6 +8,8 @@ import random
 from collections.abc import Mapping
 from typing import Final, Literal
 
+import msgspec
+
 from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
 from antiphon.campaign.shapes import members_by_group
 from antiphon.scenario.model import (
@@ -143,13 +145,4 @@ def _workloads(chance: random.Random, members: Mapping[str, tuple[str, ...]], *,
 
 def _asking(chance: random.Random, workload: Workload) -> Workload:
     """The same, with requests in place of messages."""
-    answers: list[Literal["any", "first", "majority", "all"]] = ["any", "first", "majority", "all"]
-    return Workload(
-        group=workload.group,
-        senders=workload.senders,
-        messages=workload.messages,
-        interval=workload.interval,
-        jitter=workload.jitter,
-        payload=workload.payload,
-        answers=chance.choice(answers),
-    )
+    return msgspec.structs.replace(workload, replies=False, answers=chance.choice(["any", "first", "majority", "all"]))

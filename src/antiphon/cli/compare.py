@@ -14,8 +14,7 @@ from rich.table import Table
 from antiphon import __version__
 from antiphon.campaign.pool import spread
 from antiphon.cli.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.simulate import parse_seeds as seeds_of
-from antiphon.cli.simulate import simulate_one
+from antiphon.cli.simulate import parse_seeds, simulate_one
 from antiphon.cli.verdicts import EXIT
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
@@ -106,7 +105,7 @@ def compare(
 def _order(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Order:
     if scenario.trace == "off":
         raise ConfigurationError('compare needs traces, and the scenario says trace = "off"')
-    numbers = seeds_of(scenario, seeds, None)
+    numbers = parse_seeds(scenario, seeds, None)
     names = VARIANTS if protocols is None else dict.fromkeys(name.strip() for name in protocols.split(","))
     entries, skipped = [], []
     for name in names:

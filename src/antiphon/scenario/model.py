@@ -4,7 +4,7 @@ The fields are the keys of the TOML file, with its names; a sentence beside each
 say beyond its types is in `validate.py`.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -13,6 +13,11 @@ from antiphon.scenario.units import Bandwidth, Duration
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.rstrip("_")):
     """A TOML table that refuses keys it does not know. A trailing underscore avoids Python's own words."""
+
+
+Acks = Literal["timestamp", "vector", "explicit", "transitive"]
+ACKS: Final[tuple[Acks, ...]] = get_args(Acks)
+"""How receivers may acknowledge; what stands for a service in the family whose protocols differ in this."""
 
 
 class Options(_Table, frozen=True, kw_only=True):
@@ -38,7 +43,7 @@ class Options(_Table, frozen=True, kw_only=True):
     """How often an idle group looks for crashed members; likewise without effect."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view is installed when a member fails; likewise without effect."""
-    acks: Literal["timestamp", "vector", "explicit", "transitive"] = "timestamp"
+    acks: Acks = "timestamp"
     """How receivers acknowledge, and so how stability is found (Berket98)."""
     clock: Literal["physical", "logical"] = "physical"
     """What messages are stamped with: the process's own clock, or a count that messages carry along."""

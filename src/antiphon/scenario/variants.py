@@ -11,11 +11,8 @@ import msgspec
 
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.families import concerns
-from antiphon.scenario.model import OPTIONS_IN_FORCE, PROTOCOLS, Group, Loss, Network, Options, Scenario
+from antiphon.scenario.model import ACKS, OPTIONS_IN_FORCE, PROTOCOLS, Group, Loss, Network, Options, Scenario
 from antiphon.scenario.validate import problems
-
-ACKS: Final = ("timestamp", "vector", "explicit", "transitive")
-"""What stands for a service in the family whose protocols differ in how they acknowledge."""
 
 VARIANTS: Final = {
     f"{protocol}:{each}": (protocol, each)

@@ -141,18 +141,18 @@ class SimulatedNetwork:
         endings = {
             receiver: now + int(chance() * max(0, arrival - now)) for receiver, arrival in node.last_arrival.items()
         }
+        arrivals: dict[Callable[[Any], None], ProcessId] = {each.arrive: each.id for each in self._nodes.values()}
         share = chance()
 
         def lost(time: int, action: Callable[[Any], None], argument: Any) -> bool:
-            owner: Any = getattr(action, "__self__", None)
-            if owner is node:
+            if getattr(action, "__self__", None) is node:
                 return True
-            arriving = any(owner is each and action == each.arrive for each in self._nodes.values())
-            frame = self.unpack(argument) if arriving else None
-            if frame is None or frame.sender != node.id:
+            receiver = arrivals.get(action)
+            frame = self.unpack(argument) if receiver is not None else None
+            if receiver is None or frame is None or frame.sender != node.id:
                 return False
             on_stream = self._streams and frame.kind not in _ALWAYS_DATAGRAMS
-            return time > endings.get(owner.id, now) if on_stream else chance() < share
+            return time > endings.get(receiver, now) if on_stream else chance() < share
 
         self._queue.drop(lost)
 

@@ -133,10 +133,9 @@ class Node:
         """Whether deliveries wait for an application that will take them."""
         return bool(self._untaken) and not self.hindered
 
-    @property
-    def holds(self) -> bool:
-        """Whether its core keeps frames that others may lack; untold without a recorder, which knows the groups."""
-        return self.recorder is not None and any(map(self._core.unstable, self.recorder.groups))
+    def holds(self, group: GroupId) -> bool:
+        """Whether it lives, and its core keeps frames of a group that others may lack."""
+        return not self.crashed and self._core.unstable(group) > 0
 
     @property
     def expectant(self) -> bool:

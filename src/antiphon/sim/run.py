@@ -116,8 +116,12 @@ class _Simulation:
         return any(node.behind for node in nodes) or any(self._network.unpack(each).kind == "data" for each in frames)
 
     def _messages_held(self) -> bool:
-        """Whether a core that lives holds something that others may lack."""
-        return any(node.holds for node in self._nodes.values() if not node.crashed)
+        """Whether somebody who lives holds something that others may lack."""
+        return any(
+            self._nodes[ProcessId(name)].holds(GroupId(group.name))
+            for group in self._scenario.group
+            for name in members_of(group)
+        )
 
     def _companies(self) -> list[frozenset[ProcessId]]:
         """Who waits for whom: with flow control, the members of a group for its slowest one."""

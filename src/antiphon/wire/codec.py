@@ -32,7 +32,7 @@ from antiphon.types import GroupId, ProcessId
 from antiphon.wire import tuples
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
 from antiphon.wire.names import encode_name, encode_names
-from antiphon.wire.reader import Reader
+from antiphon.wire.reader import NUMBER_MAX, Reader
 from antiphon.wire.stamps import encode_stamp, read_stamp
 
 _NUMBERED: Final = 1
@@ -58,8 +58,6 @@ _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
 _LENGTH_BYTES: Final = 4
-_NUMBER_MAX: Final = 1 << 62
-"""So that the numbers that follow still fit their fields."""
 _COPY: Final = struct.Struct(">BI")
 
 
@@ -183,7 +181,7 @@ def _names(frame: Frame) -> bytes:
 
 def _read_numbered(reader: Reader) -> BlockFrame:
     flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
-    if not 0 <= complete_block <= previous_block <= block <= _NUMBER_MAX:  # complete only after its member spoke in it
+    if not 0 <= complete_block <= previous_block <= block <= NUMBER_MAX:  # complete only after its member spoke in it
         raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
     if flags & ~_NUMBERED_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
@@ -200,7 +198,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
 
 def _read_alive(reader: Reader) -> AliveFrame:
     flags, block, complete_block = reader.unpack(_ALIVE_NUMBERS)
-    if not 0 <= complete_block <= block <= _NUMBER_MAX:
+    if not 0 <= complete_block <= block <= NUMBER_MAX:
         raise ProtocolViolation("body", f"numbers {block}, {complete_block} cannot be")
     if flags & ~_ALIVE_FLAGS:
         raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
@@ -217,7 +215,7 @@ def _read_place_and_flow(flags: int, reader: Reader) -> tuple[GroupId, ProcessId
 def _read_flow(reader: Reader) -> Flow:
     flow = Flow(*reader.unpack(_FLOW_NUMBERS))
     # A correct peer also has stable <= complete; but one that follows E-18 as printed is to be seen breaking S1.
-    if not 0 <= flow.super_stable <= flow.stable <= _NUMBER_MAX or not 0 <= flow.complete <= flow.number <= _NUMBER_MAX:
+    if not 0 <= flow.super_stable <= flow.stable <= NUMBER_MAX or not 0 <= flow.complete <= flow.number <= NUMBER_MAX:
         raise ProtocolViolation("body", f"flow-control numbers {', '.join(map(str, flow))} cannot be")
     return flow
 

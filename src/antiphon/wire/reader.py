@@ -8,6 +8,8 @@ from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.names import decode_name, decode_names
 
+NUMBER_MAX: Final = 1 << 62
+"""No correct peer sends a larger one: those that follow it must still fit 64 bits."""
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
 

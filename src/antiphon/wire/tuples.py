@@ -17,9 +17,8 @@ from antiphon.core.acks import frames as acks_frames
 from antiphon.core.classic import frames as classic_frames
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
+from antiphon.wire.reader import NUMBER_MAX
 
-NUMBER_MAX: Final = 1 << 62
-"""So that the numbers that follow still fit 64 bits."""
 _NUMBER_BYTES: Final = 8
 
 _KINDS: Final[dict[int, type[Any]]] = {
