@@ -45,7 +45,7 @@ TEXT: Final = """
 name = "benchmark"
 duration = "1h"
 trace = "off"
-options = {{ flow_control = {flow_control} }}
+options = {{ suspect_after = "0s", flow_control = {flow_control} }}
 [[group]]
 name = "g"
 members = {members}

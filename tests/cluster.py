@@ -2,10 +2,11 @@
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from antiphon.core.effects import Deliver, Effect, Frame, InstallView, Transmit
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.effects import Confirmed, Deliver, Effect, Frame, InstallView, Transmit
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, ConfirmedFrame, Flow, RefuteFrame, SuspectFrame
+from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.literal import printed
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings
@@ -14,6 +15,13 @@ from antiphon.types import GroupId, ProcessId, View, first_view
 GROUP = GroupId("g")
 SLOW_NS = 1_000_000
 """A silence timeout for tests in which no null may leave by itself."""
+
+OMEGA_NS = 400_000_000
+"""A suspicion timeout for tests of membership."""
+NEVER_NS = 1 << 60
+"""A silence timeout for tests in which nobody ever pays by a null what it owes."""
+
+_Kind = TypeVar("_Kind")
 
 
 class Cluster:
@@ -49,6 +57,8 @@ class Cluster:
         self.views: dict[str, list[View]] = {name: [] for name in everybody}
         self.stalled: set[str] = set()
         """Whose applications take nothing."""
+        self.crashed: set[str] = set()
+        self.cuts: set[tuple[str, str]] = set()
         self._offered: dict[str, deque[GroupId]] = {name: deque() for name in everybody}
         self._labels: dict[tuple[str, str], int] = defaultdict(int)
         self._taken: dict[tuple[str, GroupId], int] = defaultdict(int)
@@ -73,7 +83,9 @@ class Cluster:
 
     def feed(self, sender: str, receiver: str) -> None:
         """Let a frame arrive without a drain: one of a batch."""
-        self.core(receiver).receive(self.channels[sender, receiver].popleft(), self.now)
+        frame = self.channels[sender, receiver].popleft()
+        if receiver not in self.crashed:
+            self.core(receiver).receive(frame, self.now)
 
     def move_all(self) -> None:
         """Let frames arrive until none is under way; bounded, for nulls must not answer nulls for ever."""
@@ -89,7 +101,8 @@ class Cluster:
         """Let time pass at everyone, then whatever is due happen."""
         self.now += duration_ns
         for name in self.cores:
-            self.tick(name)
+            if name not in self.crashed:
+                self.tick(name)
 
     def tick(self, name: str) -> None:
         """One process notices the time."""
@@ -110,6 +123,67 @@ class Cluster:
             if all(core.deadline is None for core in self.cores.values()):
                 return
         raise AssertionError("timers never stop")
+
+    def in_view(self, name: str, group: str = GROUP) -> tuple[ProcessId, ...]:
+        """The members of the view in force at a process."""
+        return next(view.members for view in reversed(self.views[name]) if view.group == group)
+
+    def suspect(self, name: str, *others: str) -> None:
+        """A process suspects others, right or wrong."""
+        for other in others:
+            self.core(name).suspect(ProcessId(other), self.now)
+        self.settle(name)
+
+    def found(self, name: str, kind: type[_Kind]) -> list[_Kind]:
+        """The effects of one kind at a process so far."""
+        return [effect for effect in self.effects[name] if isinstance(effect, kind)]
+
+    def detections(self, name: str, group: str = GROUP) -> list[tuple[tuple[str, int], ...]]:
+        """What a process confirmed in a group, in order."""
+        return [effect.failed for effect in self.found(name, Confirmed) if effect.group == group]
+
+    def story(self, name: str, group: str = GROUP) -> list[bytes | str]:
+        """What the application sees of a group: payloads, and the members of each view as one string."""
+        seen: list[bytes | str] = []
+        for effect in self.effects[name]:
+            if isinstance(effect, Deliver) and effect.frame.group == group:
+                seen += effect.frame.payloads
+            elif isinstance(effect, InstallView) and effect.view.group == group:
+                seen.append(" ".join(effect.view.members))
+        return seen
+
+    def views_of(self, name: str, group: str = GROUP) -> list[str]:
+        """The members of each view of a group, in order, each as one string."""
+        return [entry for entry in self.story(name, group) if isinstance(entry, str)]
+
+    def move_between(self, *names: str) -> None:
+        """Let frames arrive among these alone until none is under way."""
+        for _ in range(10_000):
+            waiting = [pair for pair, frames in self.channels.items() if frames and {*pair} <= {*names}]
+            if not waiting:
+                return
+            for sender, receiver in waiting:
+                self.move(sender, receiver)
+        raise AssertionError("frames never stop")
+
+    def move_one_way(self, sender: str, *receivers: str) -> None:
+        """Let all that is under way from one process to others arrive."""
+        for receiver in receivers:
+            self.move(sender, receiver, len(self.channels[sender, receiver]))
+
+    def crash(self, name: str) -> None:
+        """Gone for good; what it had under way still arrives unless the test drops it."""
+        self.crashed.add(name)
+        self.cut([name], [other for other in self.cores if other != name])
+
+    def cut(self, side: Sequence[str], other: Sequence[str]) -> None:
+        """No frame that leaves from now on passes between the sides; what is under way does, unless dropped."""
+        self.cuts |= {(a, b) for a in side for b in other} | {(b, a) for a in side for b in other}
+
+    def drop(self, sender: str, receiver: str) -> None:
+        """What is under way on one channel never arrives, and nothing later either."""
+        self.channels[sender, receiver].clear()
+        self.cuts.add((sender, receiver))
 
     def settle(self, name: str) -> None:
         while effects := self.core(name).drain(self.now):
@@ -139,14 +213,123 @@ class Cluster:
                     self.transmitted[name].append(frame)
                 else:
                     self.control[name].append(frame)
-                for other in self.members[frame.group] if not isinstance(to, str) else (ProcessId(to),):
-                    if other != name:
+                for other in self.in_view(name, frame.group) if not isinstance(to, str) else (ProcessId(to),):
+                    if other != name and (name, other) not in self.cuts:
                         self.channels[name, other].append(frame)
             case Deliver(frame=frame):
                 self.delivered[name] += frame.payloads
                 self._offered[name].append(frame.group)
             case InstallView(view=view):
                 self.views[name].append(view)
+                self.core(name).viewed(view, self.now)
+
+
+class Lone:
+    """One core of a group; the test plays all its peers, frame by frame, by hand."""
+
+    def __init__(self, me: str, *others: str, **settings: Any) -> None:
+        chosen = {"tracing": True, "suspect_after_ns": OMEGA_NS, "silence_timeout_ns": NEVER_NS, **settings}
+        self.me = ProcessId(me)
+        self.now = 0
+        view = first_view(GROUP, _ids([me, *others]))
+        self.core = NewtopProcess(self.me, {GROUP: view}, NewtopSettings(**chosen))
+        self.effects: list[Effect] = []
+        """Every effect so far."""
+        self._looked = 0
+        self.settle()
+
+    @property
+    def group(self) -> NewtopGroup:
+        return self.core._groups[GROUP]
+
+    @property
+    def suspicions(self) -> dict[ProcessId, int]:
+        return self.group.agreement.suspicions
+
+    @property
+    def view(self) -> View:
+        return self.found(InstallView)[-1].view
+
+    def feed(self, *frames: Frame) -> None:
+        """Frames arrive, each followed by a drain."""
+        for frame in frames:
+            self.core.receive(frame, self.now)
+            self.settle()
+
+    def send(self, *payloads: bytes) -> None:
+        """One frame each."""
+        for payload in payloads:
+            self.core.send(GROUP, payload, self.now)
+            self.settle()
+
+    def suspect(self, *processes: str) -> None:
+        for process in processes:
+            self.core.suspect(ProcessId(process), self.now)
+        self.settle()
+
+    def wait(self, duration_ns: int) -> None:
+        """Let time pass, and whatever falls due happen at its time."""
+        until = self.now + duration_ns
+        for _ in range(1000):
+            deadline = self.core.deadline
+            if deadline is None or deadline > until:
+                self.now = until
+                return
+            self.now = max(self.now, deadline)
+            self.core.tick(self.now)
+            self.settle()
+        raise AssertionError("timers never stop")
+
+    def settle(self) -> None:
+        """Its application takes all it gets at once."""
+        while effects := self.core.drain(self.now):
+            self.effects += effects
+            self.core.consumed(GROUP, len(self.found(Deliver)), self.now)
+
+    def found(self, kind: type[_Kind]) -> list[_Kind]:
+        """The effects of one kind so far."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    def frames(self, kind: type[_Kind]) -> list[_Kind]:
+        """The frames of one kind that it transmitted so far."""
+        return [effect.frame for effect in self.found(Transmit) if isinstance(effect.frame, kind)]
+
+    def news(self) -> list[Effect]:
+        """The effects since this was last asked."""
+        begin, self._looked = self._looked, len(self.effects)
+        return self.effects[begin:]
+
+    def delivered(self) -> list[bytes]:
+        return [payload for effect in self.found(Deliver) for payload in effect.frame.payloads]
+
+
+def data(sender: str, block: int, previous: int | None = None, payload: bytes = b"x", **fields: Any) -> BlockFrame:
+    """A data frame as a peer would send it; by default the one after `block - 1`, with nothing complete."""
+    before = block - 1 if previous is None else previous
+    fields = {"complete_block": 0, "payloads": (payload,), **fields}
+    return BlockFrame(GROUP, ProcessId(sender), block, before, **fields)
+
+
+def null(sender: str, block: int, previous: int | None = None, **fields: Any) -> BlockFrame:
+    return data(sender, block, previous, **{"payloads": (), **fields})
+
+
+def alive(sender: str, block: int = 0, complete: int = 0, flow: Flow | None = None, **flags: Any) -> AliveFrame:
+    return AliveFrame(GROUP, ProcessId(sender), block, complete, flow, **flags)
+
+
+def accuse(sender: str, suspect: str, last: int) -> SuspectFrame:
+    return SuspectFrame(GROUP, ProcessId(sender), 0, ProcessId(suspect), last)
+
+
+def refute(sender: str, suspect: str, last: int, *messages: BlockFrame) -> RefuteFrame:
+    return RefuteFrame(GROUP, ProcessId(sender), 0, ProcessId(suspect), last, messages)
+
+
+def confirm(sender: str, **failed: int) -> ConfirmedFrame:
+    return ConfirmedFrame(
+        GROUP, ProcessId(sender), 0, tuple(sorted((ProcessId(each), last) for each, last in failed.items()))
+    )
 
 
 def _ids(names: Sequence[str]) -> frozenset[ProcessId]:

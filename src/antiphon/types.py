@@ -2,7 +2,8 @@
 
 An identity is a name plus an incarnation (0, then +1 at each restart). Inside the product it is one string,
 `name` for incarnation 0 and `name#2` for a later one, as it stands in traces: it hashes fast, prints well, and
-two incarnations of one name never compare equal.
+two incarnations of one name never compare equal. A group is likewise its name and the epoch of its formation (0 for
+a configured group): `name`, or `name@7`. No name contains '#' or '@'.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ ProcessId = NewType("ProcessId", str)
 """`name` or `name#incarnation`; totally ordered as a string, which is the tie order of the protocols."""
 
 GroupId = NewType("GroupId", str)
+"""`name` or `name@epoch`."""
 ViewId = NewType("ViewId", str)
 WORLD: Final = ProcessId("world")
 """Under this name the simulator or the supervisor writes its own rows; no process may bear it."""
@@ -28,6 +30,17 @@ def split_process_id(process: ProcessId) -> tuple[str, int]:
     """The name and the incarnation behind an identity."""
     name, _, incarnation = process.partition("#")
     return name, int(incarnation or 0)
+
+
+def group_id(name: str, epoch: int = 0) -> GroupId:
+    """The identity of a named group as formed in one epoch."""
+    return GroupId(f"{name}@{epoch}" if epoch else name)
+
+
+def split_group_id(group: GroupId) -> tuple[str, int]:
+    """The name and the epoch behind the identity of a group."""
+    name, _, epoch = group.partition("@")
+    return name, int(epoch or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,10 @@ class View:
     """Of a private view: to whom this process sends; None: all members."""
     senders: tuple[ProcessId, ...] | None = None
     """Of a private view: from whom it receives; None: all members."""
+    excluded: tuple[ProcessId, ...] = ()
+    """Who was removed on the way from the first view to this one, sorted."""
+    primary: bool = True
+    """Whether it holds a majority of the primary view before it; the first view is primary."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
     """Place of each member in `members`, made once and shared by all who install the view in one simulation."""
 
@@ -65,6 +82,34 @@ def next_view(view: View, lost: ProcessId) -> View:
     members = tuple(member for member in view.members if member != lost)
     count = _count(view) + 1
     return View(view.group, _view_id(count, view.id, *members), members, previous=view.id, transitional=members)
+
+
+def shrunk_view(view: View, failed: Iterable[tuple[ProcessId, int]], *, skips: bool = False) -> View:
+    """The view without these, each with its agreed last number: whoever comes from `view` and agrees gets the same.
+
+    One that skips a view in between is not primary: others may have installed that one, and it may be.
+    """
+    agreed = sorted(failed)
+    gone = {process for process, _ in agreed}
+    members = tuple(member for member in view.members if member not in gone)
+    history = (view.id, *members, "", *(f"{process} {last}" for process, last in agreed))
+    return View(
+        view.group,
+        _view_id(_count(view) + 1, *history),
+        members,
+        previous=view.id,
+        transitional=members,
+        excluded=tuple(sorted({*view.excluded, *gone})),
+        primary=view.primary and not skips and 2 * len(members) > len(view.members),
+    )
+
+
+def signature(view: View) -> str:
+    """What a member adds to its name in a view: a digest of whom it has excluded (Macedo94 §6.4).
+
+    The thesis adds how many they are; but two sides of a split may have excluded equally many (E-29).
+    """
+    return hashlib.blake2b("\n".join(view.excluded).encode(), digest_size=8).hexdigest()
 
 
 def private_view(

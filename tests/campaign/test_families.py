@@ -6,10 +6,23 @@ from collections import Counter
 
 import pytest
 
+from antiphon.campaign import membership
 from antiphon.campaign.families import FAMILIES
 from antiphon.campaign.newtop import SERVICES
 from antiphon.campaign.shapes import SHAPES
-from antiphon.scenario.model import Crash, Join, Leave, Scenario, members_of
+from antiphon.scenario.model import (
+    Crash,
+    Cut,
+    Heal,
+    Join,
+    Leave,
+    Partition,
+    Pause,
+    Scenario,
+    Suspect,
+    cut_links,
+    members_of,
+)
 from antiphon.scenario.read import run_id
 
 SEEDS = range(2_000)
@@ -156,3 +169,80 @@ def test_somebody_survives_every_classic_run() -> None:
     for seed in range(600):
         scenario = FAMILIES["classic"].draw(seed)
         assert {fault.process for fault in scenario.fault if isinstance(fault, Crash)} < {*scenario.processes}
+
+
+@pytest.fixture(scope="module")
+def failing() -> list[Scenario]:
+    """`draw` has judged each of them: an invalid one is an assertion."""
+    return [FAMILIES["membership"].draw(seed) for seed in range(1_000)]
+
+
+def test_every_kind_of_membership_run_occurs_often_enough(failing: list[Scenario]) -> None:
+    seen = Counter[object]()
+    for scenario in failing:
+        options = scenario.options
+        own = {
+            FAMILIES["membership"].shape(scenario),
+            scenario.group[0].service,
+            ("view change", scenario.group[0].service == "total", options.view_change),
+            ("flow control", options.flow_control),
+            ("numbering", scenario.group[0].numbering),
+            ("probe", options.idle_probe > 0),
+            ("silence", options.time_silence),
+            scenario.network.transport,
+            ("processes", len(scenario.processes)),
+            ("healed", any(isinstance(fault, Heal) for fault in scenario.fault)),
+            *{(type(fault), getattr(fault, "until", None) is None) for fault in scenario.fault},
+        }
+        seen.update(own)
+    assert min(len(scenario.processes) for scenario in failing) == 3
+    assert max(len(scenario.processes) for scenario in failing) == 8
+    assert [seen[shape] > 0.6 * share * len(failing) / 100 for shape, share in membership.SHAPES.items()] == [True] * 7
+    assert all(seen[service] > 0.6 * share * len(failing) / 100 for service, share in membership.SERVICES.items())
+    assert all(seen["view change", True, mode] > len(failing) / 10 for mode in ("cut", "remove", "closed"))
+    assert 0.35 < seen["healed", True] / len(failing) < 0.5
+    assert 0.1 < sum(not scenario.fault for scenario in failing) / len(failing) < 0.2
+    assert all(seen[kind, True] > len(failing) / 4 for kind in (Crash, Suspect))
+    ends = [(kind, ever) for kind in (Partition, Cut, Pause) for ever in (True, False)]
+    assert all(seen[each] > len(failing) / 25 for each in ends)
+
+
+def test_without_a_heal_a_core_stays_connected_and_everybody_else_is_gone(failing: list[Scenario]) -> None:
+    sizes = Counter[int]()
+    for scenario in failing:
+        if not scenario.fault or any(isinstance(fault, Heal) for fault in scenario.fault):
+            continue
+        gone = {fault.process for fault in scenario.fault if isinstance(fault, Crash)}
+        gone |= {fault.process for fault in scenario.fault if isinstance(fault, Pause) and fault.until is None}
+        cuts = [fault for fault in scenario.fault if isinstance(fault, Partition | Cut)]
+        ever = {link for fault in cuts for link in cut_links(fault)}
+        lasting = {link for fault in cuts if fault.until is None for link in cut_links(fault)}
+        up = [name for name in scenario.processes if name not in gone]
+        sizes[max(len(core) for core in _cores(up, ever, lasting))] += 1
+    assert min(sizes) >= 2
+    assert len(sizes) >= 5
+
+
+Links = set[tuple[str, str]]
+
+
+def _cores(up: list[str], ever: Links, lasting: Links) -> list[list[str]]:
+    """Sets that nothing ever divides, and from which all others are cut off for good, in the same direction each."""
+    sets = [[each for each in up if not {(name, each), (each, name)} & lasting] for name in up]
+    return [
+        core
+        for core in sets
+        if not ever & {(a, b) for a in core for b in core}
+        if all(
+            {(each, name) for each in core} <= lasting or {(name, each) for each in core} <= lasting
+            for name in up
+            if name not in core
+        )
+    ]
+
+
+def test_most_runs_end_quickly_by_plan(failing: list[Scenario]) -> None:
+    for scenario in failing:
+        last = max((getattr(fault, "until", None) or fault.at for fault in scenario.fault), default=0)
+        assert last <= 1_100_000_000
+        assert last + scenario.quiet <= 4_500_000_000

@@ -87,6 +87,6 @@ def test_a_promise_rarely_put_to_the_test_fails_a_suite_but_not_a_few_runs() -> 
 
 def test_runs_are_counted_by_kind() -> None:
     counted = tally(*(outcome(seed) for seed in range(5)))
-    common = {"service": "total", "flow_control": 3, "transport": "stream"}
+    common = {"service": "total", "flow_control": 3, "transport": "stream", "view_change": "none"}
     assert counted.counts() == [{"shape": "one", **common, "runs": 3}, {"shape": "ring", **common, "runs": 2}]
     assert counted.values("shape") == ["one", "ring"]

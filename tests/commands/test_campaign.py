@@ -55,7 +55,7 @@ def test_the_document_tells_properties_kinds_and_runs(antiphon: Console, tmp_pat
     assert (tmp_path / "runs/campaign.json").read_text() == result.out
     assert (document["verdict"], document["runs"], document["objections"]) == ("pass", 3, [])
     assert sum(kind["runs"] for kind in document["kinds"]) == 3
-    assert {"shape", "service", "flow_control", "transport", "runs"} == set(document["kinds"][0])
+    assert {"shape", "service", "flow_control", "transport", "view_change", "runs"} == set(document["kinds"][0])
     entry = document["properties"][0]
     assert (entry["property"], entry["runs"], entry["runs_with_opportunities"]) == ("W", 3, 3)
     assert sorted(document["traces"]) == sorted(path.stem for path in (tmp_path / "runs/events").iterdir())
@@ -161,7 +161,7 @@ def test_families_are_listed(antiphon: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["elsewhere"], "the families are newtop, fixed-group"),
+        (["elsewhere"], "the families are newtop, membership, fixed-group"),
         ([], "name a family"),
         ([FAMILY, "--runs", "0"], "--runs 0"),
         ([FAMILY, "--runs", "100001"], "split"),

@@ -118,4 +118,4 @@ class _Causal:
                 if member in self._trace.groups[group]:
                     view, members = self._trace.views[member, group], self._trace.memberships[member, group]
                     left = [name for name in members if name != process]
-                    self._trace.view(member, group, f"v{int(view[1:]) + 1}", left)
+                    self._trace.exclude(member, f"v{int(view[1:]) + 1}", left, group)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.properties.promises import JUDGED, NOT_JUDGED, PROMISES
+from antiphon.properties.promises import CLOSED, JUDGED, NOT_JUDGED, PROMISES
 from tests.properties_checkers.traces import Trace, verdicts
 
 CAUSAL = ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
@@ -21,8 +21,24 @@ def test_what_newtop_does_not_promise(property_id: str) -> None:
 
 
 def test_every_checker_has_somebody_who_promises() -> None:
-    assert set(JUDGED) <= set().union(*PROMISES.values())
+    offered = set().union(*PROMISES.values(), *CLOSED.values())
+    assert set(JUDGED) - offered == {"D11"}  # what `safe` delivery will promise; until then it can only be required
     assert not set(JUDGED) & set(NOT_JUDGED)
+    assert NOT_JUDGED == ("O9",)
+
+
+@pytest.mark.parametrize("view_change", ["cut", "remove", "closed", None])
+def test_closed_views_promise_more(view_change: str | None) -> None:
+    trace = Trace({"a": ["p1", "p2"]}, options={"view_change": view_change} if view_change else {}).begin()
+    found = verdicts(trace.end())
+    more = {name for (name, _), told in found.items() if told.outcome != "not promised"} - PROMISES["newtop", "total"]
+    assert more == (CLOSED["newtop", "total"] if view_change == "closed" else set())
+
+
+@pytest.mark.parametrize("service", CAUSAL)
+def test_closed_goes_with_total_order_only(service: str) -> None:
+    trace = Trace({"a": ["p1", "p2"]}, service=service, options={"view_change": "closed"}).begin()
+    assert {verdicts(trace.end())[name, "a"].outcome for name in CLOSED["newtop", "total"]} == {"not promised"}
 
 
 def test_services_in_one_run_are_judged_each_by_its_own() -> None:

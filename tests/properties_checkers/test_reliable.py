@@ -9,7 +9,7 @@ def exclude(trace: Trace, process: str, *by: str, view: str = "v1", group: str =
     """The others install a view without the process."""
     members = [member for member in trace.groups[group] if member != process]
     for member in by:
-        trace.view(member, group, view, members)
+        trace.exclude(member, view, members, group)
 
 
 # O2
@@ -310,7 +310,7 @@ def test_o4_one_who_joins_later_owes_nothing_older() -> None:
     for process in ("p1", "p2", "p3"):
         trace.view(process, "a", "v1", ["p1", "p2", "p3"])
     trace.deliver("p3", answer)
-    assert violated(trace.end(quiet=False)) == set()
+    assert not {"O2", "O3", "O4"} & violated(trace.end(quiet=False))
 
 
 def test_o4_who_left_a_group_is_not_asked() -> None:

@@ -220,7 +220,7 @@ def test_o8_over_views_that_change() -> None:
     for process in ("p1", "p2"):
         if process == "p2":
             trace.deliver("p2", first, second)
-        trace.view(process, "orders", "v1", ["p1", "p2"])
+        trace.exclude(process, "v1", ["p1", "p2"])
     trace.deliver("p1", third := trace.send("p2"))
     trace.deliver("p2", third)
     events = trace.end()

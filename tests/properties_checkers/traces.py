@@ -99,13 +99,55 @@ class Trace:
         detail = {"protocol": self.protocol, "options": self.options, "groups": groups}
         self.row(process, "start", detail=json.dumps(detail))
 
-    def view(self, process: str, group: str, view: str, members: Sequence[str], **private: Sequence[str]) -> None:
-        """A private view also has `receivers` and `senders`."""
+    def view(
+        self,
+        process: str,
+        group: str,
+        view: str,
+        members: Sequence[str],
+        *,
+        transitional: Sequence[str] | None = None,
+        primary: bool | None = None,
+        **private: Sequence[str],
+    ) -> None:
+        """A private view also has `receivers` and `senders`; without a word, all who were there come along."""
         previous = self.views.get((process, group))
+        before = self.memberships.get((process, group), ()) if previous else ()
+        along = [member for member in members if member in before] if transitional is None else transitional
         self.views[process, group] = view
         self.memberships[process, group] = members
-        detail = json.dumps({name: sorted(names) for name, names in private.items()}) if private else None
-        self.row(process, "view", group=group, view=view, members=sorted(members), previous=previous, detail=detail)
+        told: dict[str, Any] = {name: sorted(names) for name, names in private.items()}
+        told |= {} if primary is None else {"primary": primary}
+        self.row(
+            process,
+            "view",
+            group=group,
+            view=view,
+            members=sorted(members),
+            previous=previous,
+            transitional=sorted(along),
+            detail=json.dumps(told) if told else None,
+        )
+
+    def suspect(self, process: str, *peers: str, group: str = "orders") -> None:
+        for peer in peers:
+            self.row(process, "suspect", group=group, view=self.views[process, group], peer=peer)
+
+    def confirm(self, process: str, *peers: str, group: str = "orders") -> None:
+        left = sorted({*self.memberships[process, group]} - {*peers})
+        for peer in peers:
+            self.row(process, "confirm", group=group, view=self.views[process, group], peer=peer, members=left)
+
+    def exclude(self, process: str, view: str, members: Sequence[str], group: str = "orders", **columns: Any) -> None:
+        """The process suspects whoever is not among the members, has it confirmed, and installs the view."""
+        gone = sorted({*self.memberships[process, group]} - {*members})
+        self.suspect(process, *gone, group=group)
+        self.confirm(process, *gone, group=group)
+        self.view(process, group, view, members, **columns)
+
+    def fault(self, kind: str, **detail: Any) -> None:
+        """Something breaks, or mends."""
+        self.world("fault", {"kind": kind, "begins": True, **detail})
 
     def acknowledge(self, process: str, senders: Sequence[str], group: str = "orders") -> str:
         """An acknowledgment leaves; gives its name."""
@@ -404,7 +446,7 @@ class _Sequencer:
             if item.group in self._trace.groups_of(process):
                 self._deliver(process, item)
         elif item[0] in self._trace.groups_of(process):
-            self._trace.view(process, item[0], "v1", item[1])
+            self._trace.exclude(process, "v1", item[1], item[0])
         return True
 
     def _deliver(self, process: str, mid: Mid) -> None:

@@ -26,6 +26,7 @@ duration = "2s"
 quiet = "100ms"
 [options]
 time_silence = "5ms"
+suspect_after = "0s"
 [[group]]
 name = "orders"
 members = 3

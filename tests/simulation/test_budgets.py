@@ -25,9 +25,9 @@ TRIANGLE = {"a": "12", "b": "23", "c": "13"}
 TWINS = {"x": "123", "y": "123", "z": "123"}
 """Members by the digit in their name."""
 
-# What our frames weigh, all names having two letters (wire/codec.py): envelope 10, flags and numbers, two names of 3.
-NULL_BYTES = 10 + 25 + 6 + 32
-ALIVE_BYTES = 10 + 17 + 6 + 32
+# What our frames weigh, all names having two letters (wire/codec.py): envelope 10, flags and numbers, identity 18.
+NULL_BYTES = 10 + 25 + 18 + 32
+ALIVE_BYTES = 10 + 17 + 18 + 32
 DATA_BYTES = NULL_BYTES + 12 + 4
 """With one payload, and without a causal stamp."""
 
@@ -180,7 +180,7 @@ def scenario(
         "\n".join(
             (
                 'name = "budget"',
-                f"options = {{ {options} }}",
+                f'options = {{ suspect_after = "0s", {options} }}',
                 f"network = {{ {network} }}",
                 f"group = [{', '.join(tables)}]",
                 f"workload = [{workload}]",

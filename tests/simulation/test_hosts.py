@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from antiphon.core.effects import Effect, Frame
 from antiphon.scenario.model import Hosts, Network
 from antiphon.sim.hosts import Clock, Host
+from antiphon.sim.links import Links
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
@@ -57,7 +58,7 @@ class Nobody:
 
 def test_an_alarm_that_stays_due_is_an_error_not_an_endless_loop() -> None:
     queue = EventQueue()
-    network = SimulatedNetwork(Network(), queue, random.Random(1), "bytes")
+    network = SimulatedNetwork(Network(), queue, random.Random(1), "bytes", Links(queue, random.Random(2), 0))
     node = Node(
         ProcessId("p1"),
         Stubborn(),

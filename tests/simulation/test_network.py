@@ -10,6 +10,7 @@ from antiphon.core.effects import Channel, Scope, Transmit
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Network, Uniform
 from antiphon.scenario.units import Bandwidth, Duration
+from antiphon.sim.links import Links
 from antiphon.sim.network import Line, SimulatedNetwork, latency_source
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId, first_view
@@ -25,17 +26,21 @@ class Endpoint:
         self.id = ProcessId(name)
         self.last_arrival: dict[ProcessId, int] = {}
         self.arrivals: list[tuple[int, int]] = []
+        self.told: list[tuple[int, ProcessId]] = []
         self._network, self._queue = network, queue
         self.line = network.attach(self)
 
     def arrive(self, carried: object) -> None:
         self.arrivals.append((self._queue.now, self._network.unpack(carried).clock))
 
+    def severed(self, peer: ProcessId) -> None:
+        self.told.append((self._queue.now, peer))
+
 
 def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: int = MS) -> Endpoint:
     """Send frames 1, 2, … from a to b at a steady pace; gives b with its arrivals."""
     queue = EventQueue()
-    network = SimulatedNetwork(settings, queue, random.Random(1), "bytes")
+    network = SimulatedNetwork(settings, queue, random.Random(1), "bytes", Links(queue, random.Random(2), 0))
     a, b = Endpoint("a", network, queue), Endpoint("b", network, queue)
     channel = Channel.STREAM if settings.transport == "stream" else Channel.DATAGRAM
     network.install(a.id, first_view(GROUP, frozenset({a.id, b.id})))

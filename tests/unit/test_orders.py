@@ -7,6 +7,7 @@ import pytest
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Effect, Transmit
+from antiphon.core.newtop.agreement import Surroundings
 from antiphon.core.newtop.frames import BlockFrame, MapStamp, RelativeStamp, Stamp
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.orders.contract import Order
@@ -25,6 +26,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     "causal-vector",
 )
 Entry = tuple[str, str, int]
+_NOBODY_FAILS = Surroundings(lambda *_: None, lambda *_: False, lambda *_: None)
 
 
 class Bench:
@@ -34,7 +36,9 @@ class Bench:
         settings = NewtopSettings(service=service, compression=compression)
         self.counter = BlockCounter()
         self.groups = {
-            name: NewtopGroup(ME, first_view(name, frozenset({A, B, ME})), self.counter, settings, ADOPTED)
+            name: NewtopGroup(
+                ME, first_view(name, frozenset({A, B, ME})), self.counter, settings, ADOPTED, _NOBODY_FAILS, []
+            )
             for name in groups or (G,)
         }
         self.order: Order = ADOPTED.orders[service](ME, self.groups, settings)
@@ -70,7 +74,7 @@ class Bench:
         return transmit.frame, self.take()
 
     def take(self) -> list[tuple[str, int]]:
-        taken = self.order.take()
+        taken = self.order.take(1 << 62)
         assert all(self.counter.value >= frame.block for frame in taken)  # rule CA2
         return [(frame.sender, frame.block) for frame in taken]
 

@@ -2,12 +2,12 @@
 
 import json
 
-from antiphon.core.effects import Blocked, Discard, Gauge, Unblocked
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.core.effects import Blocked, Confirmed, Departure, Discard, Gauge, Refuted, Suspected, Unblocked
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, Notice
 from antiphon.trace.recorder import Recorder, digest
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, first_view, shrunk_view, signature
 
-G, P1, P2 = GroupId("g"), ProcessId("p1"), ProcessId("p2")
+G, P1, P2, P3, P4 = GroupId("g"), ProcessId("p1"), ProcessId("p2"), ProcessId("p3"), ProcessId("p4")
 
 
 def recorder(*payloads: bytes) -> Recorder:
@@ -101,3 +101,65 @@ def test_only_numbered_frames_have_a_name_of_their_own() -> None:
     transmit(history, BlockFrame(G, P1, 4, 3, 1))
     details = [json.loads(row["detail"]) for row in history.rows]
     assert [(detail["type"], detail["frame"]) for detail in details] == [("alive", None), ("null", "g/p1/4")]
+
+
+def test_notices_are_named_like_messages_for_they_share_their_numbers() -> None:
+    history = recorder()
+    for block, kind in enumerate(("remove", "flush"), start=4):
+        transmit(history, BlockFrame(G, P1, block, block - 1, 0, notice=Notice(kind, ((P2, 3),))))  # type: ignore[arg-type]
+    details = [json.loads(row["detail"]) for row in history.rows]
+    assert [(detail["type"], detail["frame"], detail["count"]) for detail in details] == [
+        ("remove", "g/p1/4", 0),
+        ("flush", "g/p1/5", 0),
+    ]
+
+
+def test_the_trace_tells_who_is_suspected_and_confirmed_and_what_the_application_hears_of_it() -> None:
+    history = Recorder(P1, {G: "total"}, agreed=True)
+    view = first_view(G, frozenset({P1, P2, P3, P4}))
+    history.installed(view, 0)
+    history.suspected(Suspected(G, P2, 7, "silent"), 5)
+    history.suspected(Refuted(G, P2), 6)
+    agreed = Confirmed(G, ((P2, 7), (P3, 9)), (P1, P4))
+    history.confirmed(agreed, 7)
+    history.noticed(agreed, 8)
+    suspect, refute, first, second, notice = history.rows[1:]
+    assert {row["view"] for row in history.rows} == {view.id}
+    assert (suspect["kind"], suspect["peer"], suspect["clock"]) == ("suspect", P2, 7)
+    assert json.loads(suspect["detail"]) == {"reason": "silent"}
+    assert (refute["kind"], refute["peer"], refute.get("clock")) == ("refute", P2, None)
+    assert [(row["kind"], row["peer"], row["clock"]) for row in (first, second)] == [
+        ("confirm", P2, 7),
+        ("confirm", P3, 9),
+    ]
+    assert first["members"] == second["members"] == notice["members"] == [P1, P4]
+    assert first["detail"] == second["detail"] == '{"failed":[["p2",7],["p3",9]]}'
+    assert (notice["kind"], notice["time"], notice.get("detail")) == ("transitional", 8, None)
+
+
+def test_a_view_that_was_agreed_on_tells_who_left_and_why() -> None:
+    view = first_view(G, frozenset({P1, P2, P3}))
+    smaller = shrunk_view(view, [(P3, 4)])
+    why = Departure(P3, 4, "silent", (P1, P2), silent_ns=100, agreed_ns=20)
+    history = Recorder(P1, {G: "total"}, agreed=True)
+    history.installed(view, 0)
+    history.installed(smaller, 9, (why,))
+    told = [json.loads(row["detail"]) for row in history.rows]
+    assert told[0] == {"left": [], "primary": True, "signature": signature(view)}
+    assert told[1] == {
+        "left": [
+            {
+                "process": "p3",
+                "last_block": 4,
+                "reason": "silent",
+                "accusers": ["p1", "p2"],
+                "silent_ns": 100,
+                "agreed_ns": 20,
+            }
+        ],
+        "primary": True,
+        "signature": signature(smaller),
+    }
+    untold = Recorder(P1, {G: "total"})
+    untold.installed(view, 0)
+    assert untold.rows[0]["detail"] is None

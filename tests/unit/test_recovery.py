@@ -15,6 +15,7 @@ from antiphon.core.newtop.frames import (
     RepairFrame,
     RequestFrame,
     StatusFrame,
+    SuspectFrame,
 )
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
@@ -131,16 +132,16 @@ def test_a_gap_is_asked_for_at_once_and_all_of_it() -> None:
     assert drained(shim, 69) == []
 
 
-def test_it_asks_the_origin_then_others_in_turn_and_waits_longer_each_time() -> None:
+def test_it_asks_the_origin_and_others_in_turn_and_waits_longer_each_time() -> None:
     shim = recovery(P2, P1, P2, P3, P4)
     shim.receive(frame(2), 0)
     assert requests(shim, 450) == [
         (0, P1, (1,)),
         (20, P3, (1,)),
-        (60, P4, (1,)),
-        (140, P1, (1,)),
-        (240, P3, (1,)),
-        (340, P4, (1,)),
+        (60, P1, (1,)),
+        (140, P4, (1,)),
+        (240, P1, (1,)),
+        (340, P3, (1,)),
         (440, P1, (1,)),
     ]
 
@@ -421,3 +422,59 @@ def test_nobody_makes_us_forget_what_we_have_not_got() -> None:
     shim.receive(frame(1), 0)
     shim.receive(StatusFrame(G, P1, 5, settled=2**40), 0)
     assert [each.sequence for each in shim.receive(frame(2), 0)] == [2]
+
+
+# Members that fail
+
+
+def test_a_stream_that_is_settled_is_taken_up_behind_what_is_missing() -> None:
+    """E-78: what is missing has come by a refutation, and nobody holds a copy any more."""
+    shim = recovery()
+    assert shim.receive(frame(3), 0) == []
+    assert shim.receive(frame(5), 0) == []
+    assert shim.receive(StatusFrame(G, P1, 5, settled=3), 0) == [frame(3)]
+    assert requests(shim, 0) == [(0, P1, (4,))]
+    assert shim.receive(frame(4), 1) == [frame(4), frame(5)]
+
+
+def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_needs() -> None:
+    """E-78: a refutation brings numbers, and not what stands between them."""
+    shim = recovery(P1)
+    alive = shim.outgoing(AliveFrame(G, P1, 0, 0), 0)
+    suspicion = shim.outgoing(SuspectFrame(G, P1, 0, P3, 0), 0)
+    number = shim.outgoing(frame(0), 0)
+    shim.stable([number])
+    shim.receive(RequestFrame(G, P2, P1, (1, 2, 3)), 0)
+    assert (P2, RepairFrame(G, P1, (suspicion, number))) in drained(shim, 0)
+    assert alive.sequence == 1
+    for member in (P2, P3):
+        shim.receive(AckFrame(G, member, 3), 0)
+    shim.receive(RequestFrame(G, P2, P1, (1, 2, 3)), 0)
+    assert drained(shim, 0) == []
+
+
+def test_who_acknowledges_nothing_is_deaf_since_its_next_place_left() -> None:
+    """E-80."""
+    shim = recovery(P1)
+    assert shim.deaf_since(P2) is None
+    for now in (5, 7):
+        shim.outgoing(frame(0), now)
+    assert shim.deaf_since(P2) == 5
+    shim.receive(AckFrame(G, P2, 1), 30)
+    assert shim.deaf_since(P2) == 30
+    shim.receive(AckFrame(G, P2, 2), 40)
+    assert shim.deaf_since(P2) is None
+    assert shim.deaf_since(P3) == 5
+
+
+def test_of_the_failed_nothing_is_asked_and_for_those_who_left_nothing_is_kept() -> None:
+    shim = recovery(P2, P1, P2, P3, P4)
+    shim.fail(P3)
+    shim.receive(frame(2), 0)
+    assert requests(shim, 140) == [(0, P1, (1,)), (20, P4, (1,)), (60, P1, (1,)), (140, P4, (1,))]
+    shim.outgoing(frame(0, P2), 200)
+    for member in (P1, P4):
+        shim.receive(AckFrame(G, member, 1), 201)
+    shim.forget(P3)
+    shim.receive(RequestFrame(G, P1, P2, (1,)), 202)
+    assert not any(isinstance(sent, RepairFrame) for _, sent in drained(shim, 202))

@@ -16,6 +16,7 @@ name = "small"
 name = "orders"
 members = 3
 """
+OFF = '[options]\nsuspect_after = "0s"\n'
 SHIPPED = sorted(Path(__file__).parents[2].joinpath("scenarios").rglob("*.toml"))
 
 
@@ -23,6 +24,18 @@ def refusal(text: str) -> str:
     with pytest.raises(ConfigurationError) as caught:
         parse_scenario(text)
     return str(caught.value)
+
+
+def partition(sides: list[list[str]]) -> str:
+    return f'[[fault]]\nat = "2s"\nkind = "partition"\nsides = {sides}\n'
+
+
+def suspect(process: str, by: list[str]) -> str:
+    return f'[[fault]]\nat = "1s"\nkind = "suspect"\nprocess = "{process}"\nby = {by}\n'
+
+
+def crash(process: str) -> str:
+    return f'[[fault]]\nat = "1s"\nkind = "crash"\nprocess = "{process}"\n'
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,7 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[[workload]]\ngroup = "orders"\njitter = 2.0', ["workload[0].jitter"]),
         ('[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p9"', ["fault[0].process", "p9", "p1, p2, p3"]),
         ('[[fault]]\nat = "1s"\nkind = "pause"', ["fault[0]", "missing key", "process"]),
-        ('[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until", "membership"]),
+        (OFF + '[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until", "options.suspect_after"]),
         ("[options]\nframe_bytes = 1000000000", ["options.frame_bytes"]),
         ('[[workload]]\ngroup = "orders"\nmessages = 1000000000000', ["workload[0].messages"]),
         ('[options]\ntime_silence = "6s"', ["quiet", "time_silence"]),
@@ -127,7 +140,48 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('"a\\nb" = 1', ["a b"]),
         ('[[fault]]\nat = "2s"\nuntil = "1s"\nkind = "pause"\nprocess = "p1"', ["fault[0].until"]),
         ('[[fault]]\nat = "1s"\nkind = "explode"\nprocess = "p1"', ["fault[0].kind", "explode", "pause, stall, slow"]),
-        ('[[fault]]\nat = "1s"\nkind = "crash"\nprocess = "p1"', ["fault[0].kind", "crash", "membership"]),
+        *(
+            (OFF + f'[[fault]]\nat = "1s"\nkind = "{kind}"\n{keys}', ["fault[0].kind", kind, "membership"])
+            for kind, keys in (
+                ("crash", 'process = "p1"'),
+                ("partition", 'sides = [["p1"], ["p2"]]'),
+                ("cut", 'from = "p1"\nto = "p2"'),
+                ("suspect", 'process = "p1"\nby = "p2"'),
+            )
+        ),
+        (partition([["p1"], ["p9"]]), ["fault[0].sides", "p9", "p1, p2, p3"]),
+        (partition([["p1"], ["p2", "p1"]]), ["fault[0].sides", "p1", "two sides"]),
+        (partition([["p1", "p1"], ["p2"]]), ["fault[0].sides", "p1", "twice"]),
+        (partition([["p1"], []]), ["fault[0].sides", "empty"]),
+        (partition([["p1", "p2"]]), ["fault[0].sides", "two at least"]),
+        (partition([]), ["fault[0].sides", "two at least"]),
+        (partition([["p1"], ["p2"]]) + 'until = "1s"', ["fault[0].until", "later than at"]),
+        ('[[fault]]\nat = "1s"\nkind = "partition"', ["fault[0]", "missing key", "sides"]),
+        ('[[fault]]\nat = "1s"\nkind = "cut"\nfrom = "p1"', ["fault[0]", "missing key", "to"]),
+        ('[[fault]]\nat = "1s"\nkind = "cut"\nfrom = "p1"\nto = "p1"', ["fault[0].to", "two ends"]),
+        ('[[fault]]\nat = "1s"\nkind = "cut"\nfrom = "p1"\nto = "p9"', ["fault[0].to", "p9"]),
+        ('[[fault]]\nat = "1s"\nkind = "cut"\nfrom = "p9"\nto = "p1"', ["fault[0].from", "p9"]),
+        (suspect("p9", ["p1"]), ["fault[0].process", "p9"]),
+        (suspect("p1", ["p9"]), ["fault[0].by", "p9", "p1, p2, p3"]),
+        (suspect("p1", ["p2", "p1"]), ["fault[0].by", "p1 cannot suspect itself"]),
+        (suspect("p1", []), ["fault[0].by", "at least one"]),
+        (suspect("p1", ["p2", "p2"]), ["fault[0].by", "different"]),
+        (suspect("p1", ["p2"]) + 'until = "2s"', ["fault[0]", "unknown key", "until"]),
+        (suspect("p1", ["q"]) + '[[group]]\nname = "other"\nmembers = ["q"]', ["fault[0].by", "q", "share no group"]),
+        ('[[fault]]\nat = "1s"\nkind = "join"\nprocess = "p1"\ngroup = "orders"', ["fault[0].kind", "join", "formed"]),
+        ('[[fault]]\nat = "1s"\nkind = "merge"', ["fault[0].kind", "merge", "not available"]),
+        (crash("p1") + crash("p1"), ["fault[1].process", "p1 has crashed before"]),
+        (crash("p1") + '[options]\nsuspect_after = "501ms"', ["quiet", "8 times options.suspect_after"]),
+        ('[options]\ntime_silence = "100ms"\nsuspect_after = "120ms"', ["options.suspect_after", "time_silence"]),
+        (OFF + 'view_change = "closed"', ["options.view_change", "suspect_after = 0s"]),
+        *(
+            (
+                f'service = "{service}"\n[options]\nview_change = "{mode}"',
+                ["options.view_change", mode, "total only", "flush"],
+            )
+            for service in ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
+            for mode in ("remove", "closed")
+        ),
         ('[[fault]]\nat = "1s"\nkind = "slow"\nprocess = "p1"\nfactor = 2.0', ["fault[0].kind", "hosts.service"]),
         ('[[fault]]\nat = "1s"\nkind = "loss"\nrate = 0.5', ["fault[0].kind", "datagram"]),
         ('[[fault]]\nat = "1s"\nkind = "delay"\nextra = "1s"\nfrom = "p1"', ["fault[0].from", "to"]),
@@ -146,7 +200,7 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[[group]]\nname = "other"\nmembers = ["world"]', ["group[1].members", "world"]),
         ('[[group]]\nname = "other"\nmembers = 0', ["group[1].members"]),
         ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "causal"', ["group[1].service", "causal"]),
-        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "total-safe"', ["group[1].service", "membership"]),
+        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "total-safe"', ["group[1].service", "safe delivery"]),
         ('[[site]]\nname = "north"', ["site"]),
         ("[sweep]\nseeds = 10", ["sweep"]),
     ],
@@ -170,6 +224,19 @@ def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str,
         "[options]\nflow_control = 0\nwindow_bytes = 1",
         *(f'[options]\nliteral = ["{erratum}"]' for erratum in ("E-6", "E-9", "E-18", "E-19b")),
         '[options]\nliteral = ["E-6", "E-9"]',
+        OFF,
+        OFF + 'time_silence = "4s"',
+        '[options]\ntime_silence = "100ms"\nsuspect_after = "121ms"',
+        '[options]\nidle_probe = "0s"',
+        '[options]\nview_change = "closed"',
+        '[options]\nview_change = "remove"',
+        crash("p1"),
+        partition([["p1"], ["p2"], ["p3"]]),
+        partition([["p1"], ["p2"]]) + 'until = "4s"\n[[fault]]\nat = "3s"\nkind = "heal"',
+        '[[fault]]\nat = "1s"\nuntil = "2s"\nkind = "cut"\nfrom = "p1"\nto = "p2"',
+        suspect("p1", ["p2", "p3"]),
+        '[[fault]]\nat = "1s"\nkind = "suspect"\nprocess = "p1"\nby = "p3"',
+        '[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p1"',
         '[network]\ntransport = "datagram"',
         '[network]\ntransport = "datagram"\nloss = 0.2\nduplicate = 0.1\nreorder = 1.0',
         '[[fault]]\nat = "1s"\nkind = "loss"\nrate = 0.5\n[network]\ntransport = "datagram"',

@@ -33,6 +33,10 @@ def fault(kind: str, at: str, process: str, group: str | None = "g") -> str:
     return f'[[fault]]\nat = "{at}"\nkind = "{kind}"\nprocess = "{process}"\n{named}'
 
 
+def suspicion(process: str, by: str) -> str:
+    return f'[[fault]]\nat = "1s"\nkind = "suspect"\nprocess = "{process}"\nby = "{by}"\n'
+
+
 @pytest.mark.parametrize(("text", "service"), [(NEWTOP, "total"), (CLASSIC, "total"), (ACKS, "fifo")])
 def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, service: str) -> None:
     scenario = parse_scenario(text)
@@ -54,7 +58,12 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         ),
         (CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n', "network.loss: the notes' algorithms ask"),
         (CLASSIC + fault("leave", "1s", "p1"), "fault[0].kind: 'leave' is not available with classic"),
-        (NEWTOP + fault("crash", "1s", "p1", None), "fault[0].kind: 'crash' is not available with newtop"),
+        (NEWTOP + fault("leave", "1s", "p1"), "fault[0].kind: 'leave' is not available with newtop"),
+        (CLASSIC + suspicion("p1", "p2"), "fault[0].kind: 'suspect' is not available with classic"),
+        (ACKS + suspicion("p1", "p2"), "fault[0].kind: 'suspect' is not available with acks"),
+        (CLASSIC + '[options]\nsuspect_after = "0s"\n', "options.suspect_after: must be at least 80ms"),
+        (ACKS + '[options]\nview_change = "closed"\n', "options.view_change: changes nothing: acks has no such option"),
+        (CLASSIC + '[options]\nidle_probe = "2s"\n', "options.idle_probe: changes nothing: classic has no such option"),
         (NEWTOP + member("p1"), "member: every member of a newtop group sends and receives alike"),
         (CLASSIC + member("p1", 'role = "receiver"'), "member[0]: in a classic group everybody receives"),
         (CLASSIC + member("p9"), "member[0].process: unknown process 'p9' in group g"),
@@ -116,7 +125,7 @@ def test_a_printed_rule_concerns_no_family_but_its_own() -> None:
         for text in (NEWTOP, CLASSIC, ACKS)
     }
     assert concerned == {
-        NEWTOP: {"E-6", "E-9", "E-18", "E-19b"},
+        NEWTOP: {*"E-6 E-9 E-18 E-19 E-19b E-20 E-22 E-23 E-24 E-25 E-27 E-29 E-31 E-45".split()},
         CLASSIC: {"N1"},
         ACKS: {"T6", "T8", "FIG-4"},
     }

@@ -197,11 +197,44 @@ def test_lost_acknowledgments_have_no_counterpart_either() -> None:
     assert "network.loss" in refused(lossy, "newtop:total")
 
 
-def test_who_crashes_cannot_be_in_a_fixed_group() -> None:
+def test_who_crashes_is_found_out_where_there_is_membership() -> None:
     crash = Crash(at=Duration(10**9), process="p1")
     original = replace(variant(scenario(), "classic:total"), fault=(crash,))
     assert variant(original, "acks:transitive").fault == (crash,)
-    assert "'crash' is not available with newtop" in refused(original, "newtop:total")
+    changed = variant(original, "newtop:total")
+    assert (changed.fault, changed.options.suspect_after) == ((crash,), original.options.suspect_after)
+    assert [*changes(original, changed)] == []
+
+
+def test_where_nobody_fails_another_family_is_compared_with_newtop_without_membership() -> None:
+    original = variant(scenario(), "classic:total")
+    changed = variant(original, "newtop:total")
+    assert changed.options == Options(suspect_after=Duration(0))
+    assert [*changes(original, changed)] == ["without membership (options.suspect_after = 0s): nobody fails here"]
+
+
+def test_without_membership_other_families_are_told_of_losses_as_ever() -> None:
+    original = scenario(suspect_after='"0s"')
+    assert variant(original, "newtop:causal-fast").options == original.options
+    for name in ("classic:total", "acks:vector"):
+        changed = variant(original, name)
+        assert changed.options.suspect_after == Options().suspect_after
+        assert [*changes(original, changed)] == ["without effect there, and left out: options.suspect_after"]
+
+
+def test_only_total_order_chooses_how_views_change() -> None:
+    original = scenario(view_change='"closed"')
+    assert variant(original, "newtop:total").options.view_change == "closed"
+    changed = variant(original, "newtop:causal-slow")
+    assert changed.options.view_change == "cut"
+    assert [*changes(original, changed)] == ["without effect there, and left out: options.view_change"]
+
+
+def test_partitions_and_false_suspicions_have_no_counterpart() -> None:
+    original = scenario('[[fault]]\nat = "1s"\nkind = "partition"\nsides = [["p1"], ["p2", "p3"]]\n')
+    assert variant(original, "newtop:causal-fast").fault == original.fault
+    assert "'partition' is not available with classic" in refused(original, "classic:total")
+    assert "'partition' is not available with acks" in refused(original, "acks:vector")
 
 
 def test_what_only_one_family_can_answer() -> None:

@@ -23,13 +23,13 @@ from antiphon.core.classic.frames import (
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
-from antiphon.wire.frame import seal
+from antiphon.wire.frame import open_envelope, seal
+from tests.wire_bodies import NAMES, identity
+from tests.wire_frames import groups, processes
 
 G, P, Q = GroupId("g"), ProcessId("p"), ProcessId("q")
 
 numbers = st.integers(0, 2**62)
-groups = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).map(GroupId)
-processes = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).map(ProcessId)
 payloads = st.lists(st.binary(max_size=20), max_size=2).map(tuple)
 one_payload = st.binary(max_size=20).map(lambda payload: (payload,))
 names = st.builds(MessageName, processes, numbers)
@@ -94,8 +94,8 @@ def test_the_sizes_told_are_those_of_the_bytes(frame: ClassicFrame | AcksFrame) 
 
 @given(classic_frames | acks_frames, st.data())
 def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | AcksFrame, draw: st.DataObject) -> None:
-    sealed = encode(frame)
-    kind, body = sealed[5], bytearray(sealed[10:])
+    kind, good = open_envelope(encode(frame))
+    body = bytearray(good)
     place = draw.draw(st.integers(0, len(body) - 1))
     body[place] = draw.draw(st.integers(0, 255))
     try:
@@ -108,32 +108,67 @@ def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | Ack
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (33, ["g", "p", -1, 5, 0]),
-        (33, ["g", "p", 1, 2**62 + 1, 0]),
-        (33, ["g", "p", 1, 5]),
-        (33, ["g", "p", 1, 5, 0, 7]),
-        (33, ["g", 3, 1, 5, 0]),
-        (34, ["g", "p", 1, [["q", -5]]]),
-        (35, ["g", "p", 1, 0, 1, "boss", None]),
-        (18, ["g", "p", 1, [-1, "p"], 0]),
-        (16, ["g", "p", 1, ["text"], 0, None, [], None]),
-        (16, ["g", "p", 1, [], 0, None, [], None]),
-        (16, ["g", "p", 1, [b"a", b"b"], 0, None, [], None]),
-        (16, ["g", "p", 1, [b"a"], 0, None, [], [3, "p"]]),
-        (17, ["g", "p", ["h", "q", 1, [b"a"], 0, None, [], None]]),
-        (17, ["g", "p", ["g", "q", 1, [b"a"], 0, None, [["h", "r", 1, [b"a"], 0, None, [], None]], None]]),
-        (16, ["g", "p", 1, [b"a"], 0, None, [["h", "q", 1, [b"a"], 0, None, [], None]], None]),
+        (33, [-1, 5, 0]),
+        (33, [1, 2**62 + 1, 0]),
+        (33, [1, 5]),
+        (33, [1, 5, 0, 7]),
+        (33, ["g", "p", 1, 5, 0]),
+        (33, [1, "5", 0]),
+        (34, [1, [["q", -5]]]),
+        (34, [1, [["q@1", 5]]]),
+        (34, [1, [["q#0", 5]]]),
+        (34, [1, [["", 5]]]),
+        (35, [1, 0, 1, "boss", None]),
+        (35, [1, 0, 1, "both", ["world"]]),
+        (18, [1, [-1, "p"], 0]),
+        (18, [1, [1, "p#01"], 0]),
+        (16, [1, ["text"], 0, None, [], None]),
+        (16, [1, [], 0, None, [], None]),
+        (16, [1, [b"a", b"b"], 0, None, [], None]),
+        (16, [1, [b"a"], 0, None, [], [3, "p"]]),
+        (17, [["h", "q", 1, [b"a"], 0, None, [], None]]),
+        (17, [["g", "q", 1, [b"a"], 0, None, [["h", "r", 1, [b"a"], 0, None, [], None]], None]]),
+        (17, [["g", "q", 1, [b"a"], 0, None, [["g", "r:2", 1, [b"a"], 0, None, [], None]], None]]),
+        (16, [1, [b"a"], 0, None, [["h", "q", 1, [b"a"], 0, None, [], None]], None]),
+        (16, [1, [b"a"], 0, None, [["g@1", "q", 1, [b"a"], 0, None, [], None]], None]),
     ],
 )
 def test_what_no_correct_peer_sends_is_refused(kind: int, values: list[object]) -> None:
-    with pytest.raises(ProtocolViolation):
-        decode(seal(kind, msgspec.msgpack.encode(values)))
+    with pytest.raises(ProtocolViolation) as caught:
+        decode(seal(kind, NAMES + msgspec.msgpack.encode(values)))
+    assert caught.value.code == "body"
 
 
-def test_contexts_nested_without_end_are_refused() -> None:
-    nested = b"\x98\xa1g\xa1p\x01\x90\x00\xc0\x91" * 100_000
-    with pytest.raises(ProtocolViolation):
-        decode(seal(16, nested))
+def test_group_and_sender_stand_before_the_array() -> None:
+    body = identity("g", "p", epoch=7, incarnation=2) + msgspec.msgpack.encode([4, 5, 0])
+    frame = AckFrame(GroupId("g@7"), ProcessId("p#2"), 4, 5)
+    assert decode(seal(33, body)) == frame
+    assert encode(frame) == seal(33, body)
+
+
+def test_contexts_do_not_nest() -> None:
+    inner = DataFrame(G, P, 1, (b"a",))
+    middle = inner._replace(copies=(inner,))
+    assert decode(encode(middle)) == middle
+    for nested in (inner._replace(copies=(middle,)), RelayFrame(G, Q, inner._replace(copies=(middle,)))):
+        with pytest.raises(ProtocolViolation, match="a context of its own"):
+            decode(encode(nested))
+
+
+@pytest.mark.parametrize("depth", [100, 300, 450, 600, 100_000])
+def test_contexts_nested_without_end_are_refused(depth: int) -> None:
+    first, nested = b"\x96\x01\x91\xa1a\x00\xc0\x91", b"\x98\xa1g\xa1p\x01\x91\xc4\x01a\x00\xc0"
+    whole = (
+        b"\x96\x01\x91\xc4\x01a\x00\xc0\x91"
+        + (nested + b"\x91") * depth
+        + nested
+        + b"\x90\xc0"
+        + b"\xc0" * depth
+        + b"\xc0"
+    )
+    for body in (whole, first + nested * depth):
+        with pytest.raises(ProtocolViolation):
+            decode(seal(16, NAMES + body))
 
 
 def test_what_order_and_stability_themselves_cost() -> None:

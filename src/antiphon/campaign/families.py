@@ -8,6 +8,7 @@ from typing import Final
 from antiphon.campaign.acks import draw_acks
 from antiphon.campaign.classic import draw_classic, draw_two_phase
 from antiphon.campaign.fixed import draw_fixed_group
+from antiphon.campaign.membership import draw_membership
 from antiphon.campaign.newtop import draw_newtop
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.model import Scenario
@@ -44,6 +45,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "newtop",
             "Overlapping groups without failures: every service, flow control, streams and datagrams.",
             draw_newtop,
+        ),
+        Family(
+            "membership",
+            "Groups under crashes, partitions, one-way cuts, pauses and false suspicions: agreement and views.",
+            draw_membership,
         ),
         Family(
             "fixed-group",

@@ -15,6 +15,7 @@ def draw_fixed_group(chance: random.Random) -> Scenario:
         name="fixed-group",
         duration=Duration(120_000 * MS),
         options=Options(
+            suspect_after=Duration(0),
             time_silence=Duration(chance.choice([0, 0, 5, 40]) * MS),
             packing=chance.random() < 0.7,
             frame_bytes=chance.choice([64, 1_000, 65_536]),

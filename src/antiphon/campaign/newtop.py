@@ -60,6 +60,7 @@ def _options(chance: random.Random, service: Service) -> Options:
     frame_bytes = chance.choice([64, 1_000, 65_536])
     flow_control = chance.choice([0, *WINDOW_MIN])
     return Options(
+        suspect_after=Duration(0),
         time_silence=Duration(chance.choice([0, 0, 5, 40]) * MS),
         packing=chance.random() < 0.5,  # full buffers, hence evictions, need many frames
         frame_bytes=frame_bytes,

@@ -15,7 +15,7 @@ from antiphon import __version__
 from antiphon.campaign.families import FAMILIES
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
-from antiphon.scenario.model import Scenario
+from antiphon.scenario.model import Scenario, membership
 from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import RunRecord, write_events
@@ -45,6 +45,8 @@ class Kind:
     service: str
     flow_control: int
     transport: str
+    view_change: str = "none"
+    """How views change; "none" where they never do, or without being agreed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ def _kind(shape: str, scenario: Scenario) -> Kind:
     if scenario.protocol == "acks":
         service = scenario.options.acks  # what differs there
     flow_control = scenario.options.flow_control if scenario.protocol == "newtop" else 0
-    return Kind(shape, service, flow_control, scenario.network.transport)
+    view_change = scenario.options.view_change if membership(scenario) else "none"
+    return Kind(shape, service, flow_control, scenario.network.transport, view_change)
 
 
 def _record(scenario: Scenario) -> RunRecord:

@@ -86,7 +86,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 def members_by_group(chance: random.Random, shape: str) -> dict[str, tuple[str, ...]]:
     """The groups g1, g2, … of a shape, over processes p1, p2, … that stand in it anyhow."""
-    groups = SHAPES[shape](chance)
+    return placed(chance, SHAPES[shape](chance))
+
+
+def placed(chance: random.Random, groups: Groups) -> dict[str, tuple[str, ...]]:
+    """These groups, by name, with processes p1, p2, … in their places anyhow."""
     positions = sorted({position for group in groups for position in group})
     names = [f"p{number}" for number in range(1, len(positions) + 1)]
     chance.shuffle(names)

@@ -219,7 +219,8 @@ def _kinds(tally: Tally) -> Table:
     table = Table(title="Runs by kind", title_justify="left")
     table.add_column("shape")
     table.add_column("runs", justify="right")
-    columns = [(key, value) for key in ("service", "flow_control", "transport") for value in tally.values(key)]
+    keys = ("service", "view_change", "flow_control", "transport")
+    columns = [(key, value) for key in keys for value in tally.values(key) if value != "none"]
     for key, value in columns:
         table.add_column(
             f"flow {value}" if key == "flow_control" else str(value).removeprefix("causal-"), justify="right"

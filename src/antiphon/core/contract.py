@@ -13,7 +13,7 @@ every property holds either way.
 from typing import Protocol
 
 from antiphon.core.effects import Effect, Frame
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, View
 
 
 class Core(Protocol):
@@ -77,3 +77,16 @@ class Asking(Core, Protocol):
 
     def answer(self, frame: Frame, payload: bytes, now: int) -> None:
         """The application answers the request that this frame brought."""
+
+
+class Suspecting(Core, Protocol):
+    """A core that finds out for itself who has failed, and agrees on it with others."""
+
+    def severed(self, peer: ProcessId, now: int) -> None:
+        """The stream to or from that process has lost frames, for good: what still comes of it is no sign of life."""
+
+    def viewed(self, view: View, now: int) -> None:
+        """The application has got to that view, in its place among the deliveries."""
+
+    def suspect(self, process: ProcessId, now: int) -> None:
+        """Suspect it, in all groups that we share, whatever the clock says: what a wrong timeout would do."""

@@ -106,10 +106,57 @@ class Answered(NamedTuple):
     answers: tuple[tuple[ProcessId, bytes], ...]
 
 
+class Departure(NamedTuple):
+    """Why somebody is not in a view any more, and the evidence."""
+
+    process: ProcessId
+    last_block: int
+    """Its last number that those who go on agreed to have."""
+    reason: str
+    """Why we suspected it: `silent` (owes a number), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking`
+    (flow control waits for it), `unready` (a change of views does), `parted` (it has excluded us), `injected`."""
+    accusers: tuple[ProcessId, ...]
+    """Whose votes there were when it was confirmed."""
+    silent_ns: int
+    """How long nothing had come from it when we suspected it."""
+    agreed_ns: int
+    """From our suspicion to the agreement."""
+
+
 class InstallView(NamedTuple):
     """From here on in the list, `view` is in force in its group."""
 
     view: View
+    left: tuple[Departure, ...] = ()
+    """Who was in the view before, and is not in this one."""
+    signature: str | None = None
+    """What its members add to their names, if not what `types.signature` says (E-29, for the simulator only)."""
+
+
+class Suspected(NamedTuple):
+    """We suspect a member; `reason` as in `Departure`."""
+
+    group: GroupId
+    process: ProcessId
+    last_block: int
+    reason: str
+
+
+class Refuted(NamedTuple):
+    """We suspect it no longer."""
+
+    group: GroupId
+    process: ProcessId
+
+
+class Confirmed(NamedTuple):
+    """Agreed: these have failed, together. The application is told whom deliveries now speak for (newtop.md 9.8)."""
+
+    group: GroupId
+    failed: tuple[tuple[ProcessId, int], ...]
+    """Each with the last of its numbers that counts as sent."""
+    members: tuple[ProcessId, ...]
+    """Who of the view in force has not failed."""
 
 
 class Stable(NamedTuple):
@@ -152,4 +199,18 @@ class Gauge(NamedTuple):
     """The member whom the quantity is about, where it is about one."""
 
 
-Effect = Transmit | Deliver | Query | Answered | InstallView | Stable | Discard | Blocked | Unblocked | Gauge
+Effect = (
+    Transmit
+    | Deliver
+    | Query
+    | Answered
+    | InstallView
+    | Suspected
+    | Refuted
+    | Confirmed
+    | Stable
+    | Discard
+    | Blocked
+    | Unblocked
+    | Gauge
+)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.frames import NAME, TYPE, extracted
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
@@ -40,6 +40,8 @@ def check_acknowledgers(history: History, promises: Promises) -> list[Verdict]:
     Counted is what comes from a receiver of the view in force. Where processes find out about everybody's messages,
     every sender of that view must be among them; the acknowledger itself always is.
     """
+    if not promises.groups("S5").any():
+        return nothing_asked(history, promises, "S5")
     counted = _counted(history, promises)
     bad = np.flatnonzero(counted.missing >= 0)
 

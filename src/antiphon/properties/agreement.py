@@ -25,7 +25,7 @@ _Companions = dict[int, tuple[int, ...]]
 
 def check_agreement(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
     """D13: delivered by one member of S, delivered by all members of S that were with it then and are at the end."""
-    if not history.world.quiet:
+    if not history.world.quiet or not promises.groups("D13").any():
         return cannot_tell(history, promises, "D13")
     total, messages = len(history.messages.number), history.messages
     companions = _companions(history, who_is_stable(history, promises, "D13"))

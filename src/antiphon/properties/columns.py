@@ -28,7 +28,7 @@ KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
 NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, since -1 could be a stamp."""
 
-_UNREAD: Final = {"requested", "transitional", "payload_bytes", "header_bytes", "unstable"}
+_UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 _READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 
@@ -81,11 +81,13 @@ class Columns:
     rows: Rows
     members: dict[int, tuple[int, ...]]
     """For each `view` row its members."""
+    transitional: dict[int, tuple[int, ...]]
+    """For each `view` row that tells it: who came along from the view before."""
     private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
     """For each `view` row that is its process's own affair: to whom it sends, and from whom it receives."""
     details: dict[int, dict[str, Any]]
-    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard` and `view` rows
-    that have one."""
+    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard`, `view` and
+    `fault` rows that have one."""
     prefixes: Prefixes
     source: pa.Table
     """The table itself, in its own order, for the few checks that need a text of some rows."""
@@ -103,10 +105,12 @@ def read(events: pa.Table) -> Columns:
     """Decode the table of one run; TraceError if it is empty, mixed, or not of the schema."""
     table = _one_run(admit(events))
     kind = _kinds(table["kind"])
-    members, order_givers = _members(table, kind), _strings(table["orderer"])
+    members, order_givers = _lists(table, kind, "members"), _strings(table["orderer"])
+    transitional = _lists(table, kind, "transitional")
     reported, details = _reported(table, kind), _details(table, kind)
     private = _private(table, kind, details, members)
-    named = {who for names in (*members.values(), *chain.from_iterable(private.values())) for who in names}
+    lists = (*members.values(), *transitional.values(), *chain.from_iterable(private.values()))
+    named = {who for names in lists if names for who in names}
     identities = sorted(named | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
     code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
@@ -140,7 +144,10 @@ def read(events: pa.Table) -> Columns:
         views=views,
         services=services,
         rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
-        members={int(position[row]): _coded(names, code_of) for row, names in members.items()},
+        members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
+        transitional={
+            int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
+        },
         private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
         details={int(position[row]): detail for row, detail in details.items()},
         prefixes=_prefixes(reported, code_of, position),
@@ -204,21 +211,22 @@ def _integers(column: Any, null: int = -1) -> IntArray:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
-def _members(table: pa.Table, kind: IntArray) -> dict[int, list[str]]:
+def _lists(table: pa.Table, kind: IntArray, name: str) -> dict[int, list[str] | None]:
+    """For each `view` row the processes that it names there."""
     rows = np.flatnonzero(kind == KIND["view"])
-    lists = table["members"].take(pa.array(rows)).to_pylist()
-    return {int(row): names or [] for row, names in zip(rows, lists, strict=True)}
+    lists = table[name].take(pa.array(rows)).to_pylist()
+    return dict(zip(rows.tolist(), lists, strict=True))
 
 
 def _private(
-    table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]], members: dict[int, list[str]]
+    table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]], members: dict[int, list[str] | None]
 ) -> dict[int, tuple[list[str], list[str]]]:
     """The receivers and senders of `view` rows that name either; who is not named apart is every member."""
     found = {}
     for row in np.flatnonzero(kind == KIND["view"]).tolist():
         detail = details.get(row, {})
         if "receivers" in detail or "senders" in detail:
-            sets = [detail.get(name, members[row]) for name in ("receivers", "senders")]
+            sets = [detail.get(name, members[row] or []) for name in ("receivers", "senders")]
             if not all(isinstance(names, list) and all(isinstance(who, str) for who in names) for names in sets):
                 who = table["process"][row].as_py()
                 raise TraceError(f"a view row of {who} has receivers or senders that are not a list of processes")
@@ -289,7 +297,7 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
     always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "answer", "faults_end", "end")])
-    told = np.isin(kind, [KIND[name] for name in ("discard", "view")]) & np.asarray(
+    told = np.isin(kind, [KIND[name] for name in ("discard", "view", "fault")]) & np.asarray(
         pc.is_valid(table["detail"]).to_numpy(), np.bool_
     )
     wanted = np.flatnonzero(always | told)

@@ -15,7 +15,7 @@ import numpy as np
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import BoolArray
-from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
 from antiphon.properties.quiet import last_stays, who_is_stable
@@ -59,6 +59,8 @@ def check_connected(history: History, promises: Promises) -> list[Verdict]:
 
     One departure founds one loss. It may lie before the peer was counted: the news of it may have been on its way.
     """
+    if not promises.groups("S6").any():
+        return nothing_asked(history, promises, "S6")
     losses = _losses(history, promises.pairs("S6"))
     ties = _ties(history, promises) if history.world.quiet else []
     unfounded = [loss for loss in losses if loss.unfounded]

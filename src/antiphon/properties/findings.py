@@ -47,6 +47,16 @@ def merged(parts: Sequence[Broken]) -> Broken:
     return Broken(np.concatenate(rows), np.concatenate(groups), tell)
 
 
+Found = tuple[int, int, Callable[[], Violation]]
+"""One violation of the few that a walk over views finds: its row, its group, and how to tell it."""
+
+
+def gathered(found: Sequence[Found]) -> Broken:
+    """Violations that were found one by one."""
+    rows, groups = (np.array([each[column] for each in found], np.int64) for column in (0, 1))
+    return Broken(rows, groups, lambda position: found[position][2]()) if found else NOTHING
+
+
 def over_run(
     history: History,
     promises: Promises,
@@ -85,6 +95,11 @@ def over_groups(
         outcome = _outcome(counted, violations)
         verdicts.append(Verdict(history.run, property_id, group, outcome, counted, violations, example, note))
     return verdicts
+
+
+def nothing_asked(history: History, promises: Promises, property_id: str, *, note: str | None = None) -> list[Verdict]:
+    """The verdicts on the groups where there is no opportunity, or no promise."""
+    return over_groups(history, promises, property_id, np.zeros(len(history.groups), np.int64), NOTHING, note=note)
 
 
 def _not_promised(run: str, property_id: str, group: str | None) -> Verdict:

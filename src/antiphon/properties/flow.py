@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.findings import NOTHING, Broken, over_groups
+from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.frames import Frames
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
@@ -21,7 +21,7 @@ from antiphon.properties.windows import UNBOUNDED, Windows
 
 
 class Traffic:
-    """The frames that flow control had a say in: data, fragments, and nulls where the group counts blocks."""
+    """The frames that flow control had a say in: all that take a number; nulls only where the group counts blocks."""
 
     def __init__(self, history: History, windows: Windows) -> None:
         self._history, self.windows = history, windows
@@ -60,7 +60,7 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
     """
     windows, promised = traffic.windows, promises.pairs("F1")
     if not windows.on.any():
-        return _nothing_asked(history, promises, "F1")
+        return nothing_asked(history, promises, "F1", note="flow control is off")
     gauges = _gauges(history, windows, promised)
     over = [gauge for gauge in gauges if gauge.value > gauge.bound]
     arrived, count = _outstanding(traffic, promised)
@@ -77,11 +77,6 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
     judged = np.concatenate([_rows(gauges), frames.row[arrived]])
     opportunities = np.bincount(history.rows.group[judged], minlength=len(history.groups))
     return over_groups(history, promises, "F1", opportunities, Broken(rows, history.rows.group[rows], tell))
-
-
-def _nothing_asked(history: History, promises: Promises, property_id: str) -> list[Verdict]:
-    opportunities = np.zeros(len(history.groups), np.int64)
-    return over_groups(history, promises, property_id, opportunities, NOTHING, note="flow control is off")
 
 
 def _rows(gauges: list[_Gauge]) -> IntArray:
@@ -181,10 +176,11 @@ _KNOWLEDGE: Final = {"super_stable": "super-stable", "stable": "stable", "comple
 def check_send_condition(history: History, promises: Promises, traffic: Traffic) -> list[Verdict]:
     """F2: a frame leaves only if the conditions of the algorithm in force held, by the header it carries.
 
-    Asked of data and fragments, and in groups that count blocks of nulls too; elsewhere nulls are never delayed.
+    Asked of data, fragments and removes, and in groups that count blocks of nulls too; elsewhere nulls are never
+    delayed, and flushes nowhere.
     """
     if not traffic.windows.on.any():
-        return _nothing_asked(history, promises, "F2")
+        return nothing_asked(history, promises, "F2", note="flow control is off")
     frames, chosen = traffic.frames, traffic.chosen
     asked = chosen[promises.pairs("F2")[frames.process[chosen], frames.group[chosen]]]
     reasons = {**_below_condition(traffic, asked), **_beyond_window(traffic, asked)}

@@ -24,8 +24,14 @@ NOTHING_KNOWN: Final = -(10**18)
 """Stands for a header field that is null or missing: below everything a condition can ask for."""
 
 
+NUMBERED: Final = ("data", "fragment", "remove", "flush", "null")
+"""The types that take a number."""
+WITHOUT_PLACE: Final = ("flush", "null")
+"""Those of them that hold no place in the window, unless blocks are counted."""
+
+
 class Frames:
-    """The data, fragment and null frames that processes transmitted, each once, in the order of rows."""
+    """The numbered frames that processes transmitted, each once, in the order of rows."""
 
     def __init__(self, history: History, senders: BoolArray) -> None:
         """Those of the chosen processes only."""
@@ -34,7 +40,7 @@ class Frames:
         at = at[senders[rows.process[at]] & (rows.group[at] >= 0)]
         details = history.columns.texts("detail", at)
         kind = extracted(details, TYPE, "type")
-        numbered = np.asarray(pc.is_in(kind, pa.array(["data", "fragment", "null"])).to_numpy(zero_copy_only=False))
+        numbered = np.asarray(pc.is_in(kind, pa.array(NUMBERED)).to_numpy(zero_copy_only=False))
         at, details, kind = at[numbered], details.filter(pa.array(numbered)), kind.filter(pa.array(numbered))
         received = history.of_kind("receive") if len(at) else at
         # One text serves all receivers of a frame; take each text apart once.
@@ -45,7 +51,8 @@ class Frames:
         ]
         self.row: IntArray = at[first]
         self.process, self.group = rows.process[self.row], rows.group[self.row]
-        self.null: BoolArray = np.asarray(pc.equal(kind, "null").to_numpy(zero_copy_only=False), np.bool_)[first]
+        null = pc.is_in(kind, pa.array(WITHOUT_PLACE))
+        self.null: BoolArray = np.asarray(null.to_numpy(zero_copy_only=False), np.bool_)[first]
         self._read_headers(details.take(pa.array(first)))
         self.receive_row: IntArray = _first_receipt(received, of_text, len(first))
         """Where somebody first received it, -1 if no log says so."""

@@ -71,6 +71,8 @@ class Stays:
     """The stay in the view installed next by that process in that group, -1 for its last."""
     preceding: IntArray
     members: tuple[tuple[int, ...], ...]
+    transitional: tuple[tuple[int, ...] | None, ...]
+    """Who came along from the view before, as the row tells; None where it does not."""
     private: BoolArray
     """The view is its process's own affair, with an id that is nobody else's."""
     receivers: tuple[tuple[int, ...], ...]
@@ -116,6 +118,11 @@ class History:
         chosen = np.zeros(len(key), np.bool_)
         chosen[np.unique(key, return_index=True)[1]] = True
         return self.deliveries.where(chosen)
+
+    @cached_property
+    def first_stay(self) -> IntArray:
+        """For each first delivery the stay in which it happened."""
+        return self.stay_at(self.first.row)
 
     @cached_property
     def left(self) -> BoolArray:
@@ -204,6 +211,7 @@ def _stays(columns: Columns) -> Stays:
         following=following,
         preceding=preceding,
         members=members,
+        transitional=tuple(columns.transitional.get(row) for row in at.tolist()),
         private=np.array([row in columns.private for row in at.tolist()], np.bool_),
         receivers=tuple(receivers for receivers, _ in sets),
         senders=tuple(senders for _, senders in sets),

@@ -12,8 +12,12 @@ from antiphon.errors import ConfigurationError, TraceError
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.families import Family, family
 from antiphon.properties.history import Deliveries, History
+from antiphon.properties.suspectors import Suspectors
 
-JUDGED: Final = tuple("W D1 D2 D8 D13 D14 O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 S6 F1 F2 F3 L2 L3 L6 L7 L8".split())
+JUDGED: Final = tuple(
+    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D13 D14 "
+    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
+)
 """The properties that have a checker, in the order of their verdicts."""
 
 SENDING: Final = "sending"
@@ -25,7 +29,14 @@ _N: Final = frozenset(
     "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
     "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
 )
-"""Class N of properties.md 8: Newtop's symmetric total order."""
+"""Class N of properties.md 8: Newtop's symmetric total order, where a view is installed at a cut or by a remove."""
+
+_NV: Final = frozenset("M6 M11 D5 D6 D7".split())
+"""What class NV has besides: views that are installed on the last remove, while nobody sends (`closed`).
+
+Only there concurrent views are disjoint, so that of two at most one can hold a majority: hence M11 is promised there
+alone.
+"""
 
 _SC: Final = _N - frozenset("O5 O5x O6 O8".split())
 """Class SC of properties.md 8: Newtop's slow causal order.
@@ -85,6 +96,12 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
 }
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
 
+CLOSED: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _NV}
+"""What a process promises besides if it was started with `view_change = "closed"`."""
+
+_MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 L5 L10".split())
+"""What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
+
 _ALIVE: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O6"])}
 """What is promised only among those who do not crash.
 
@@ -98,7 +115,7 @@ Everybody enters the next view in its own time there, so that a message is deliv
 there: as if it were left out.
 """
 
-NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values()) - frozenset(JUDGED)))
+NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values(), *CLOSED.values()) - frozenset(JUDGED)))
 """Promised somewhere, and without a checker in this version: a verdict is silent about them, and says so."""
 
 
@@ -124,23 +141,45 @@ class Promises:
         self._service = np.full((len(history.processes), len(history.groups)), -1, np.int64)
         self.learns_all: BoolArray = np.zeros(len(history.processes), np.bool_)
         """By process: it finds out about the stability of everybody's messages, not of its own only."""
+        self.view_change: list[str] = [""] * len(history.processes)
+        """By process how it installs views (newtop.md 9.6), empty where its `start` row does not say."""
+        self.suspectors = Suspectors(history)
+        """How failure detection was configured."""
+        self._pairs: dict[str, BoolArray] = {}
         self._read_starts()
         self._fill_from_rows()
         self.sends_only: BoolArray = self._has_service(lambda service: service == SENDING)
         """By process and group: nothing is delivered to it there."""
         self.delivers: BoolArray = self._has_service(lambda service: service not in ("", SENDING))
+        # Codes of -1 fall on the empty names at the ends, which promise nothing.
+        self._kinds = [(protocol, service) for protocol in (*self._protocols, "") for service in (*self._services, "")]
+        protocol, width = self._protocol % (len(self._protocols) + 1), len(self._services) + 1
+        self._kind: IntArray = protocol[:, None] * width + self._service % width
         self._changed = _changed(history)
 
     def pairs(self, property_id: str) -> BoolArray:
-        """By process and group: the property is promised there, or required."""
-        offered = self.offered(property_id)
-        return offered | self.delivers if property_id in self._required else offered
+        """By process and group: the property is promised there, or required. Not to be written to."""
+        known = self._pairs.get(property_id)
+        if known is None:
+            offered = self.offered(property_id)
+            known = self._pairs[property_id] = offered | self.delivers if property_id in self._required else offered
+        return known
 
     def offered(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, whatever is required."""
-        excused = self._named_in(_UNCHANGED, property_id) & self._changed
-        excused |= self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None]
-        return self._named_in(PROMISES, property_id) & ~excused
+        offered = self._named_in(PROMISES, property_id)
+        if _mentions(CLOSED, property_id):
+            closed = np.array([how == "closed" for how in self.view_change], np.bool_)
+            offered |= self._named_in(CLOSED, property_id) & closed[:, None]
+        if property_id in _MOVING:
+            newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
+            off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
+            offered &= ~(newtop & off)[:, None]
+        if _mentions(_UNCHANGED, property_id):
+            offered &= ~(self._named_in(_UNCHANGED, property_id) & self._changed)
+        if _mentions(_ALIVE, property_id):
+            offered &= ~(self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None])
+        return offered
 
     def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
         """By process: what is so of the family of its protocol."""
@@ -178,12 +217,7 @@ class Promises:
         return self._services[code] if code >= 0 else ""
 
     def _named_in(self, table: dict[tuple[str, str], frozenset[str]], property_id: str) -> BoolArray:
-        # Codes of -1 fall on the empty names at the ends, which promise nothing.
-        named = [
-            [property_id in table.get((protocol, service), ()) for service in (*self._services, "")]
-            for protocol in (*self._protocols, "")
-        ]
-        found: BoolArray = np.array(named, np.bool_)[self._protocol[:, None], self._service]
+        found: BoolArray = np.array([property_id in table.get(kind, ()) for kind in self._kinds], np.bool_)[self._kind]
         return found
 
     def _has_service(self, holds: Callable[[str], bool]) -> BoolArray:
@@ -197,7 +231,9 @@ class Promises:
             protocol, services = _start(history.process_name(process), history.details[row])
             self._protocol[process] = _code(self._protocols, protocol)
             options = history.details[row].get("options")
-            self.learns_all[process] = isinstance(options, dict) and options.get("stability") == "all"
+            options = options if isinstance(options, dict) else {}
+            self.learns_all[process] = options.get("stability") == "all"
+            self.view_change[process] = str(options.get("view_change", ""))
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)
@@ -218,6 +254,10 @@ class Promises:
         seen: IntArray = np.full_like(self._service, -1)
         seen[rows.process[at], rows.group[at]] = rows.service[at]
         self._service = np.where(self._service < 0, seen, self._service)
+
+
+def _mentions(table: dict[tuple[str, str], frozenset[str]], property_id: str) -> bool:
+    return any(property_id in promised for promised in table.values())
 
 
 def _changed(history: History) -> BoolArray:

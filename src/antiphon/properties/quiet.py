@@ -10,7 +10,7 @@ import numpy as np
 
 from antiphon.properties.audience import Audience
 from antiphon.properties.columns import BoolArray, IntArray, parts
-from antiphon.properties.findings import NOTHING, over_groups
+from antiphon.properties.findings import nothing_asked
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict
@@ -20,9 +20,7 @@ _NONE = np.zeros(0, np.int64)
 
 def cannot_tell(history: History, promises: Promises, property_id: str) -> list[Verdict]:
     """No opportunities, and why."""
-    opportunities = np.zeros(len(history.groups), np.int64)
-    note = f"not judged: {history.world.reason}"
-    return over_groups(history, promises, property_id, opportunities, NOTHING, note=note)
+    return nothing_asked(history, promises, property_id, note=f"not judged: {history.world.reason}")
 
 
 def who_is_stable(history: History, promises: Promises, property_id: str) -> BoolArray:

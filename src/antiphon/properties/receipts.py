@@ -1,9 +1,12 @@
 """Whether everybody to whom a message was addressed had received it by some row (properties.md 5, S1).
 
-In a view that all share these are its members. In a private one they are, of a message of the process itself, those who
-were its receivers without a break from the send on; of a message of another, which only a process of a static group
-can speak of (stability.md 2d), its receivers and itself.
+In a view that all share these are its members, but for those whose failure the process had confirmed by then: they no
+longer hold stability back (newtop.md 8). In a private one they are, of a message of the process itself, those who were
+its receivers without a break from the send on; of a message of another, which only a process of a static group can
+speak of (stability.md 2d), its receivers and itself.
 """
+
+from collections import defaultdict
 
 import numpy as np
 
@@ -11,13 +14,41 @@ from antiphon.properties.arrivals import NEVER, Arrivals
 from antiphon.properties.audience import Audience
 from antiphon.properties.columns import BoolArray, IntArray, parts
 from antiphon.properties.history import History
+from antiphon.properties.membership import Membership
+
+
+class _Failed:
+    """Whose failure each process had confirmed in a group, by row."""
+
+    def __init__(self, history: History, membership: Membership) -> None:
+        self._history = history
+        self.words = membership.confirmations
+        self._width = len(history.rows.kind) + 1
+        places = [(word.process * len(history.groups) + word.group) * self._width + word.row for word in self.words]
+        self._place: IntArray = np.sort(np.array(places, np.int64))
+        self._peers: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for word in self.words:
+            self._peers[word.process, word.group].append(word.peer)
+
+    def before(self, row: IntArray) -> IntArray:
+        """How many failures the process of each row had confirmed in the group of the row."""
+        if not self.words:
+            return np.zeros(len(row), np.int64)
+        rows = self._history.rows
+        pair = (rows.process[row] * len(self._history.groups) + rows.group[row]) * self._width
+        return np.searchsorted(self._place, pair + row) - np.searchsorted(self._place, pair)
+
+    def peers(self, process: int, group: int, count: int) -> frozenset[int]:
+        """The first so many of them."""
+        return frozenset(self._peers[process, group][:count])
 
 
 class Receipts:
     """Who had to have what, and when the last of them had it."""
 
-    def __init__(self, history: History, arrivals: Arrivals, audience: Audience) -> None:
+    def __init__(self, history: History, arrivals: Arrivals, audience: Audience, membership: Membership) -> None:
         self._history, self._arrivals, self._audience = history, arrivals, audience
+        self._failed = _Failed(history, membership)
 
     def missing(self, row: IntArray, message: IntArray) -> BoolArray:
         """Which of the messages, as `Arrivals` codes them, somebody asked had not received by the time of the row.
@@ -33,28 +64,35 @@ class Receipts:
         """Who had to have that message before that row."""
         stay = int(self._history.stay_at(np.array([row]))[0])
         sent_in = int(self._sent_in(np.array([row]), np.array([message]))[0])
-        return self._members(stay) if sent_in < 0 else tuple(sorted(self._audience.lasting(sent_in, stay)))
+        if sent_in >= 0:
+            return tuple(sorted(self._audience.lasting(sent_in, stay)))
+        return self._members(stay, int(self._failed.before(np.array([row]))[0]))
 
     def _latest(self, row: IntArray, message: IntArray) -> IntArray:
         """When the last one asked had each message; NEVER if one has not."""
         latest = np.full(len(message), NEVER, np.int64)
         stay, stays, sent_in = self._history.stay_at(row), self._history.stays, self._sent_in(row, message)
-        for place, at in parts(stay * (len(stays.row) + 1) + sent_in + 1):
-            here, since = divmod(place, len(stays.row) + 1)
+        failed, width = self._failed.before(row), len(self._failed.words) + 1
+        for place, at in parts((stay * (len(stays.row) + 1) + sent_in + 1) * width + failed):
+            which, known = divmod(place, width)
+            here, since = divmod(which, len(stays.row) + 1)
             group = int(stays.group[here])
             if since == 0:
-                latest[at] = self._arrivals.latest(group, self._members(here), message[at])
+                latest[at] = self._arrivals.latest(group, self._members(here, known), message[at])
             else:
                 lasting = tuple(sorted(self._audience.lasting(since - 1, here)))
                 latest[at] = self._arrivals.latest_of(group, lasting, message[at])
         return latest
 
-    def _members(self, stay: int) -> tuple[int, ...]:
-        """Whom everybody's messages are addressed to, as the process of the stay sees it."""
+    def _members(self, stay: int, known: int) -> tuple[int, ...]:
+        """Whom everybody's messages are addressed to, as the process of the stay sees it when it knows of failures."""
         stays = self._history.stays
         if stays.private[stay]:
             return tuple(sorted({*stays.receivers[stay], int(stays.process[stay])}))
-        return stays.members[stay]
+        failed = self._failed.peers(int(stays.process[stay]), int(stays.group[stay]), known) if known else ()
+        return (
+            tuple(member for member in stays.members[stay] if member not in failed) if failed else stays.members[stay]
+        )
 
     def _sent_in(self, row: IntArray, message: IntArray) -> IntArray:
         """For messages of the row's own process, in a private view: the stay in which it sent them; else -1."""

@@ -16,6 +16,7 @@ from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups, over_run
 from antiphon.properties.history import Deliveries, History
+from antiphon.properties.membership import Membership, Word
 from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
 from antiphon.properties.spans import NEVER, Spans
@@ -119,13 +120,15 @@ class _Losses:
     opportunities: int
 
 
-def check_reliable_causal(history: History, promises: Promises, past: Past, spans: Spans) -> list[Verdict]:
+def check_reliable_causal(
+    history: History, promises: Promises, past: Past, spans: Spans, membership: Membership
+) -> list[Verdict]:
     """O4: whoever delivers a message has delivered its causes in the groups it is in, of senders it had in view.
 
     A cause that comes later is O3's matter (properties.md 7.5); this counts causes that never come, each once.
     """
     asked = promises.asked("O4")
-    duties = _Duties(history, promises, past, spans)
+    duties = _Duties(history, promises, past, spans, _forgiven(promises, membership))
     since = duties.with_us_since(asked)
     begins = np.unique(asked.process, return_index=True)[1].tolist()
     causes, effects, opportunities = [_NONE], [_NONE], 0
@@ -152,7 +155,7 @@ _NOTHING_DUE: Final = int(np.iinfo(np.int32).max)
 class _Duties:
     """What processes owe: from which message on each stream is due, while its sender stays in view."""
 
-    def __init__(self, history: History, promises: Promises, past: Past, spans: Spans) -> None:
+    def __init__(self, history: History, promises: Promises, past: Past, spans: Spans, forgiven: list[Word]) -> None:
         self._history, self._spans = history, spans
         self.promised = promises.pairs("O4")
         self.sender: IntArray = history.messages.sender[past.stream_begin]
@@ -163,7 +166,7 @@ class _Duties:
         self._low = np.searchsorted(group, codes)
         self._high = np.searchsorted(group, codes, side="right")
         self._offset, self._due = self._due_in_stays(past)
-        self._confirmed = _confirmed(history, promises)
+        self._forgiven = forgiven
 
     def _due_in_stays(self, past: Past) -> tuple[IntArray, npt.NDArray[np.int32]]:
         """For each stay, the first message due of each stream of its group; where those of a stay begin."""
@@ -196,11 +199,12 @@ class _Duties:
 
     def _excuse(self, due: npt.NDArray[np.int32], own: Deliveries) -> None:
         """From the confirmed failure of its sender on, a cause is due in its own group only (errata-newtop.md E-64)."""
-        for row, process, group, peer in self._confirmed:
-            if process == own.process[0]:
-                later = np.flatnonzero((own.row > row) & (own.group != group))
-                columns = np.flatnonzero(self.sender[self._low[group] : self._high[group]] == peer)
-                due[np.ix_(later, self._low[group] + columns)] = _NOTHING_DUE
+        for word in self._forgiven:
+            if word.process == own.process[0]:
+                low, high = self._low[word.group], self._high[word.group]
+                later = np.flatnonzero((own.row > word.row) & (own.group != word.group))
+                columns = np.flatnonzero(self.sender[low:high] == word.peer)
+                due[np.ix_(later, low + columns)] = _NOTHING_DUE
 
     def with_us_since(self, asked: Deliveries) -> IntArray:
         """By delivery: the row from which on the sender was in view in that group without a break.
@@ -227,21 +231,21 @@ class _Duties:
         return np.where(send_row >= 0, row, -1)
 
 
-def _confirmed(history: History, promises: Promises) -> list[tuple[int, int, int, int]]:
-    """Row, process, group and failed peer of each `confirm` row under a service that skips the failed at once."""
-    rows = history.of_kind("confirm")
-    peers = history.columns.texts("peer", rows).to_pylist() if len(rows) else []
-    code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
-    places = zip(history.rows.process[rows].tolist(), history.rows.group[rows].tolist(), strict=True)
+def _forgiven(promises: Promises, membership: Membership) -> list[Word]:
+    """The `confirm` rows from which on causes of the failed one are not due in other groups."""
     return [
-        (row, process, group, code_of[peer])
-        for row, (process, group), peer in zip(rows.tolist(), places, peers, strict=True)
-        if group >= 0 and peer in code_of and promises.service(process, group) in _SKIPS_FAILED
+        word
+        for word in membership.confirmations
+        if promises.service(word.process, word.group) in _SKIPS_FAILED
+        or promises.view_change[word.process] in _REMOVES_LATE
     ]
 
 
 _SKIPS_FAILED: Final = ("causal-fast", "causal-relative", "causal-vector")
 """Services whose delivery waits for no message of a member that is confirmed as failed, though still in view."""
+
+_REMOVES_LATE: Final = ("remove", "closed")
+"""Changes of views in which a failed member leaves only with a remove, which another group does not wait for (E-31)."""
 
 
 def _losses(history: History, past: Past, duties: _Duties, own: Deliveries, since: IntArray) -> _Losses:

@@ -22,7 +22,7 @@ class Delivered:
 
     def __init__(self, history: History) -> None:
         first = history.first
-        stay = history.stay_at(first.row)
+        stay = history.first_stay
         order = np.argsort(stay, kind="stable")
         every = np.arange(len(history.stays.row))
         self._row, self._message = first.row[order], first.message[order]

@@ -13,6 +13,7 @@ from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.marks import Marks, running_maximum
+from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.receipts import Receipts
 from antiphon.properties.verdict import Verdict, Violation
@@ -22,9 +23,9 @@ from antiphon.properties.windows import Windows
 class Prefixes:
     """What a run says about stability: arrivals, and the marks of `stable` and `discard` rows."""
 
-    def __init__(self, history: History, audience: Audience) -> None:
+    def __init__(self, history: History, audience: Audience, membership: Membership) -> None:
         self.arrivals = Arrivals(history)
-        self.receipts = Receipts(history, self.arrivals, audience)
+        self.receipts = Receipts(history, self.arrivals, audience, membership)
         self.stable = Marks(history, "stable")
         self.freed = Marks(history, "discard")
 
@@ -56,8 +57,8 @@ def _added(arrivals: Arrivals, marks: Marks, reports: IntArray, above: IntArray)
 def check_stable_everywhere(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
     """S1: who learns in a view that a message is stable does so after every member of that view received it.
 
-    Whom a private view asks, `receipts.py` says. Before is before by `time`, and an equal time will do; at the learner
-    itself it is before in its own history.
+    Members whose failure it had confirmed by then are not asked; whom a private view asks, `receipts.py` says. Before
+    is before by `time`, and an equal time will do; at the learner itself it is before in its own history.
     """
     marks, arrivals = prefixes.stable, prefixes.arrivals
     reports = np.flatnonzero(marks.rising() & promises.pairs("S1")[marks.process, marks.group])

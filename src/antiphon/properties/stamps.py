@@ -41,10 +41,14 @@ class Stamps:
 
 
 def _ranks(history: History, first: Deliveries) -> IntArray:
-    """The stamps of properties.md 1 as integers in their order: clock, orderer or sender, sender, number."""
+    """The stamps of properties.md 1 as integers in their order: clock, orderer or sender, sender, number.
+
+    Processes are ordered as texts, as the protocols order them: `p#10` comes before `p#2`.
+    """
     rows, sender = history.rows, history.messages.sender[first.message]
     orderer = np.where(rows.orderer[first.row] >= 0, rows.orderer[first.row], sender)
-    keys = (rows.number[first.row], sender, orderer, rows.clock[first.row])
+    place = _places(history)
+    keys = (rows.number[first.row], place[sender], place[orderer], rows.clock[first.row])
     order = np.lexsort(keys)
     changes = np.zeros(len(order), np.bool_)
     for key in keys:
@@ -52,6 +56,14 @@ def _ranks(history: History, first: Deliveries) -> IntArray:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.cumsum(changes)
     return rank
+
+
+def _places(history: History) -> IntArray:
+    """By process its place among all in the order of their texts."""
+    place: IntArray = np.empty(len(history.processes), np.int64)
+    for position, code in enumerate(sorted(range(len(place)), key=history.processes.__getitem__)):
+        place[code] = position
+    return place
 
 
 def _tell_unequal(history: History, asked: Deliveries, position: int) -> str:

@@ -103,7 +103,7 @@ def check_many_groups(history: History, promises: Promises, delivered: Delivered
     for number, stays in enumerate(together):
         company[stays] = number
     first = history.first
-    of_delivery = company[history.stay_at(first.row)]
+    of_delivery = company[history.first_stay]
     chosen = (of_delivery >= 0) & history.messages.known[first.message]
     if stamps.flaw(chosen) is None:
         return over_run(history, promises, "O5x", opportunities, NOTHING)

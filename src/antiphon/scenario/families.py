@@ -10,13 +10,18 @@ from antiphon.scenario.model import (
     OPTIONS_IN_FORCE,
     PROTOCOLS,
     Crash,
+    Cut,
+    Fault,
     Join,
     Leave,
     Loss,
     Options,
+    Partition,
     Scenario,
+    Suspect,
     absent_at_first,
     members_of,
+    membership,
     role_of,
 )
 
@@ -36,7 +41,16 @@ def concerns(erratum: str, scenario: Scenario) -> bool:
     if erratum not in ERRATA[scenario.protocol]:
         return False
     if scenario.protocol == "newtop":
-        return newtop_literal.concerns(erratum, services, options.flow_control)
+        return newtop_literal.concerns(
+            erratum,
+            services,
+            options.flow_control,
+            options.view_change,
+            membership=membership(scenario),
+            overlapping=any(
+                sum(name in members_of(group) for group in scenario.group) > 1 for name in scenario.processes
+            ),
+        )
     if scenario.protocol == "classic":
         return classic_literal.concerns(erratum, services)
     return erratum not in _ABOUT or getattr(options, _ABOUT[erratum][0]) == _ABOUT[erratum][1]
@@ -73,13 +87,9 @@ def _idle_option_problems(scenario: Scenario) -> Problems:
     """Options that would change nothing: whoever sets them believes otherwise."""
     defaults = Options()
     for name in Options.__struct_fields__:
-        acts = name in OPTIONS_IN_FORCE[scenario.protocol] or name in _LATER_OPTIONS
+        acts = name in OPTIONS_IN_FORCE[scenario.protocol]
         if not acts and getattr(scenario.options, name) != getattr(defaults, name):
             yield f"options.{name}", f"changes nothing: {scenario.protocol} has no such option"
-
-
-_LATER_OPTIONS: Final = frozenset({"idle_probe", "view_change"})
-"""Accepted, and without effect until groups have a membership protocol."""
 
 
 def _literal_problems(scenario: Scenario) -> Problems:
@@ -146,11 +156,31 @@ def _newtop_problems(scenario: Scenario) -> Problems:
         yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
     if scenario.member:
         yield "member", "every member of a newtop group sends and receives alike"
+    if options.view_change != "cut" and services != {"total"}:
+        why = "causal orders install a view at a cut or by a flush"
+        yield "options.view_change", f"{options.view_change!r} goes with service total only; {why}"
+    if options.view_change != "cut" and not options.suspect_after:
+        yield "options.view_change", "changes nothing: with options.suspect_after = 0s views never change"
+    for i, group in enumerate(scenario.group):
+        if group.numbering == "block" and options.suspect_after and group.service not in ("total", "causal-slow"):
+            why = f"under {group.service} a view changes by a flush, which no window may hold back"
+            yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Crash | Join | Leave):
-            why = "it needs group membership, which this version does not have"
+        if isinstance(fault, Join | Leave):
+            why = "it needs groups that are formed while others run, which this version does not have"
             yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with newtop: {why}"
+        if isinstance(fault, Crash | Partition | Cut | Suspect) and not membership(scenario):
+            why = "with options.suspect_after = 0s nobody would ever find out"
+            yield f"fault[{i}].kind", f"{_kind(fault)!r} needs membership: {why}"
     yield from _no_requests(scenario)
+
+
+def _no_links(scenario: Scenario) -> Problems:
+    """Faults of which only members that find out for themselves recover."""
+    for i, fault in enumerate(scenario.fault):
+        if isinstance(fault, Partition | Cut | Suspect):
+            why = "who has failed is told there, never wrongly"
+            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with {scenario.protocol}: {why}"
 
 
 def _classic_problems(scenario: Scenario) -> Problems:
@@ -166,6 +196,7 @@ def _classic_problems(scenario: Scenario) -> Problems:
     for i, workload in enumerate(scenario.workload):
         if workload.answers != "none" and workload.replies:
             yield f"workload[{i}].replies", "goes with messages, not with requests that are answered"
+    yield from _no_links(scenario)
 
 
 def _acks_problems(scenario: Scenario) -> Problems:
@@ -182,6 +213,7 @@ def _acks_problems(scenario: Scenario) -> Problems:
             yield from ((f"member[{i}].sources", problem) for problem in _source_problems(scenario, i))
     if options.stability == "all":
         yield from _static_problems(scenario)
+    yield from _no_links(scenario)
     yield from _no_requests(scenario)
 
 
@@ -214,7 +246,7 @@ def _no_requests(scenario: Scenario) -> Problems:
             yield f"workload[{i}].answers", "requests to a group belong to the classic protocols"
 
 
-def _kind(fault: Crash | Join | Leave | Loss) -> str:
+def _kind(fault: Fault) -> str:
     return str(fault.__struct_config__.tag)
 
 

@@ -38,11 +38,11 @@ class Options(_Table, frozen=True, kw_only=True):
     compression: bool = False
     """causal-fast, causal-vector: a stamp says what changed since its sender's previous message in the group."""
     suspect_after: Duration = Duration(500_000_000)
-    """Silence after which a member is suspected, once groups have a membership protocol; now it paces repair."""
+    """ω: silence after which a member is suspected; newtop: with "0s" nobody ever is, and groups have no membership."""
     idle_probe: Duration = Duration(1_000_000_000)
-    """How often an idle group looks for crashed members; likewise without effect."""
+    """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
-    """How a view is installed when a member fails; likewise without effect."""
+    """How a view is installed when a member fails (newtop.md 9.6); all but "cut" go with total order."""
     acks: Acks = "timestamp"
     """How receivers acknowledge, and so how stability is found (Berket98)."""
     clock: Literal["physical", "logical"] = "physical"
@@ -66,7 +66,8 @@ PROTOCOLS: Final = {
 
 OPTIONS_IN_FORCE: Final = {
     "newtop": frozenset(
-        "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after literal".split()
+        "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after idle_probe "
+        "view_change literal".split()
     ),
     "classic": frozenset("suspect_after literal".split()),
     "acks": frozenset("acks clock send_every ack_every stability suspect_after literal".split()),
@@ -233,6 +234,27 @@ class Loss(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="loss"):
     rate: float
 
 
+class Partition(_Timed, frozen=True, kw_only=True, tag_field="kind", tag="partition"):
+    """Nothing passes between processes on different sides; those on no side keep all their links."""
+
+    sides: tuple[tuple[str, ...], ...]
+
+
+class Cut(_Timed, frozen=True, kw_only=True, tag_field="kind", tag="cut"):
+    """Nothing passes in one direction."""
+
+    from_: str
+    to: str
+
+
+class Suspect(_Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect"):
+    """Somebody is wrongly suspected."""
+
+    at: Duration
+    process: str
+    by: str | tuple[str, ...]
+
+
 class Crash(_Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
     """The process is gone for good; of what it had under way, some gets through and some does not."""
 
@@ -262,7 +284,7 @@ class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
     at: Duration
 
 
-Fault = Pause | Stall | Slow | Skew | Delay | Loss | Crash | Leave | Join | Heal
+Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Suspect | Crash | Leave | Join | Heal
 
 
 class Scenario(_Table, frozen=True, kw_only=True):
@@ -288,6 +310,24 @@ class Scenario(_Table, frozen=True, kw_only=True):
     def processes(self) -> tuple[str, ...]:
         """Every process, in the order in which the groups name them first."""
         return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
+
+
+def membership(scenario: Scenario) -> bool:
+    """Whether members find out for themselves who has failed, and agree on views."""
+    return scenario.protocol == "newtop" and bool(scenario.options.suspect_after)
+
+
+def accusers(fault: Suspect) -> tuple[str, ...]:
+    """Who suspects."""
+    return (fault.by,) if isinstance(fault.by, str) else fault.by
+
+
+def cut_links(fault: Partition | Cut) -> tuple[tuple[str, str], ...]:
+    """The directions, each from one process to another, that the fault cuts."""
+    if isinstance(fault, Cut):
+        return ((fault.from_, fault.to),)
+    side_of = {name: number for number, side in enumerate(fault.sides) for name in side}
+    return tuple((a, b) for a in side_of for b in side_of if side_of[a] != side_of[b])
 
 
 def role_of(scenario: Scenario, group: str, process: str) -> Member:

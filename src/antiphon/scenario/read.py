@@ -31,10 +31,10 @@ from antiphon.scenario.validate import MEMBERS_MAX, problems
 _LATER: Final = {
     "protocol": (["intergroup"], "this version has newtop, classic and acks"),
     "kind": (
-        "recover partition cut form merge suspect".split(),
-        "it needs group membership, which this version does not have",
+        "recover form merge".split(),
+        "it needs groups that are formed while others run, which this version does not have",
     ),
-    "service": (["total-safe"], "safe delivery needs group membership, which this version does not have"),
+    "service": (["total-safe"], "this version has no safe delivery"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""

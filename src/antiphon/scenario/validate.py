@@ -9,6 +9,7 @@ from antiphon.errors import some
 from antiphon.scenario.families import family_problems
 from antiphon.scenario.model import (
     Crash,
+    Cut,
     Delay,
     Fault,
     Group,
@@ -18,13 +19,17 @@ from antiphon.scenario.model import (
     Lognormal,
     Loss,
     Options,
+    Partition,
     Pause,
     Scenario,
     Skew,
     Slow,
+    Suspect,
     Uniform,
     Workload,
+    accusers,
     members_of,
+    membership,
 )
 from antiphon.types import WORLD
 
@@ -35,6 +40,10 @@ WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
 """By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REPAIR_NS: Final = NewtopSettings().repair_ns
+_ROUND_TRIP_NS: Final = 20_000_000
+"""2δ: a question and its answer (newtop.md 12)."""
+_QUIET_SUSPICIONS: Final = 8
+"""So many times `suspect_after` may pass, in a bad case, from the last fault to the view without those who failed."""
 _SKEW_NS_MAX: Final = 24 * 3_600_000_000_000
 _NAME: Final = re.compile(r"[^\s#/:]{1,60}")
 
@@ -53,6 +62,7 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.quiet <= scenario.options.time_silence:
         yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     yield from _option_problems(scenario.options)
+    yield from _membership_problems(scenario)
     yield from _group_problems(scenario)
     yield from _network_problems(scenario)
     for i, workload in enumerate(scenario.workload):
@@ -73,12 +83,28 @@ def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
         yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
     if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
         yield "options.window", f"must be at least {least}: with less, algorithm {options.flow_control} never sends"
-    if options.suspect_after < 4 * _REPAIR_NS:
-        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
     if options.window_bytes < 1:
         yield "options.window_bytes", "must be above zero"
     if options.flow_control and options.window_bytes < options.frame_bytes:
         yield "options.window_bytes", "must hold a frame: at least options.frame_bytes"
+
+
+def _membership_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    options = scenario.options
+    if scenario.protocol == "newtop" and not options.suspect_after:
+        return
+    if options.suspect_after < 4 * _REPAIR_NS:
+        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
+    if scenario.protocol != "newtop":
+        return
+    if options.suspect_after <= options.time_silence + _ROUND_TRIP_NS:
+        yield (
+            "options.suspect_after",
+            "must be more than options.time_silence and 20ms: members may stay silent that long before they answer",
+        )
+    if scenario.fault and scenario.quiet < options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after:
+        least = f"options.idle_probe and {_QUIET_SUSPICIONS} times options.suspect_after together"
+        yield "quiet", f"must be at least {least}: that long it may take to agree on who has failed"
 
 
 def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -155,22 +181,49 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
         name = getattr(fault, key.replace("from", "from_"), None)
         if name is not None and name not in scenario.processes:
             yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
-    if isinstance(fault, Crash | Join | Leave):
-        return
-    if fault.until is not None and fault.until <= fault.at:
+    if not isinstance(fault, Suspect | Crash | Join | Leave) and fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     match fault:
-        case Pause(until=None):
-            yield "until", "a pause for ever is a crash to the others; it needs group membership, which is not here yet"
+        case Suspect():
+            yield from _suspect_problems(scenario, fault)
+        case Pause(until=None) if not membership(scenario):
+            yield "until", "a pause for ever is a crash to the others; it needs newtop with options.suspect_after"
+        case Partition():
+            yield from _partition_problems(scenario, fault)
+        case Cut(from_=a, to=b) if a == b:
+            yield "to", "is the process that it comes from; a link has two ends"
         case Delay() | Loss():
             yield from _link_fault_problems(scenario, fault)
         case Slow():
-            if not 0 < fault.factor <= 1e6:
-                yield "factor", "must be above 0 and at most a million"
-            if not scenario.hosts.service:
-                yield "kind", "slow changes nothing while hosts.service is 0"
+            yield from _slow_problems(scenario, fault)
         case Skew():
             yield from _skew_problems(fault)
+
+
+def _partition_problems(scenario: Scenario, fault: Partition) -> Iterator[tuple[str, str]]:
+    named = [name for side in fault.sides for name in side]
+    if len(fault.sides) < 2:
+        yield "sides", "there must be two at least"
+    if not all(fault.sides):
+        yield "sides", "must not be empty: name a process on each"
+    for name in named:
+        if name not in scenario.processes:
+            yield "sides", f"unknown process {name!r} (processes: {some(scenario.processes)})"
+        if named.count(name) > 1:
+            yield "sides", f"{name} stands on two sides, or twice on one"
+
+
+def _suspect_problems(scenario: Scenario, fault: Suspect) -> Iterator[tuple[str, str]]:
+    by = accusers(fault)
+    if not by or len({*by}) < len(by):
+        yield "by", "must be different processes, at least one"
+    for name in by:
+        if name not in scenario.processes:
+            yield "by", f"unknown process {name!r} (processes: {some(scenario.processes)})"
+        elif name == fault.process:
+            yield "by", f"{name} cannot suspect itself"
+        elif not any({name, fault.process} <= {*members_of(group)} for group in scenario.group):
+            yield "by", f"{name} and {fault.process} share no group, so it changes nothing"
 
 
 def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tuple[str, str]]:
@@ -180,6 +233,13 @@ def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tu
         yield "rate", f"{fault.rate} is not a share between 0 and 1"
     if isinstance(fault, Loss) and scenario.network.transport == "stream" and scenario.protocol != "acks":
         yield "kind", "loss goes with the datagram transport only; streams retransmit"
+
+
+def _slow_problems(scenario: Scenario, fault: Slow) -> Iterator[tuple[str, str]]:
+    if not 0 < fault.factor <= 1e6:
+        yield "factor", "must be above 0 and at most a million"
+    if not scenario.hosts.service:
+        yield "kind", "slow changes nothing while hosts.service is 0"
 
 
 def _skew_problems(fault: Skew) -> Iterator[tuple[str, str]]:

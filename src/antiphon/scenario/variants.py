@@ -1,7 +1,8 @@
 """One workload under many protocols: a scenario turned into the same scenario of another protocol and service.
 
 Groups, members, workload, network, hosts and faults stay; protocol, services and the way to acknowledge are replaced.
-What belongs to one family alone cannot stay: an option that the new family lacks goes back to its default.
+What belongs to one family alone cannot stay: an option that the new family lacks goes back to its default. A scenario
+of another family in which nobody fails runs under newtop without membership, whose probes it would not have asked for.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,19 @@ import msgspec
 
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.families import concerns
-from antiphon.scenario.model import ACKS, OPTIONS_IN_FORCE, PROTOCOLS, Group, Loss, Network, Options, Scenario
+from antiphon.scenario.model import (
+    ACKS,
+    OPTIONS_IN_FORCE,
+    PROTOCOLS,
+    Crash,
+    Group,
+    Loss,
+    Network,
+    Options,
+    Scenario,
+    membership,
+)
+from antiphon.scenario.units import Duration
 from antiphon.scenario.validate import problems
 
 VARIANTS: Final = {
@@ -46,10 +59,14 @@ def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
     """What else a variant has different from its scenario, beyond protocol, services and acknowledgments, in words."""
     if changed.network.transport != scenario.network.transport:
         yield f"on streams in place of datagrams: messages of {changed.protocol} need them; latencies are the same"
+    alone = changed.protocol == "newtop" and not membership(changed) and scenario.protocol != "newtop"
+    if alone:
+        yield "without membership (options.suspect_after = 0s): nobody fails here"
     reset = [
         f"options.{option}"
         for option in Options.__struct_fields__
         if option != "acks" and getattr(changed.options, option) != getattr(scenario.options, option)
+        if not (alone and option == "suspect_after")
     ]
     reset += [
         f"numbering of {a.name}"
@@ -72,6 +89,12 @@ def _options(scenario: Scenario, protocol: str, choice: str) -> Options:
     options = Options(**kept)
     if protocol == "acks":
         options = _replace(options, acks=choice)
+    if protocol != "newtop" and not options.suspect_after:
+        options = _replace(options, suspect_after=Options().suspect_after)  # losses are told there, after some time
+    if protocol == "newtop" != scenario.protocol and not any(isinstance(fault, Crash) for fault in scenario.fault):
+        options = _replace(options, suspect_after=Duration(0))
+    if choice != "total":
+        options = _replace(options, view_change="cut")
     if choice not in ("causal-fast", "causal-vector"):
         options = _replace(options, compression=False)
     return options

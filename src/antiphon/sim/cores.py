@@ -15,7 +15,7 @@ from antiphon.core.contract import Core
 from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
-from antiphon.scenario.model import Group, Scenario, absent_at_first, members_of, role_of
+from antiphon.scenario.model import Group, Scenario, absent_at_first, members_of, membership, role_of
 from antiphon.types import GroupId, ProcessId, View, first_view
 
 Build = Callable[[ProcessId], Core]
@@ -29,7 +29,7 @@ def core_builder(scenario: Scenario, chance: random.Random) -> Build:
 
 def perpetual(scenario: Scenario) -> bool:
     """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
-    return scenario.protocol == "acks"
+    return scenario.protocol == "acks" or (membership(scenario) and bool(scenario.options.idle_probe))
 
 
 def rides(scenario: Scenario) -> bool:
@@ -44,7 +44,7 @@ def groups_of(scenario: Scenario, process: str) -> list[Group]:
 
 def _newtop(scenario: Scenario, _: random.Random) -> Build:
     rules, options = newtop_rules(scenario.options.literal), scenario.options
-    views = _first_views(scenario)
+    views, suspect_after = _first_views(scenario), int(options.suspect_after)
 
     def build(process: ProcessId) -> Core:
         groups = groups_of(scenario, process)
@@ -60,7 +60,10 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
             block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
             compression=options.compression,
             datagrams=scenario.network.transport == "datagram",
-            repair_max_ns=options.suspect_after // 4,
+            repair_max_ns=suspect_after // 4 or NewtopSettings().repair_max_ns,
+            suspect_after_ns=suspect_after,
+            idle_probe_ns=int(options.idle_probe) if suspect_after else 0,
+            view_change=options.view_change,
             tracing=scenario.trace == "full",
         )
         return NewtopProcess(process, {view.group: view for view in _in(views, groups)}, settings, rules)

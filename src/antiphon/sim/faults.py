@@ -3,11 +3,27 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from antiphon.scenario.model import Crash, Delay, Fault, Heal, Join, Leave, Loss, Pause, Skew, Slow, Stall
+from antiphon.scenario.model import (
+    Crash,
+    Cut,
+    Delay,
+    Fault,
+    Heal,
+    Join,
+    Leave,
+    Loss,
+    Partition,
+    Pause,
+    Skew,
+    Slow,
+    Stall,
+    Suspect,
+    accusers,
+)
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
@@ -20,7 +36,7 @@ class Faults:
 
     In each of `companies` all wait for the slowest. Of a crash every other process learns `notice_ns` later or up to
     half as much again, all of the same crashes in the same order: a perfect failure detector, which needs bounds that
-    only a simulation has (N4).
+    only a simulation has (N4). With None nobody is told: members find out for themselves.
     """
 
     def __init__(
@@ -31,10 +47,12 @@ class Faults:
         network: SimulatedNetwork,
         world: Recorder | None,
         companies: Sequence[frozenset[ProcessId]],
-        notice_ns: int,
+        notice_ns: int | None,
         chance: random.Random,
     ) -> None:
         self.ended_at: int | None = None
+        self.components: list[list[ProcessId]] = []
+        """Once the plan has ended, the stable components."""
         self._queue = queue
         self._nodes = nodes
         self._network = network
@@ -47,7 +65,7 @@ class Faults:
         self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
         for fault in plan:
             self._plan(fault.at, fault, begins=True)
-            if not isinstance(fault, Heal | Crash | Join | Leave) and fault.until is not None:
+            if not isinstance(fault, Heal | Suspect | Crash | Join | Leave) and fault.until is not None:
                 self._plan(fault.until, fault, begins=False)
         if not plan:
             self._end()
@@ -81,10 +99,13 @@ class Faults:
             case Skew():
                 rate = self._combined(fault, begins, fault.rate)
                 self._node(fault.process).skew(int(fault.offset) if begins else 0, rate)
-            case Delay() | Loss() if begins:
+            case Delay() | Loss() | Partition() | Cut() if begins:
                 self._network.disturb(fault)
-            case Delay() | Loss():
+            case Delay() | Loss() | Partition() | Cut():
                 self._network.calm(fault)
+            case Suspect():
+                for name in accusers(fault):
+                    self._node(name).suspect(ProcessId(fault.process))
             case Heal():
                 self._network.calm()
             case Crash():
@@ -97,6 +118,8 @@ class Faults:
     def _crash(self, node: Node) -> None:
         node.crash()
         self._network.crash(node)
+        if self._notice_ns is None:
+            return
         for other in [other for other in self._nodes.values() if not other.crashed]:
             late = int(self._chance.random() * self._notice_ns / 2)
             when = max(self._queue.now + self._notice_ns + late, self._noticed.get(other.id, 0))
@@ -122,14 +145,39 @@ class Faults:
         return self._nodes[ProcessId(name)]
 
     def _end(self) -> None:
-        """A stable component: processes that are up and connected from here on. Without cuts there is one.
-
-        Whoever cannot but wait for a hindered process is in none: flow control stops the company of one that takes
-        nothing.
-        """
         self.ended_at = self._queue.now
+        found = [self._served(component) for component in self._cliques()]
+        self.components = [component for component in found if component] or [[]]
         if self._world is not None:
-            hindered = {node.id for node in self._nodes.values() if node.hindered}
-            waiting = hindered.union(*(company for company in self._companies if company & hindered))
-            up = [process for process, node in self._nodes.items() if process not in waiting and not node.crashed]
-            self._world.note("faults_end", self._queue.now, compact_json({"components": [up]}))
+            self._world.note("faults_end", self._queue.now, compact_json({"components": self.components}))
+
+    def _cliques(self) -> Iterator[list[ProcessId]]:
+        """Processes that are up and connected from here on, all with all; without cuts there is one such set.
+
+        Where some hear of each other only through others, those others refute for ever what is suspected rightly:
+        nothing can be asked of them (E-56).
+        """
+        works = self._network.works
+        left = [process for process, node in self._nodes.items() if node.running]
+        reached = {process: _closure(process, left, works) for process in left}
+        while left:
+            component = [other for other in left if other in reached[left[0]] and left[0] in reached[other]]
+            left = [other for other in left if other not in component]
+            if all(works(a, b) for a in component for b in component):
+                yield component
+
+    def _served(self, component: list[ProcessId]) -> list[ProcessId]:
+        """Those of a component who do not have to wait for a process that takes nothing."""
+        stalled = {process for process in component if self._nodes[process].stalled}
+        waiting = stalled.union(*(company for company in self._companies if company & stalled))
+        return [process for process in component if process not in waiting]
+
+
+def _closure(
+    process: ProcessId, others: list[ProcessId], works: Callable[[ProcessId, ProcessId], bool]
+) -> set[ProcessId]:
+    """Whom something that a process says may reach, by way of others too; itself among them."""
+    reached = [process]
+    for each in reached:  # it grows as we go
+        reached += [other for other in others if other not in reached and works(each, other)]
+    return {*reached}

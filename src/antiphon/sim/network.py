@@ -12,7 +12,8 @@ from statistics import NormalDist
 from typing import Any, Final, Literal, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
-from antiphon.scenario.model import Delay, Fixed, Latency, Loss, Network, Uniform
+from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Uniform
+from antiphon.sim.links import Direction, Links
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId, View, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
@@ -24,6 +25,7 @@ _ALWAYS_DATAGRAMS: Final = frozenset({"acknowledgment"})
 """Kinds of frames that travel as datagrams even where messages have streams."""
 HIGH_WATER_BYTES: Final = 65_536
 """A line with more than this waiting tells its process to pack; at half of it, to go on."""
+_Loss = Callable[[int, Callable[[Any], None], Any], Direction | None]
 
 
 def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]:
@@ -78,15 +80,19 @@ class Endpoint(Protocol):
     def arrive(self, carried: Any) -> None:
         """A frame reaches it."""
 
+    def severed(self, peer: ProcessId) -> None:
+        """It is told that its connection with a peer has lost frames, for good."""
+
 
 class SimulatedNetwork:
     """Carries frames between nodes; the faults of links act here."""
 
-    def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry) -> None:
+    def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry, links: Links) -> None:
         self._settings = settings
         self._streams = settings.transport == "stream"
         self._queue = queue
         self._chance = chance
+        self._links = links
         self._draw = latency_source(settings.latency, chance)
         self._nodes: dict[ProcessId, Endpoint] = {}
         self._views: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
@@ -109,13 +115,23 @@ class SimulatedNetwork:
         for scope, chosen in ((Scope.RECEIVERS, view.receivers), (Scope.SENDERS, view.senders)):
             self._private[process, view.group, scope] = [self._nodes[member] for member in chosen or ()]
 
-    def disturb(self, fault: Delay | Loss) -> None:
+    def disturb(self, fault: Delay | Loss | Partition | Cut) -> None:
         """Put a fault on links in force."""
-        self._disturbances.append(fault)
+        if isinstance(fault, Delay | Loss):
+            self._disturbances.append(fault)
+        else:
+            self._cut(self._links.cut(fault))
 
-    def calm(self, fault: Delay | Loss | None = None) -> None:
+    def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None:
         """Undo one fault on links, or all of them."""
-        self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
+        if not isinstance(fault, Partition | Cut):
+            self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
+        if not isinstance(fault, Delay | Loss):
+            self._links.mend(fault)
+
+    def works(self, sender: ProcessId, receiver: ProcessId) -> bool:
+        """Whether frames pass in that direction from here on, if nothing changes."""
+        return (sender, receiver) not in self._links.closed
 
     def copies(self, sender: Endpoint, effect: Transmit) -> int:
         """To how many others a frame goes."""
@@ -128,6 +144,8 @@ class SimulatedNetwork:
         assert not effect.ttl, "hops come with their family"
         everybody = effect.to is Scope.VIEW
         receivers = self._views[sender.id, frame.group] if everybody else self._receivers(sender, effect)
+        if self._links.closed:
+            receivers = self._reached(sender, receivers)
         carried = self.pack(frame)
         if effect.channel is Channel.STREAM:
             assert self._streams, "a core asks for the channel that its settings say there is"
@@ -136,25 +154,68 @@ class SimulatedNetwork:
             self._datagram(sender, receivers, frame, carried, departure)
 
     def crash(self, node: Endpoint) -> None:
-        """The process is gone. Of what it had under way, each stream loses a part of its end, datagrams any part."""
-        chance, now = self._chance.random, self._queue.now
-        endings = {
-            receiver: now + int(chance() * max(0, arrival - now)) for receiver, arrival in node.last_arrival.items()
-        }
+        """The process is gone, and with it a part of what it had under way."""
+        directions = [(node.id, receiver) for receiver in (*node.last_arrival, *self._nodes)]
+        lost = self._lost_under_way([*dict.fromkeys(directions)], self._chance)
+
+        def gone(time: int, action: Callable[[Any], None], argument: Any) -> bool:
+            return getattr(action, "__self__", None) is node or lost(time, action, argument) is not None
+
+        self._queue.drop(gone)
+
+    def _cut(self, directions: list[Direction]) -> None:
+        """Nothing passes there from now on, and a part of what is under way is lost."""
+        lost = self._lost_under_way(directions, self._links.chance)
+        hit = set()
+
+        def unwanted(time: int, action: Callable[[Any], None], argument: Any) -> bool:
+            direction = lost(time, action, argument)
+            hit.add(direction)
+            return direction is not None
+
+        self._queue.drop(unwanted)
+        for direction in directions:
+            if self._streams and direction in hit:
+                self._sever(direction)
+
+    def _sever(self, direction: Direction) -> None:
+        self._links.lose(direction, {end: self._nodes[end].severed for end in direction})
+
+    def _reached(self, sender: Endpoint, receivers: list[Endpoint]) -> list[Endpoint]:
+        """The receivers to whom the direction works; a stream that loses its frame now is dead for good."""
+        closed, dead = self._links.closed, self._links.dead
+        for receiver in receivers if self._streams else ():
+            direction = (sender.id, receiver.id)
+            if direction in closed and direction not in dead:
+                self._sever(direction)
+        return [receiver for receiver in receivers if (sender.id, receiver.id) not in closed]
+
+    def _lost_under_way(self, directions: list[Direction], chance: random.Random) -> _Loss:
+        """Tells of a thing to happen in which direction it is lost, if it is.
+
+        Of what is under way, each stream loses a part of its end, datagrams any part.
+        """
+        now = self._queue.now
+        endings = dict.fromkeys(directions, now)
+        for a, b in directions:
+            if (arrival := self._nodes[a].last_arrival.get(b)) is not None:
+                endings[a, b] = now + int(chance.random() * max(0, arrival - now))
+        share = chance.random()
         arrivals: dict[Callable[[Any], None], ProcessId] = {each.arrive: each.id for each in self._nodes.values()}
-        share = chance()
 
-        def lost(time: int, action: Callable[[Any], None], argument: Any) -> bool:
-            if getattr(action, "__self__", None) is node:
-                return True
+        def lost(time: int, action: Callable[[Any], None], argument: Any) -> Direction | None:
             receiver = arrivals.get(action)
-            frame = self.unpack(argument) if receiver is not None else None
-            if receiver is None or frame is None or frame.sender != node.id:
-                return False
+            if receiver is None:
+                return None
+            frame = self.unpack(argument)
+            direction = frame.sender, receiver
+            if direction not in endings:
+                return None
             on_stream = self._streams and frame.kind not in _ALWAYS_DATAGRAMS
-            return time > endings.get(receiver, now) if on_stream else chance() < share
+            is_lost = time > endings[direction] if on_stream else chance.random() < share
+            return direction if is_lost else None
 
-        self._queue.drop(lost)
+        return lost
 
     def _receivers(self, sender: Endpoint, effect: Transmit) -> list[Endpoint]:
         to = effect.to

@@ -8,10 +8,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from antiphon.core.contract import Asking, Attended, Connecting, Core
+from antiphon.core.contract import Asking, Attended, Connecting, Core, Suspecting
 from antiphon.core.effects import (
     Answered,
     Blocked,
+    Confirmed,
     Deliver,
     Discard,
     Effect,
@@ -19,7 +20,9 @@ from antiphon.core.effects import (
     Gauge,
     InstallView,
     Query,
+    Refuted,
     Stable,
+    Suspected,
     Transmit,
     Unblocked,
 )
@@ -29,7 +32,7 @@ from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, View
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 
@@ -68,6 +71,7 @@ class Node:
         "_tick_ns",
         "_unpack",
         "_untaken",
+        "_viewed",
         "_wake_ns",
         "_waking",
         "arrive",
@@ -117,21 +121,27 @@ class Node:
         self._armed_for: int | None = None  # the core's deadline when it was last looked at
         self._inbox: list[object] = []
         self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
-        self._untaken: deque[Deliver | InstallView | Answered] = deque()
+        self._untaken: deque[Deliver | InstallView | Answered | Confirmed] = deque()
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
         self._heeded = core.heeds_application
+        self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
         """A frame reaches this host."""
 
     @property
-    def hindered(self) -> bool:
-        """Whether a fault keeps this process from delivering."""
-        return bool(self._paused or self._stalled)
+    def running(self) -> bool:
+        """Whether it is there: neither crashed nor paused."""
+        return not self._paused
+
+    @property
+    def stalled(self) -> bool:
+        """Whether its application takes nothing."""
+        return bool(self._stalled)
 
     @property
     def behind(self) -> bool:
         """Whether deliveries wait for an application that will take them."""
-        return bool(self._untaken) and not self.hindered
+        return bool(self._untaken) and self.running and not self.stalled
 
     def holds(self, group: GroupId) -> bool:
         """Whether it lives, and its core keeps frames of a group that others may lack."""
@@ -164,6 +174,14 @@ class Node:
     def lost(self, process: ProcessId) -> None:
         """Somebody is gone for good."""
         self.do(lambda now: cast("Attended", self._core).lost(process, now))
+
+    def severed(self, peer: ProcessId) -> None:
+        """The connection with a peer has lost frames, for good."""
+        self.do(lambda now: cast("Suspecting", self._core).severed(peer, now))
+
+    def suspect(self, process: ProcessId) -> None:
+        """Suspect somebody, rightly or not."""
+        self.do(lambda now: cast("Suspecting", self._core).suspect(process, now))
 
     def join(self, group: GroupId) -> None:
         """Enter a group."""
@@ -289,12 +307,11 @@ class Node:
         if self.recorder is not None:
             self._record_receipt(self.recorder, frame)
 
-    def _record_receipt(self, recorder: Recorder, frame: Frame) -> None:
-        """A copy in a repair is received like the frame it is a copy of."""
-        unstable = self._core.unstable(frame.group)
-        recorder.received(frame, self._queue.now, unstable=unstable)
+    def _record_receipt(self, recorder: Recorder, frame: Frame, relay: ProcessId | None = None) -> None:
+        """A copy is received like the frame it is a copy of, also one in a refutation that a repair brings."""
+        recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group), relay=relay)
         for copy in frame.copies:
-            recorder.received(copy, self._queue.now, unstable=unstable, relay=frame.sender)
+            self._record_receipt(recorder, copy, frame.sender)
 
     def _settle(self, now: int) -> None:
         """Drain and carry out until there is nothing left to do, then arm the timer."""
@@ -324,7 +341,7 @@ class Node:
                 self._untaken.append(effect)
                 self._catch_up(now)
             elif self.recorder is not None:
-                self._record(self.recorder, effect)
+                self._record(self.recorder, effect, now)
 
     def _install(self, effect: InstallView, now: int) -> None:
         """A view that all agree on is one of the things that the application sees; a private one is told at once."""
@@ -335,14 +352,25 @@ class Node:
         elif self.recorder is not None:
             self.recorder.installed(effect.view, self._queue.now)
 
-    def _record(self, recorder: Recorder, effect: Stable | Discard | Gauge | Blocked | Unblocked) -> None:
-        now = self._queue.now
+    def _record(
+        self,
+        recorder: Recorder,
+        effect: Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed,
+        now: int,
+    ) -> None:
+        time = self._queue.now
         if isinstance(effect, Stable | Discard):
-            recorder.prefix(effect, now, unstable=self._core.unstable(effect.group))
+            recorder.prefix(effect, time, unstable=self._core.unstable(effect.group))
         elif isinstance(effect, Gauge):
-            recorder.gauged(effect, now)
-        else:
-            recorder.held_back(effect, now)
+            recorder.gauged(effect, time)
+        elif isinstance(effect, Blocked | Unblocked):
+            recorder.held_back(effect, time)
+        elif isinstance(effect, Suspected | Refuted):
+            recorder.suspected(effect, time)
+        else:  # the protocol knows it now; the application gets to it in order with messages and views
+            recorder.confirmed(effect, time)
+            self._untaken.append(effect)
+            self._catch_up(now)
 
     def _transmit(self, effect: Transmit) -> None:
         frame, now = effect.frame, self._queue.now
@@ -374,15 +402,20 @@ class Node:
         self._busy = False
         self.turn()
 
-    def _hand_over(self, effect: Deliver | InstallView | Answered, now: int) -> None:
+    def _hand_over(self, effect: Deliver | InstallView | Answered | Confirmed, now: int) -> None:
         if isinstance(effect, Deliver):
             self._deliver(effect.frame, now)
-        elif self.recorder is None:
             return
-        elif isinstance(effect, Answered):
+        if isinstance(effect, InstallView) and self._viewed is not None:
+            self._viewed(effect.view, now)
+        if self.recorder is None:
+            return
+        if isinstance(effect, Answered):
             self.recorder.answered(effect, self._queue.now)
+        elif isinstance(effect, Confirmed):
+            self.recorder.noticed(effect, self._queue.now)
         else:
-            self.recorder.installed(effect.view, self._queue.now)
+            self.recorder.installed(effect.view, self._queue.now, effect.left, effect.signature)
 
     def _deliver(self, frame: Frame, now: int) -> None:
         if self.recorder is not None:

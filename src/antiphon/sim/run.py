@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of, role_of
+from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of, membership, role_of
 from antiphon.scenario.read import run_id
 from antiphon.sim.cores import core_builder, groups_of, perpetual, rides
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
+from antiphon.sim.links import Links
 from antiphon.sim.network import Carry, SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.workload import Applications
@@ -51,7 +52,8 @@ class _Simulation:
         self._queue = EventQueue()
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
         self._applications = Applications(scenario.workload, self._queue, self._chance("workload"))
-        self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry)
+        links = Links(self._queue, self._chance("links"), int(scenario.options.suspect_after) // 2)
+        self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry, links)
         self._build = core_builder(scenario, self._chance("cores"))
         processes = [ProcessId(name) for name in scenario.processes]
         hosts = [Host() for _ in range(min(scenario.hosts.count or len(processes), len(processes)))]
@@ -69,7 +71,7 @@ class _Simulation:
                 self._network,
                 self._world,
                 self._companies(),
-                int(scenario.options.suspect_after),
+                None if scenario.protocol == "newtop" else int(scenario.options.suspect_after),
                 self._chance("notices"),
             )
             self._applications.start(self._nodes)
@@ -94,18 +96,20 @@ class _Simulation:
         """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
 
         It goes on while a core still holds messages, up to its duration: then what is held counts against it, but not
-        while messages are still on their way.
+        while messages are still on their way. Members that probe hold their probes for a while, so they are looked at
+        again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
+        again = scenario.options.idle_probe * 5 // 13 if membership(scenario) else int(scenario.quiet)
         while True:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
             settled = calm and until <= queue.now
-            if settled and not self._messages_travel() and (queue.now == duration or not self._messages_held()):
+            if settled and not self._messages_travel() and (queue.now == duration or not self._messages_held(faults)):
                 return True
             if queue.now == duration:
                 return False
-            if queue.run(min(queue.now + scenario.quiet if settled else until, duration)):
+            if queue.run(min(queue.now + again if settled else until, duration)):
                 return True  # nobody is left
 
     def _messages_travel(self) -> bool:
@@ -115,17 +119,27 @@ class _Simulation:
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
         return any(node.behind for node in nodes) or any(self._network.unpack(each).kind == "data" for each in frames)
 
-    def _messages_held(self) -> bool:
-        """Whether somebody who lives holds something that others may lack."""
+    def _messages_held(self, faults: Faults) -> bool:
+        """Whether somebody who lives holds something that others may lack; with views, somebody who is well connected.
+
+        Others may wait for ever (E-56).
+        """
+        connected = {process for component in faults.components for process in component}
+        asked = connected if membership(self._scenario) else {*self._nodes}
         return any(
-            self._nodes[ProcessId(name)].holds(GroupId(group.name))
+            ProcessId(name) in asked and self._nodes[ProcessId(name)].holds(GroupId(group.name))
             for group in self._scenario.group
             for name in members_of(group)
         )
 
     def _companies(self) -> list[frozenset[ProcessId]]:
-        """Who waits for whom: with flow control, the members of a group for its slowest one."""
+        """Who waits for whom: with flow control, the members of a group for its slowest one.
+
+        With views, all who are connected: one that takes nothing, and those who wait for it, live and stay in them.
+        """
         scenario = self._scenario
+        if membership(scenario):
+            return [frozenset(self._nodes)]
         waiting = scenario.protocol == "newtop" and scenario.options.flow_control
         return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
 
@@ -145,7 +159,6 @@ class _Simulation:
 
     def _node(self, process: ProcessId, host: Host) -> Node:
         scenario = self._scenario
-        services = {GroupId(group.name): self._service(group, process) for group in groups_of(scenario, process)}
         return Node(
             process,
             self._build(process),
@@ -154,8 +167,13 @@ class _Simulation:
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=Recorder(process, services, rides=rides(scenario)) if scenario.trace == "full" else None,
+            recorder=self._recorder(process) if scenario.trace == "full" else None,
         )
+
+    def _recorder(self, process: ProcessId) -> Recorder:
+        scenario = self._scenario
+        services = {GroupId(group.name): self._service(group, process) for group in groups_of(scenario, process)}
+        return Recorder(process, services, rides=rides(scenario), agreed=membership(scenario))
 
     def _service(self, group: Group, process: str) -> str:
         """What a process gets in a group; one that only sends there gets nothing delivered."""

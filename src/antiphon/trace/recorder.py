@@ -11,12 +11,25 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from antiphon.core.effects import Answered, Blocked, Discard, Frame, Gauge, Stable, Unblocked
-from antiphon.types import GroupId, ProcessId, View, split_process_id
+from antiphon.core.effects import (
+    Answered,
+    Blocked,
+    Confirmed,
+    Departure,
+    Discard,
+    Frame,
+    Gauge,
+    Refuted,
+    Stable,
+    Suspected,
+    Unblocked,
+)
+from antiphon.types import GroupId, ProcessId, View, signature, split_process_id
 
 Row = dict[str, Any]
-_NUMBERED = frozenset({"data", "fragment", "null"})
+_NUMBERED = frozenset({"data", "fragment", "null", "remove", "flush"})
 """Kinds that share one count of serial numbers."""
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def digest(payload: bytes) -> int:
@@ -26,19 +39,26 @@ def digest(payload: bytes) -> int:
 
 def compact_json(value: object) -> str:
     """The one text of a value: sorted keys, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encode(value)
 
 
 class Recorder:
     """The history of one process incarnation. `world` has one too."""
 
     def __init__(
-        self, process: ProcessId, services: Mapping[GroupId, str] | None = None, *, rides: bool = False
+        self,
+        process: ProcessId,
+        services: Mapping[GroupId, str] | None = None,
+        *,
+        rides: bool = False,
+        agreed: bool = False,
     ) -> None:
+        """`rides`: messages carry acknowledgments. `agreed`: members agree on views."""
         self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
         self._services = services or {}
+        self._agreed = agreed
         self._acknowledge = _NUMBERED if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
@@ -174,8 +194,8 @@ class Recorder:
                 }
             )
 
-    def installed(self, view: View, now: int) -> None:
-        """A view is in force from here on."""
+    def installed(self, view: View, now: int, left: tuple[Departure, ...] = (), signed: str | None = None) -> None:
+        """A view is in force from here on; `left` tells who is out of it, and why; `signed` is another signature."""
         self._views[view.group] = view.id
         self.rows.append(
             {
@@ -186,7 +206,45 @@ class Recorder:
                 "members": list(view.members),
                 "previous": view.previous,
                 "transitional": list(view.transitional),
-                "detail": self._private(view),
+                "detail": self._told(view, left, signed or signature(view)),
+            }
+        )
+
+    def suspected(self, effect: Suspected | Refuted, now: int) -> None:
+        """We suspect a member, or do so no longer."""
+        row: Row = {"time": now, "kind": "refute", "group": effect.group, "view": self._views.get(effect.group)}
+        row["peer"] = effect.process
+        if isinstance(effect, Suspected):
+            detail = compact_json({"reason": effect.reason})
+            row |= {"kind": "suspect", "clock": effect.last_block, "detail": detail}
+        self.rows.append(row)
+
+    def confirmed(self, effect: Confirmed, now: int) -> None:
+        """The protocol knows that some have failed, together: one row each."""
+        detail = compact_json({"failed": effect.failed})
+        for process, last_block in effect.failed:
+            self.rows.append(
+                {
+                    "time": now,
+                    "kind": "confirm",
+                    "group": effect.group,
+                    "view": self._views.get(effect.group),
+                    "members": list(effect.members),
+                    "peer": process,
+                    "clock": last_block,
+                    "detail": detail,
+                }
+            )
+
+    def noticed(self, effect: Confirmed, now: int) -> None:
+        """The application is told whom deliveries speak for from here on."""
+        self.rows.append(
+            {
+                "time": now,
+                "kind": "transitional",
+                "group": effect.group,
+                "view": self._views.get(effect.group),
+                "members": list(effect.members),
             }
         )
 
@@ -204,8 +262,11 @@ class Recorder:
         row = {"time": now, "requested": requested, "kind": "answer", "group": effect.group, "detail": detail}
         self.rows.append(row)
 
-    def _private(self, view: View) -> str | None:
-        """Of a private view, to whom and from whom its messages go."""
+    def _told(self, view: View, left: tuple[Departure, ...], signed: str) -> str | None:
+        """Of a private view, to whom and from whom its messages go; of one agreed on, who left and why."""
+        if self._agreed:
+            departures = [departure._asdict() for departure in left]
+            return compact_json({"left": departures, "primary": view.primary, "signature": signed})
         if view.receivers is None or view.senders is None:
             return None
         self._senders[view.group] = view.senders

@@ -16,7 +16,7 @@ from typing import Final
 
 from antiphon.errors import ProtocolViolation
 
-VERSION: Final = 2
+VERSION: Final = 3
 BODY_BYTES_MAX: Final = 17 * 1024 * 1024
 """A payload of 16 MiB with room for headers; larger lengths are refused before any memory is taken."""
 

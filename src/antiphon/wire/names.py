@@ -1,35 +1,111 @@
-"""Names on the wire: UTF-8 with a length byte. A run has few and meets them in every frame: both ways are kept."""
+"""Who and where on the wire. A run has few names and meets them in every frame: both ways are kept.
 
+Every body begins with the identity of its frame:
+
+    offset  bytes  field
+    0       8      epoch of the group, 0 for a configured one
+    8       4      incarnation of the sender
+    12      1      length of the group's name
+    13      1      length of the sender's name
+    14      …      the two names, UTF-8
+
+Wherever else a process or a group is named, it is by the text that names it inside the product, `p3`, `p3#2` or
+`orders@7`, with a length byte before it. A name has no separator in it and an epoch or incarnation is written in one
+way only, so that equal identities are equal bytes.
+"""
+
+import re
+import struct
 from functools import lru_cache
+from typing import Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import WORLD, GroupId, ProcessId, group_id, process_id, split_group_id, split_process_id
+
+EPOCH_MAX: Final = (1 << 64) - 1
+INCARNATION_MAX: Final = (1 << 32) - 1
+
+_IDENTITY: Final = struct.Struct(">QIBB")
+IDENTITY_BYTES: Final = _IDENTITY.size
+"""Without the names; their lengths are the last two bytes of it."""
+_NAME: Final = re.compile(r"[^\s#@/:]+")
+_COUNTED: Final = re.compile(r"[1-9][0-9]{0,19}")
 
 
 @lru_cache(maxsize=65_536)
-def encode_name(name: str) -> bytes:
-    """A name with its length before it."""
-    encoded = name.encode()
+def encode_identity(group: GroupId, sender: ProcessId) -> bytes:
+    """What stands first in every body."""
+    group_name, epoch = split_group_id(group)
+    sender_name, incarnation = split_process_id(sender)
+    names = group_name.encode(), sender_name.encode()
+    return b"".join((_IDENTITY.pack(epoch, incarnation, *map(len, names)), *names))
+
+
+@lru_cache(maxsize=65_536)
+def decode_identity(encoded: bytes) -> tuple[GroupId, ProcessId]:
+    """The group and the sender in these bytes, which the two names fill exactly."""
+    epoch, incarnation, group_bytes, _ = _IDENTITY.unpack_from(encoded)
+    middle = IDENTITY_BYTES + group_bytes
+    group, sender = _decode_text(encoded[IDENTITY_BYTES:middle]), _decode_text(encoded[middle:])
+    _require_name(group)
+    _require_process_name(sender)
+    return group_id(group, epoch), process_id(sender, incarnation)
+
+
+@lru_cache(maxsize=65_536)
+def encode_name(identity: str) -> bytes:
+    """The text that names a process or a group, with its length before it."""
+    encoded = identity.encode()
     return bytes((len(encoded),)) + encoded
 
 
 @lru_cache(maxsize=65_536)
-def encode_names(group: GroupId, sender: ProcessId) -> bytes:
-    """The two names that every frame has, one behind the other."""
-    return encode_name(group) + encode_name(sender)
+def decode_process(encoded: bytes) -> ProcessId:
+    """The process that these bytes name."""
+    text = _decode_text(encoded)
+    require_process(text)
+    return ProcessId(text)
 
 
 @lru_cache(maxsize=65_536)
-def decode_name(encoded: bytes) -> str:
-    """The name in these bytes, without their length."""
+def decode_group(encoded: bytes) -> GroupId:
+    """The group that these bytes name."""
+    text = _decode_text(encoded)
+    name, separator, epoch = text.partition("@")
+    _require_name(name)
+    if separator:
+        _require_counted(epoch, EPOCH_MAX)
+    return GroupId(text)
+
+
+@lru_cache(maxsize=65_536)
+def require_process(text: str) -> None:
+    """A process is named in one way only."""
+    name, separator, incarnation = text.partition("#")
+    _require_process_name(name)
+    if separator:
+        _require_counted(incarnation, INCARNATION_MAX)
+
+
+def _decode_text(encoded: bytes) -> str:
     try:
         return encoded.decode()
     except UnicodeDecodeError as error:
         raise ProtocolViolation("body", "a name is not UTF-8") from error
 
 
-@lru_cache(maxsize=65_536)
-def decode_names(encoded: bytes) -> tuple[GroupId, ProcessId]:
-    """The two names in these bytes, which their two lengths fill exactly."""
-    middle = 1 + encoded[0]
-    return GroupId(decode_name(encoded[1:middle])), ProcessId(decode_name(encoded[middle + 1 :]))
+def _require_process_name(name: str) -> None:
+    _require_name(name)
+    if name == WORLD:
+        raise ProtocolViolation("body", f"no process bears the name {name!r}")
+
+
+def _require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ProtocolViolation("body", f"{name!r} is no name: it is empty, or has a space, '#', '@', '/' or ':' in it")
+
+
+def _require_counted(digits: str, most: int) -> None:
+    """Zero is never written, nor are zeros before a number: each identity has one text."""
+    if not _COUNTED.fullmatch(digits) or int(digits) > most:
+        raise ProtocolViolation("body", f"{digits!r} is no epoch or incarnation after the first")

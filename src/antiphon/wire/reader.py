@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
-from antiphon.wire.names import decode_name, decode_names
+from antiphon.wire.names import IDENTITY_BYTES, decode_group, decode_identity, decode_process
 
 NUMBER_MAX: Final = 1 << 62
 """No correct peer sends a larger one: those that follow it must still fit 64 bits."""
@@ -33,10 +33,10 @@ class Reader:
         return fields
 
     def number(self) -> int:
-        """A number that is not negative."""
+        """A number that a peer can have."""
         (value,) = self.unpack(_NUMBER)
-        if value < 0:
-            raise ProtocolViolation("body", f"{value} stands where a number from 0 up is due")
+        if not 0 <= value <= NUMBER_MAX:
+            raise _not_a_number(value)
         return int(value)
 
     def count(self) -> int:
@@ -44,12 +44,13 @@ class Reader:
         return int(self.unpack(_COUNT)[0])
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """So many numbers that are not negative."""
+        """So many numbers that a peer can have."""
         self._require(8 * count)
         values = struct.unpack_from(f">{count}q", self._body, self._at)
         self._at += 8 * count
-        if count and min(values) < 0:
-            raise ProtocolViolation("body", f"{min(values)} stands where numbers from 0 up are due")
+        for value in values:
+            if not 0 <= value <= NUMBER_MAX:
+                raise _not_a_number(value)
         return values
 
     def lengths(self, count: int) -> tuple[int, ...]:
@@ -59,25 +60,22 @@ class Reader:
         self._at += 4 * count
         return values
 
-    def name(self) -> str:
-        """A short text with its length before it."""
-        at, body = self._at, self._body
-        self._at = end = at + 1 + body[at] if at < len(body) else at + 1
-        if end > len(body):
-            raise ProtocolViolation("body", "a frame ends inside a name")
-        return decode_name(body[at + 1 : end])
+    def identity(self) -> tuple[GroupId, ProcessId]:
+        """A frame's group and sender, which stand first in every body."""
+        body = self._body
+        if len(body) >= IDENTITY_BYTES:
+            self._at = end = IDENTITY_BYTES + body[IDENTITY_BYTES - 2] + body[IDENTITY_BYTES - 1]
+            if end <= len(body):
+                return decode_identity(body[:end])
+        raise ProtocolViolation("body", "a frame ends inside the names of its group and sender")
 
-    def names(self) -> tuple[GroupId, ProcessId]:
-        """The names of a frame's group and sender: two as `name` reads them, looked up together."""
-        at, body = self._at, self._body
-        try:
-            middle = at + 1 + body[at]
-            self._at = end = middle + 1 + body[middle]
-        except IndexError:
-            end = len(body) + 1
-        if end > len(body):
-            raise ProtocolViolation("body", "a frame ends inside a name")
-        return decode_names(body[at:end])
+    def process(self) -> ProcessId:
+        """Somebody other than the sender."""
+        return decode_process(self._text())
+
+    def group(self) -> GroupId:
+        """A group other than the frame's own."""
+        return decode_group(self._text())
 
     def part(self, count: int) -> bytes:
         """So many bytes."""
@@ -94,6 +92,11 @@ class Reader:
             raise _do_not_add_up()
         return body[at:]
 
+    def rest(self) -> bytes:
+        """All that is left."""
+        at, self._at = self._at, len(self._body)
+        return self._body[at:]
+
     def pieces(self, lengths: tuple[int, ...]) -> tuple[bytes, ...]:
         """All that is left, cut into pieces of these lengths."""
         if self._at + sum(lengths) != len(self._body):
@@ -103,14 +106,31 @@ class Reader:
         body = self._body
         return tuple(body[start:end] for start, end in pairwise(ends))
 
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return len(self._body) - self._at
+
     def end(self) -> None:
         """Nothing may be left."""
         if self._at != len(self._body):
-            raise ProtocolViolation("body", f"{len(self._body) - self._at} bytes are left over behind a frame")
+            raise ProtocolViolation("body", f"{self.left} bytes are left over behind a frame")
+
+    def _text(self) -> bytes:
+        """A short text, without the length that stands before it."""
+        at, body = self._at, self._body
+        self._at = end = at + 1 + body[at] if at < len(body) else at + 1
+        if end > len(body):
+            raise ProtocolViolation("body", "a frame ends inside a name")
+        return body[at + 1 : end]
 
     def _require(self, count: int) -> None:
         if self._at + count > len(self._body):
             raise ProtocolViolation("body", f"a frame ends where {count} more bytes are due")
+
+
+def _not_a_number(value: int) -> ProtocolViolation:
+    return ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
 
 
 def _do_not_add_up() -> ProtocolViolation:

@@ -1,6 +1,6 @@
 """Causal stamps to bytes and back: what a causal order adds to a block number.
 
-    1, map:      count of groups, each a name and a count of processes, each a name and a number
+    1, map:      count of groups, sorted, each a name and a count of processes from 1, each a name and a number
     2, relative: count and numbers by rank, count of groups, each a name and a number
 
 Names and not ranks, for a stamp is passed on by processes that do not know the groups in it.
@@ -46,10 +46,14 @@ def read_stamp(reader: Reader) -> Stamp:
     if kind == _MAP:
         entries: list[tuple[GroupId, ProcessId, int]] = []
         for _ in range(reader.count()):
-            group = GroupId(reader.name())
-            entries += [(group, ProcessId(reader.name()), reader.number()) for _ in range(reader.count())]
+            group, before = reader.group(), len(entries)
+            if entries and group <= entries[-1][0]:
+                raise ProtocolViolation("body", f"the groups of a stamp are not sorted: {group}")
+            entries += [(group, reader.process(), reader.number()) for _ in range(reader.count())]
+            if len(entries) == before:
+                raise ProtocolViolation("body", f"a stamp names group {group} and nobody in it")
         return MapStamp(tuple(entries))
     if kind == _RELATIVE:
         delivered = reader.numbers(reader.count())
-        return RelativeStamp(delivered, tuple((GroupId(reader.name()), reader.number()) for _ in range(reader.count())))
+        return RelativeStamp(delivered, tuple((reader.group(), reader.number()) for _ in range(reader.count())))
     raise ProtocolViolation("body", f"{kind} is not a kind of stamp")

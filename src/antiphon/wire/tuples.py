@@ -1,8 +1,9 @@
 """The bodies of frames whose speed does not matter: the values of their fields, in order, as one MessagePack array.
 
-A frame class says it all: its fields, their order and their types. msgspec checks the types on the way in; what it lets
-pass and no correct peer sends, a number below 0 or too large, is refused here. Newtop's frames, of which millions
-travel, have layouts of their own (`codec.py`).
+A frame class says it all: its fields, their order and their types. Group and sender are not in the array, for every
+body begins with them (`names.py`). msgspec checks the types on the way in; what it lets pass and no correct peer
+sends, a number below 0 or too large, a text that names no process, is refused here. Newtop's frames, of which
+millions travel, have layouts of their own (`newtop.py`).
 
     kind 16-23: data, relay, proposal, commit, inquiry, report, query, answer (classic)
     kind 32-36: message, acknowledgment, vector of acknowledgments, open, close (acks)
@@ -17,7 +18,9 @@ from antiphon.core.acks import frames as acks_frames
 from antiphon.core.classic import frames as classic_frames
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
-from antiphon.wire.reader import NUMBER_MAX
+from antiphon.types import GroupId
+from antiphon.wire.names import encode_identity, require_process
+from antiphon.wire.reader import NUMBER_MAX, Reader
 
 _NUMBER_BYTES: Final = 8
 
@@ -37,10 +40,15 @@ _KINDS: Final[dict[int, type[Any]]] = {
     36: acks_frames.CloseFrame,
 }
 _KIND_OF: Final = {frame: kind for kind, frame in _KINDS.items()}
-_FIELDS: Final = {
-    frame: tuple(field.name for field in fields(frame)) if is_dataclass(frame) else frame._fields
-    for frame in _KINDS.values()
-}
+
+
+def _fields(frame: type[Any]) -> tuple[str, ...]:
+    names = tuple(field.name for field in fields(frame)) if is_dataclass(frame) else frame._fields
+    assert names[:2] == ("group", "sender")
+    return tuple(names[2:])
+
+
+_FIELDS: Final = {frame: _fields(frame) for frame in _KINDS.values()}
 
 
 def _decoder(frame: type[Any]) -> msgspec.msgpack.Decoder[Any]:
@@ -54,7 +62,7 @@ _DECODERS: Final = {kind: _decoder(frame) for kind, frame in _KINDS.items()}
 def write(frame: Frame) -> tuple[int, bytes]:
     """The kind and the body of a frame."""
     values = [getattr(frame, name) for name in _FIELDS[type(frame)]]
-    return _KIND_OF[type(frame)], msgspec.msgpack.encode(values)
+    return _KIND_OF[type(frame)], encode_identity(frame.group, frame.sender) + msgspec.msgpack.encode(values)
 
 
 def knows(kind: int) -> bool:
@@ -62,36 +70,47 @@ def knows(kind: int) -> bool:
     return kind in _KINDS
 
 
-def read(kind: int, body: bytes) -> Frame:
+def read(kind: int, reader: Reader) -> Frame:
     """The frame in a body; `ProtocolViolation` if a correct peer cannot have sent it."""
+    group, sender = reader.identity()
     try:
-        values = _DECODERS[kind].decode(body)
+        values = _DECODERS[kind].decode(reader.rest())
     except (ValueError, RecursionError) as error:  # DecodeError, and names that are not UTF-8
         raise ProtocolViolation("body", f"a body of kind {kind} cannot be read: {error}") from error
-    _require_numbers(values)
-    frame: Frame = _KINDS[kind](*values)
-    _require_one_message(frame, frame)
+    frame: Frame = _KINDS[kind](group, sender, *values)
+    if isinstance(frame, classic_frames.DataFrame):
+        _require_message(frame, group)
+    for copy in frame.copies:
+        _require_message(copy, group)
+    _require_values(values)
     return frame
 
 
-def _require_one_message(frame: Frame, carrier: Frame) -> None:
+def _require_message(frame: Frame, group: GroupId) -> None:
     """A classic message travels alone, in frames of its own group, and gets its stamp where it is delivered."""
-    for copy in frame.copies:
-        _require_one_message(copy, carrier)
-    if not isinstance(frame, classic_frames.DataFrame):
-        return
+    assert isinstance(frame, classic_frames.DataFrame)
     if len(frame.payloads) != 1 or frame.stamp is not None:
         raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp cannot be")
-    if frame.group != carrier.group:
-        raise ProtocolViolation("body", f"a frame of group {carrier.group} holds a message of group {frame.group}")
+    if frame.group != group:
+        raise ProtocolViolation("body", f"a frame of group {group} holds a message of group {frame.group}")
+    for copy in frame.copies:
+        if copy.copies:
+            raise ProtocolViolation("body", "a message in the context of another one has a context of its own")
+        _require_message(copy, group)
 
 
-def _require_numbers(value: object) -> None:
-    if isinstance(value, tuple):
-        for item in value:
-            _require_numbers(item)
-    elif isinstance(value, int) and not 0 <= value <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
+def _require_values(values: tuple[object, ...]) -> None:
+    """Numbers that a peer can have, and texts that name processes: besides, there is but the role of a process."""
+    for value in values:
+        if isinstance(value, int):
+            if not 0 <= value <= NUMBER_MAX:
+                raise ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
+        elif isinstance(value, str):
+            require_process(value)
+        elif isinstance(value, classic_frames.DataFrame):
+            _require_values(value[1:])  # its group has been compared already
+        elif isinstance(value, tuple):
+            _require_values(value)
 
 
 def stamp_bytes(frame: Frame) -> int:
@@ -101,7 +120,7 @@ def stamp_bytes(frame: Frame) -> int:
     """
     match frame:
         case classic_frames.DataFrame(copies=context):
-            return sum(len(write(each)[1]) for each in context)
+            return sum(len(msgspec.msgpack.encode(each)) for each in context)
         case classic_frames.ProposalFrame() | classic_frames.CommitFrame():
             return _NUMBER_BYTES
         case acks_frames.MessageFrame(past=past, alone=alone):

@@ -55,6 +55,17 @@ class Buffers:
         if self.tracing:
             self._of_sender[rank] += 1
 
+    def held(self) -> Iterable[BlockFrame]:
+        """All of them, in no particular order."""
+        yield from self.bounded.held()
+        if self.nulls is not self.bounded:
+            yield from self.nulls.held()
+
+    def drop(self, number: int, rank: int, frame: BlockFrame) -> None:
+        """Forget a frame that nobody will deliver."""
+        if self.bounded.drop(number, frame) and self.tracing:
+            self._of_sender[rank] -= 1
+
     def evict(self, unconsumed: int | None) -> BlockFrame | None:
         """Nothing is free: give up the smallest number (fb2), if the algorithm allows it and our application has it.
 

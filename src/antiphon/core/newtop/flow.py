@@ -138,17 +138,18 @@ class FlowControl:
         self._ahead.append((number, size_bytes))
         self.ahead_bytes += size_bytes
 
-    def permits(self, number: int, size_bytes: int) -> bool:
-        """Whether a message that would get this number may leave now (flow-control.md 3)."""
+    @property
+    def limit(self) -> int:
+        """The largest number that a message may get now (flow-control.md 3)."""
         window, complete = self._window, self.complete
+        if self._algorithm == 1:
+            return min(self.super_stable + window, self.stable + window - 1, complete + window - 2)
+        if self._algorithm == 2:
+            return min(self.stable + window, complete + window - 1)
+        return complete + window - 1 if len(self._ahead) < window else 0
+
+    def permits(self, number: int, size_bytes: int) -> bool:
+        """Whether a message that would get this number may leave now."""
         if self._ahead and self.ahead_bytes + size_bytes > self._window_bytes:
             return False
-        if self._algorithm == 1:
-            return (
-                self.super_stable >= number - window
-                and self.stable >= number - window + 1
-                and complete >= number - window + 2
-            )
-        if self._algorithm == 2:
-            return self.stable >= number - window and complete >= number - window + 1
-        return len(self._ahead) < window and complete >= number - window + 1
+        return number <= self.limit

@@ -38,3 +38,8 @@ class Fragments:
             return None
         del self.open[sender], self._sizes[sender]
         return frame._replace(payloads=(b"".join(pieces),)) if size <= self._bytes_max else None
+
+    def forget(self, sender: ProcessId) -> None:
+        """The sender is gone: of a message that was cut in the middle nothing is left, at all members alike."""
+        self.open.pop(sender, None)
+        self._sizes.pop(sender, None)

@@ -1,11 +1,11 @@
-"""The frames of Newtop: numbered ones, the announcement, and what repairs a lossy transport (glossary in docs).
+"""The frames of Newtop: numbered ones, announcements, agreement on who failed, repair of a lossy transport.
 
 Deeply immutable values. A numbered frame takes a block number and is ordered; everything else is *control*: it is
 unnumbered, never waits for flow control, and shares the channel of the group (E-20).
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from antiphon.core.control import Control
 from antiphon.types import GroupId, ProcessId
@@ -43,8 +43,21 @@ class RelativeStamp(NamedTuple):
 Stamp = MapStamp | RelativeStamp
 
 
+Suspicion = tuple[ProcessId, int]
+"""Somebody who is suspected, and the last block number of it that the accuser has (Macedo94 §6.3.2: `{P_k, lbn_k}`)."""
+
+
+class Notice(NamedTuple):
+    """What a numbered message tells the members instead of the application: these have failed, all together."""
+
+    kind: Literal["remove", "flush"]
+    """`remove`: views change where it is delivered (newtop.md 9.6). `flush`: its sender waits for the view (9.8)."""
+    failed: tuple[Suspicion, ...]
+    """One detection as agreed, sorted."""
+
+
 class BlockFrame(NamedTuple):
-    """A data message with all the payloads packed in it or, without payloads, a null message.
+    """A data message with all the payloads packed in it; or a notice; or, with neither, a null message.
 
     One frame is one protocol message: it takes one block number, and the papers' rules apply to it unchanged. The
     order key of an application message is (block, sender, position in the frame).
@@ -69,6 +82,9 @@ class BlockFrame(NamedTuple):
     """The one payload is a piece of a message that the sender's next data frame continues."""
     sequence: int = 0
     """On datagrams: its place among all that the sender multicast in the group, from 1 (E-66)."""
+    excluded: tuple[ProcessId, ...] = ()
+    """The mark x: whom the sender has excluded, or confirmed failed, in this group when this left, sorted (E-45)."""
+    notice: Notice | None = None
 
     @property
     def clock(self) -> int:
@@ -77,8 +93,10 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`, `fragment` for a piece that is not the last, or `null` where there is nothing for the application."""
-        return "fragment" if self.more else "data" if self.payloads else "null"
+        """`data`; `fragment` for a piece that is not the last; `remove`, `flush`; or `null`, which says nothing."""
+        if self.payloads:
+            return "fragment" if self.more else "data"
+        return "null" if self.notice is None else self.notice.kind
 
     @property
     def serial(self) -> int:
@@ -107,8 +125,69 @@ class AliveFrame(Control):
     flow: Flow | None = None
     stalled: bool = False
     """The sender owes a null that flow control holds back."""
+    blocked: bool = False
+    """A message of the sender's application has been refused for long: it wants to hear who is alive (9.2 d)."""
     sequence: int = 0
     """As in a numbered frame: control messages have their place in the stream (E-66)."""
+
+    @property
+    def clock(self) -> int:
+        """Where among its sender's numbers it stands."""
+        return self.block
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectFrame(Control):
+    """The sender suspects somebody, of whom it has everything up to `last_block` (newtop.md 9.4 i)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    """As in an announcement."""
+    suspect: ProcessId
+    last_block: int
+    sequence: int = 0
+
+    @property
+    def clock(self) -> int:
+        """Where among its sender's numbers it stands."""
+        return self.block
+
+
+@dataclass(frozen=True, slots=True)
+class RefuteFrame(Control):
+    """A suspicion is wrong: here is what the suspect sent after `last_block`, as far as we have it (9.4 iii)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    suspect: ProcessId
+    last_block: int
+    messages: tuple[BlockFrame, ...]
+    """All of the suspect, unchanged, in the order of their numbers."""
+    sequence: int = 0
+
+    @property
+    def clock(self) -> int:
+        """Where among its sender's numbers it stands."""
+        return self.block
+
+    @property
+    def copies(self) -> tuple[BlockFrame, ...]:
+        """Each counts as coming from the suspect."""
+        return self.messages
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedFrame(Control):
+    """All who are not suspected agree: these have failed, together (9.4 vii)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    failed: tuple[Suspicion, ...]
+    """Sorted."""
+    sequence: int = 0
 
     @property
     def clock(self) -> int:
@@ -152,14 +231,26 @@ class RepairFrame(Control):
 
     group: GroupId
     sender: ProcessId
-    repaired: tuple[BlockFrame | AliveFrame, ...]
+    repaired: tuple["SequencedFrame", ...]
 
     @property
-    def copies(self) -> tuple[BlockFrame | AliveFrame, ...]:
+    def copies(self) -> tuple["SequencedFrame", ...]:
         """The frames asked for."""
         return self.repaired
 
 
-SequencedFrame = BlockFrame | AliveFrame
+MembershipFrame = SuspectFrame | RefuteFrame | ConfirmedFrame
+"""How members agree on who has failed."""
+SequencedFrame = BlockFrame | AliveFrame | SuspectFrame | RefuteFrame | ConfirmedFrame
 """What a member multicasts in a group."""
-NewtopFrame = BlockFrame | AliveFrame | StatusFrame | AckFrame | RequestFrame | RepairFrame
+NewtopFrame = (
+    BlockFrame
+    | AliveFrame
+    | SuspectFrame
+    | RefuteFrame
+    | ConfirmedFrame
+    | StatusFrame
+    | AckFrame
+    | RequestFrame
+    | RepairFrame
+)

@@ -1,18 +1,20 @@
-"""One group at one member, without failures: blocks, silence, stability, flow control (Macedo94 ch. 3, 4, 8; Macedo95).
+"""One group at one member: blocks, silence, stability, flow control, views (Macedo94 ch. 3, 4, 6, 8; Macedo95).
 
 This file shows the coupling of the parts in one place; each part has its own. When a frame may be delivered is not
 decided here but over all groups of the process, by the ordering part (`orders/`).
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Blocked, Channel, Effect, Scope, Transmit, Unblocked
+from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.buffers import Buffers
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.fragments import Fragments
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
 from antiphon.core.newtop.news import News
 from antiphon.core.newtop.outbox import Outbox
 from antiphon.core.newtop.recovery import Recovery
@@ -23,6 +25,10 @@ from antiphon.types import ProcessId, View
 if TYPE_CHECKING:
     from antiphon.core.newtop.orders.contract import Order
     from antiphon.core.newtop.rules import Rules
+
+
+_GONE: Final = 1 << 62
+"""Stands in all vectors for a member that has failed: nobody waits for it (newtop.md 9.4 vii, virtual nulls)."""
 
 
 class NewtopGroup:
@@ -38,6 +44,7 @@ class NewtopGroup:
         "_complete_at",
         "_freed",
         "_handed",
+        "_heard_at",
         "_me",
         "_rank_of",
         "_settings",
@@ -46,29 +53,51 @@ class NewtopGroup:
         "_unbounded",
         "_waits_for",
         "_window_bytes",
+        "agreement",
         "armed",
         "blocked",
+        "blocked_at",
         "buffers",
+        "change",
+        "columns",
         "counter",
+        "early",
+        "excluded",
         "flow",
         "fragments",
         "last_received",
         "my_rank",
         "news",
+        "notices",
         "outbox",
+        "place",
         "position",
+        "ranks",
         "received",
         "recovery",
+        "row_at",
         "sent",
         "silence",
+        "spoke_at",
+        "suspector",
+        "unseen",
         "view",
+        "wary",
     )
 
     def __init__(
-        self, me: ProcessId, view: View, counter: BlockCounter, settings: NewtopSettings, rules: "Rules"
+        self,
+        me: ProcessId,
+        view: View,
+        counter: BlockCounter,
+        settings: NewtopSettings,
+        rules: "Rules",
+        around: Surroundings,
+        early: list[Effect],
     ) -> None:
         size = len(view.members)
-        self.view = view
+        self.early = early
+        """What membership lets happen between two drains, in order; one list for all groups of the process."""
         self.counter = counter
         self.my_rank = view.ranks[me]
         self.last_received = MinVector(size)
@@ -82,7 +111,9 @@ class NewtopGroup:
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
         self.recovery = Recovery(me, view, settings) if settings.datagrams else None
         self.blocked = False
-        """Whether flow control holds a message of our application back."""
+        """Whether flow control, or a change of views, holds a message of our application back."""
+        self.blocked_at = 0
+        """Since when."""
         self.armed: int | None = None
         """The deadline that the process has an alarm for."""
         self._by_block = self.flow is None or view.group in settings.block_numbered
@@ -103,10 +134,39 @@ class NewtopGroup:
         self._settings = settings
         self._window_bytes = settings.window_bytes
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
-        self._rank_of = view.ranks.get
         self._announces = rules.announces and size > 1
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
+        self._begin_membership(me, view, settings, rules, around)
+
+    def _begin_membership(
+        self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules", around: Surroundings
+    ) -> None:
+        self.view = view
+        """The view in force; whoever failed stays in it until the next one is installed."""
+        self.columns: Mapping[ProcessId, int] = view.ranks
+        """Places in all vectors, those of the first view, whoever leaves."""
+        self.ranks = dict(view.ranks)
+        """The same of those who are in the view in force."""
+        self.place = view.ranks[me]
+        """Our own rank in the view in force."""
+        self.notices: deque[Notice] = deque()
+        """What members are to be told by a numbered message, before anything of the application."""
+        self.excluded: tuple[ProcessId, ...] = ()
+        """Whom we have excluded or confirmed failed: the mark on our messages (E-45)."""
+        self.wary = False
+        """Whether frames must pass the filter of agreement: somebody is suspected, accused or failed."""
+        self.unseen = False
+        """In closed mode: our application has not got to the view in force yet."""
+        self.row_at = 0
+        """When the last number above all others came or left."""
+        self.spoke_at = 0
+        """When we last multicast something here."""
+        self.suspector = rules.suspector(len(view.members), settings)
+        self._heard_at = self.suspector.clock
+        self.agreement = rules.agreement(me, self, settings, around)
+        self.change = rules.change(settings)
+        self._rank_of = self.ranks.get
 
     @property
     def complete_block(self) -> int:
@@ -120,14 +180,28 @@ class NewtopGroup:
 
     @property
     def released(self) -> bool:
-        """Whether flow control, which had blocked our application, would let it go on."""
+        """Whether what had held our application back would let it go on."""
+        if not self.blocked or (self._held and not self.notices):
+            return False
         flow = self.flow
-        return self.blocked and flow is not None and flow.permits(self._next_number(flow), self.outbox.least_bytes)
+        return flow is None or flow.permits(self._next_number(flow), self._next_bytes)
+
+    @property
+    def _held(self) -> bool:
+        """Whether our application must not send until the view has changed."""
+        return self.change.holds_senders and bool(self.agreement.failed or self.unseen)
+
+    @property
+    def _next_bytes(self) -> int:
+        """How much the next numbered message that wants to leave carries at least."""
+        return self.outbox.least_bytes if self.outbox.waiting and not self.notices else 0
 
     @property
     def deadline(self) -> int | None:
         """When this group must be looked at again."""
-        first, owed = self.news.at, self.silence.deadline
+        first, owed, watch = self.news.at, self.silence.deadline, self.suspector.at
+        if watch is not None and (first is None or watch < first):
+            first = watch
         if owed is not None and not self._stalled and (first is None or owed < first):
             first = owed
         if self.recovery is not None:
@@ -147,6 +221,7 @@ class NewtopGroup:
         rank = self._rank_of(frame.sender)
         if rank is None or rank == self.my_rank:
             return None  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
+        self._heard_at[rank] = now
         block, header, last_received, complete_at = frame.block, frame.flow, self.last_received, self._complete_at
         if not frame.previous_block == last_received.values[rank] < block:
             return None  # a copy or a gap: below us the channel is FIFO and lossless
@@ -165,18 +240,30 @@ class NewtopGroup:
         if block > self.received:
             self.received = block
             if block > self.sent:
+                self.row_at = now
                 self.silence.owe(block, now)
                 return True
         return follows
 
-    def heard(self, frame: AliveFrame) -> bool:
+    def heard(self, frame: AliveFrame, now: int) -> bool:
         """An announcement of another member; True if something may follow."""
         rank = self._rank_of(frame.sender)
         if rank is None or rank == self.my_rank:
             return False
+        self._heard_at[rank] = now
         self._complete_at.raise_to(rank, frame.complete_block)
         if frame.flow is not None and self.flow is not None:
             self.flow.heard(rank, frame.flow)
+        if frame.blocked and self.spoke_at + self._settings.repair_max_ns <= now:
+            self.say_alive(now)  # it wonders who is still there (9.2 d)
+        return True
+
+    def sign_of_life(self, process: ProcessId, now: int) -> bool:
+        """Something came directly from there; False if that is nobody in our view, or we."""
+        rank = self._rank_of(process)
+        if rank is None or rank == self.my_rank:
+            return False
+        self._heard_at[rank] = now
         return True
 
     def expect(self, block: int, now: int) -> bool:
@@ -220,33 +307,54 @@ class NewtopGroup:
             self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
         if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
             news.weigh(complete, flow, now)
+        if self.suspector.idle and (self.received > complete or self.sent > complete or self.blocked or self.wary):
+            self.suspector.begin(self.largest, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Let leave what the application asked for, as far as flow control permits; the last number used, or 0."""
+        """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
         block, flow, outbox, header = 0, self.flow, self.outbox, None
-        while outbox.waiting:
+        while self.notices or outbox.waiting:
+            if self.notices and self.notices[0].kind == "flush":
+                block = self._flush(self.notices.popleft(), now, effects)
+                continue
             room = self._window_bytes
+            if self._held and not self.notices:
+                self._tell_blocked(min(self.agreement.failed, default=self._me), now, effects)
+                break
             if flow is not None:
                 self._account(flow)
                 number = self._next_number(flow)
-                if not flow.permits(number, outbox.least_bytes):
-                    self._tell_blocked(flow, effects)
+                if not flow.permits(number, self._next_bytes):
+                    self._tell_blocked(self._slowest(flow), now, effects)
                     break
                 room -= flow.ahead_bytes
                 header = flow.header(number)
-            if self.blocked:
-                self.blocked = False
-                effects.append(Unblocked(self.view.group))
-            label, payloads, more = outbox.take(room)
+            if not self._held:
+                self._tell_unblocked(effects)
+            notice = self.notices.popleft() if self.notices else None
+            label, payloads, more = outbox.take(room) if notice is None else (0, (), False)
             if flow is not None:
                 flow.unconsumed.add(number)
                 flow.counted(number, sum(map(len, payloads)))
             block = self.counter.advance()  # rule CA1
             complete, stamp = self.last_received.minimum, order.stamp(self) if order.stamps else None
             frame = BlockFrame(
-                self.view.group, self._me, block, self.sent, complete, payloads, label, header, stamp, more
-            )
+                self.view.group, self._me, block, self.sent, complete, payloads, label, header, stamp, more,
+                excluded=self.excluded, notice=notice,
+            )  # fmt: skip
             order.sent(self, self._transmit(frame, now, effects), now)
+        if not outbox.waiting and not self.notices:
+            self._tell_unblocked(effects)  # a notice had been refused, and the application has nothing to wait for
+        return block
+
+    def _flush(self, notice: Notice, now: int, effects: list[Effect]) -> int:
+        """A line that must not wait for the window: messages behind other lines keep it shut until the view (E-79)."""
+        block, complete = self.counter.advance(), self.last_received.minimum
+        header = None if self.flow is None else self.flow.header(self.flow.largest)
+        frame = BlockFrame(
+            self.view.group, self._me, block, self.sent, complete, (), 0, header, excluded=self.excluded, notice=notice
+        )
+        self.change.flushed(self._transmit(frame, now, effects))
         return block
 
     def answer(self, now: int, effects: list[Effect]) -> None:
@@ -264,14 +372,15 @@ class NewtopGroup:
             self._account(flow)
             if self._by_block:
                 if not flow.permits(block, 0):
-                    self._stall(now)
+                    self._step(block, flow, now, effects)
                     return
                 flow.counted(block, 0)
             header = flow.header(block if self._by_block else flow.largest)
         self._stalled = False
         self.counter.witness(block)
         complete = self.last_received.minimum
-        self._transmit(BlockFrame(self.view.group, self._me, block, self.sent, complete, (), 0, header), now, effects)
+        frame = BlockFrame(self.view.group, self._me, block, self.sent, complete, (), 0, header, excluded=self.excluded)
+        self._transmit(frame, now, effects)
 
     def finish(self, now: int, effects: list[Effect]) -> None:
         """What time has brought: announcements, repairs."""
@@ -282,38 +391,133 @@ class NewtopGroup:
 
     def announce(self, now: int, effects: list[Effect]) -> None:
         """Say what nobody has heard from us yet, if no message did for a while."""
-        flow, header, complete = self.flow, None, self.last_received.minimum
+        complete = self.last_received.minimum
         if self.silence.deadline is not None and not self._stalled:
             self.news.at = self.silence.deadline  # the null that we owe will say it
             return
-        if not self.news.due(complete, flow, now) and not self._stalled:
+        if not self.news.due(complete, self.flow, now) and not self._stalled:
             return
-        if flow is not None:
-            header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
-            flow.carried(header.number)
-        frame = AliveFrame(self.view.group, self._me, self.sent, complete, header, self._stalled)
-        if self.recovery is not None:
-            frame = self.recovery.outgoing(frame, now)
-        self.news.spoken(complete, header, now)
-        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        self._say(self._alive(), now, effects)
         if self._stalled:
             self.news.at = now + self._settings.repair_max_ns
+
+    def say_alive(self, now: int, *, blocked: bool = False) -> None:
+        """Speak although there may be no news."""
+        self._say(self._alive(blocked=blocked), now, self.early)
 
     def deliver(self, frame: BlockFrame) -> BlockFrame | None:
         """The frame's turn has come; gives what the application gets, or None for a piece of a larger message."""
         flow = self.flow
-        whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
+        if frame.notice is not None:
+            whole = None
+        else:
+            whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
         if flow is not None and frame.flow is not None:
             number = frame.flow.number
             if number > flow.counter:
                 flow.counter = number
             if whole is None:
-                flow.unconsumed.remove(number)  # it waits in the reassembly, which takes any message (spec/README 14)
+                flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take any notice
             else:
                 self._handed.append(number)
         return whole
 
+    # Members that fail
+
+    def reached(self, process: ProcessId) -> int:
+        """The last number of that member that we have."""
+        return self.last_received.values[self.columns[process]]
+
+    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
+        """All that we hold of a member above a number, in order: the end of its stream, for all have what is freed."""
+        held = [frame for frame in self.buffers.held() if frame.sender == process and frame.block > above]
+        held.sort(key=lambda frame: frame.block)
+        begin = len(held) - 1
+        while begin > 0 and held[begin].previous_block == held[begin - 1].block:
+            begin -= 1
+        return tuple(held[max(begin, 0) :])
+
+    def multicast(self, frame: MembershipFrame, now: int) -> None:
+        """Let a frame of the agreement leave, whatever flow control says (E-20)."""
+        self._say(frame, now, self.early)
+
+    def show_life(self, now: int) -> None:
+        """A null with a new number: what others can refute a suspicion of us with, or a probe of an idle group."""
+        block = self.counter.value + 1
+        self.null(block, now, self.early)
+        if self.sent < block:
+            self.expect(block, now)  # flow control holds it back for now
+
+    def deaf_since(self, process: ProcessId) -> int | None:
+        """On datagrams: since when a member has acknowledged nothing of what it was told; None if nothing is open."""
+        return None if self.recovery is None else self.recovery.deaf_since(process)
+
+    def waits_for(self, rank: int) -> bool:
+        """Whether flow control holds our application back because of that member (9.2 d)."""
+        flow = self.flow
+        if flow is None or not self.blocked or self._held:
+            return False
+        completed, stable_at = flow.completed, flow.stable_at
+        return completed.values[rank] == completed.minimum or (
+            self._settings.flow_control == 1 and stable_at.values[rank] == stable_at.minimum
+        )
+
+    def exclude(self, detection: Detection, dropped: Iterable[BlockFrame]) -> None:
+        """These have failed: nobody waits for them any more, and what is dropped of them nobody will deliver."""
+        for process, _ in detection.failed:
+            rank = self.columns[process]
+            for vector in self._vectors():
+                vector.raise_to(rank, _GONE)
+            if self.recovery is not None:
+                self.recovery.fail(process)
+        self.mark()
+        self.drop(dropped)
+
+    def drop(self, frames: Iterable[BlockFrame]) -> None:
+        """Forget messages that nobody will deliver."""
+        for frame in frames:
+            number = frame.block if self.flow is None or frame.flow is None else frame.flow.number
+            self.buffers.drop(number, self.columns[frame.sender], frame)
+            if self.flow is not None:
+                self.flow.unconsumed.remove(number)
+
+    def install(self, view: View) -> None:
+        """The view changes to one without some of us."""
+        for process in [process for process in self.ranks if process not in view.ranks]:
+            del self.ranks[process]
+            self.fragments.forget(process)
+            if self.recovery is not None:
+                self.recovery.forget(process)
+        self.view = view
+        self.place = view.ranks[self._me]
+        self._announces = self._announces and len(view.members) > 1
+
+    def mark(self) -> None:
+        """Whom our messages from now on are marked as not being for."""
+        gone = [process for process in self.columns if process not in self.ranks]
+        self.excluded = tuple(sorted([*gone, *self.agreement.failed]))
+
+    def _vectors(self) -> list[MinVector]:
+        vectors, flow = [self.last_received, self._complete_at], self.flow
+        return vectors if flow is None else [*vectors, flow.received, flow.completed, flow.stable_at]
+
     # Parts
+
+    def _alive(self, *, blocked: bool = False) -> AliveFrame:
+        flow, header, complete = self.flow, None, self.last_received.minimum
+        if flow is not None:
+            header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
+            flow.carried(header.number)
+        return AliveFrame(self.view.group, self._me, self.sent, complete, header, self._stalled, blocked)
+
+    def _say(self, frame: AliveFrame | MembershipFrame, now: int, effects: list[Effect]) -> None:
+        """Let an unnumbered frame leave, in its place on the channel of the group."""
+        if self.recovery is not None:
+            frame = self.recovery.outgoing(frame, now)
+        self.spoke_at = now
+        if isinstance(frame, AliveFrame):
+            self.news.spoken(frame.complete_block, frame.flow, now)
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
 
     def _settle_flow(self, flow: FlowControl, effects: list[Effect]) -> None:
         told = self.buffers.told
@@ -343,7 +547,10 @@ class NewtopGroup:
         if self.recovery is not None:
             frame = self.recovery.outgoing(frame, now)
         block, header, silence = frame.block, frame.flow, self.silence
+        if block > self.received:
+            self.row_at = now
         self.sent = block
+        self.spoke_at = now
         if self._unbounded:
             self._bounded.hold(block, frame)
         else:
@@ -367,11 +574,11 @@ class NewtopGroup:
         buffers, flow = self.buffers, self.flow
         if flow is None or frame.flow is None:
             buffers.hold(frame.block, rank, frame)
-        elif frame.payloads or self._by_block:
+        elif self._by_block or frame.payloads or frame.kind == "remove":
             number = frame.flow.number
             if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
                 return False
-            if frame.payloads and rank != self.my_rank:
+            if rank != self.my_rank and (frame.payloads or frame.notice is not None):
                 flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
                 self.news.bytes += sum(map(len, frame.payloads))
             buffers.hold(number, rank, frame)
@@ -399,15 +606,36 @@ class NewtopGroup:
         if freed and self.recovery is not None:
             self.recovery.stable(freed)
 
-    def _tell_blocked(self, flow: FlowControl, effects: list[Effect]) -> None:
-        """Name whom our application waits for: the member that has completed least, ourselves last among equals."""
+    def _slowest(self, flow: FlowControl) -> ProcessId:
+        """Whom our application waits for: the member that has completed least, ourselves last among equals."""
         least = flow.completed.minimum
-        ranks = [rank for rank, value in enumerate(flow.completed.values) if value == least]
-        slowest = self.view.members[ranks[0] if ranks[0] != self.my_rank else ranks[-1]]
-        if not self.blocked or slowest != self._waits_for:
-            self._waits_for = slowest
-            effects.append(Blocked(self.view.group, slowest))
-        self.blocked = True
+        slowest = [process for process, rank in self.ranks.items() if flow.completed.values[rank] == least]
+        return slowest[0] if slowest[0] != self._me else slowest[-1]
+
+    def _tell_blocked(self, by: ProcessId, now: int, effects: list[Effect]) -> None:
+        if not self.blocked or by != self._waits_for:
+            self._waits_for = by
+            effects.append(Blocked(self.view.group, by))
+        if not self.blocked:
+            self.blocked = True
+            self.blocked_at = now
+
+    def _tell_unblocked(self, effects: list[Effect]) -> None:
+        if self.blocked:
+            self.blocked = False
+            effects.append(Unblocked(self.view.group))
+
+    def _step(self, block: int, flow: FlowControl, now: int, effects: list[Effect]) -> None:
+        """A null is refused. If members have failed, its number may be out of reach for ever: go there in steps (E-76).
+
+        What they had sent opened the window for it and is discarded now, so nobody else owes the numbers between.
+        """
+        step = min(block - 1, flow.limit) if self.excluded else 0
+        if step > self.sent:
+            self.null(step, now, effects)
+            self.null(block, now, effects)
+        else:
+            self._stall(now)
 
     def _stall(self, now: int) -> None:
         """A null is refused: it goes out when state allows; until then say every so often that we live (README 12)."""

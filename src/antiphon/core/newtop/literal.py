@@ -1,24 +1,36 @@
 """The printed rules that are wrong, each in a class of its own: evidence, for the simulator only (errata-newtop.md).
 
-Nothing else in the product knows of them. `scenarios/errata/` has a scenario for each, in which the printed rule
-breaks a promise that the adopted one keeps; docs/design/errata.md tells the story.
+Nothing else in the product knows of them. `scenarios/errata/` has a scenario for each but E-45, in which the printed
+rule breaks a promise that the adopted one keeps; docs/design/errata.md tells the story.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from antiphon.core.effects import Frame
+from antiphon.core.newtop.agreement import Agreement, Detection, Surroundings
 from antiphon.core.newtop.flow import FlowControl
-from antiphon.core.newtop.frames import BlockFrame, RelativeStamp
+from antiphon.core.newtop.frames import (
+    BlockFrame,
+    MembershipFrame,
+    Notice,
+    RefuteFrame,
+    RelativeStamp,
+    SuspectFrame,
+)
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, Key, Known, VectorOrder
 from antiphon.core.newtop.rules import ADOPTED, Rules
-from antiphon.core.newtop.settings import Service
+from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
-from antiphon.types import GroupId, ProcessId
+from antiphon.core.newtop.suspector import Suspector
+from antiphon.core.newtop.views import ClosedChange, RemoveChange, ViewChange
+from antiphon.types import GroupId, ProcessId, View
 
 
 class ReversedVectorTest(VectorOrder):
@@ -79,11 +91,15 @@ class ReversedRelativeTest(RelativeOrder):
         self._delivered[frame.group][group.my_rank] = 0
 
 
+_ANY_GROUP: Final = GroupId("any")
+"""Stands in stamps for whatever group it was: an entry has a place for one."""
+
+
 class KeyedByProcess(FastOrder):
     """E-13, Macedo94 §5.5: GLDV has one entry a process, whatever the group it sent in."""
 
     def _key(self, group: GroupId, process: ProcessId) -> Key:  # noqa: ARG002
-        return GroupId(""), process
+        return _ANY_GROUP, process
 
     def _concerns(self, key: Key) -> bool:
         return any(key[1] in group.view.ranks for group in self._groups.values())
@@ -110,36 +126,232 @@ class TakenIsStable(FlowControl):
         self.stable = max(self.stable, self.complete)
 
 
+class OpenRowsOnly(Suspector):
+    """E-19, Macedo94 §6.3.2: whoever owes no number is never suspected, and nobody looks for crashes in idle groups."""
+
+    def _accuse(self, group: NewtopGroup, now: int) -> None:
+        while self._samples and self._samples[0][1] <= group.complete_block:
+            self._samples.popleft()
+        for process, rank in [*group.ranks.items()]:
+            if rank != group.my_rank and self._charge(group, process, rank, {}, now) == "silent":
+                group.agreement.suspect(process, "silent", now)
+
+    def _probes(self, group: NewtopGroup) -> bool:  # noqa: ARG002
+        return False
+
+
+class ObedientAgreement(Agreement):
+    """E-20, Macedo94 §6.3.2 with ch. 8: messages of the agreement are numbered like others, so they obey the window."""
+
+    def __init__(self, me: ProcessId, group: NewtopGroup, settings: NewtopSettings, around: Surroundings) -> None:
+        super().__init__(me, group, settings, around)
+        self._waiting: deque[MembershipFrame] = deque()
+
+    def _tell(self, frame: MembershipFrame, now: int) -> None:
+        self._waiting.append(frame)
+        self._let_go(now)
+
+    def evaluate(self, now: int) -> None:
+        """What has waited first: the window may be open again."""
+        self._let_go(now)
+        super().evaluate(now)
+
+    def _let_go(self, now: int) -> None:
+        flow = self._group.flow
+        while self._waiting and (flow is None or flow.permits(flow.counter + 1, 0)):
+            super()._tell(self._waiting.popleft(), now)
+
+
+class DeafToOthersRefutations(Agreement):
+    """E-22, Macedo94 §6.3.2 (iv): a refutation of what one does not suspect is ignored, and no vote is taken back."""
+
+    def _on_refute(self, frame: RefuteFrame, now: int) -> None:
+        if self.suspicions.get(frame.suspect) == frame.last_block:
+            super()._on_refute(frame, now)
+
+    def _withdraw(self, voter: ProcessId, suspect: ProcessId, last: int) -> None:
+        if voter == self._me:
+            super()._withdraw(voter, suspect, last)  # our own is in `suspicions` there, and goes with it
+
+
+class BlindToPending(Agreement):
+    """E-23, Macedo94 §6.3.2: whatever a suspected member says waits, its suspicions of others too."""
+
+    def _examine(self, frame: SuspectFrame, now: int) -> None:
+        """Not before its sender is cleared."""
+
+
+class NeverParted(Agreement):
+    """E-24, Macedo94 §6.3.2 (viii): `(P_j, lbn_j) ∈ detection_j` never holds, for nobody confirms itself failed."""
+
+    def excludes_me(self, frame: Frame) -> bool:  # noqa: ARG002
+        """Whatever it says."""
+        return False
+
+
+class WithoutGrace(Agreement):
+    """E-25, Macedo94 §6.3.2 (v): in a view of two whoever is suspected is out at once."""
+
+    def _in_grace(self, now: int) -> bool:  # noqa: ARG002
+        return False
+
+
+class BlindToMarks(Agreement):
+    """E-45, Macedo94 §6.3.2: messages do not say whom their sender has excluded."""
+
+    def excludes_me(self, frame: Frame) -> bool:
+        """If it is told outright."""
+        return not isinstance(frame, BlockFrame) and super().excludes_me(frame)
+
+
+class ForgivingSilence(Silence):
+    """E-27: see `TotalWithoutDuties`."""
+
+    def forgive(self, blocks: Container[int]) -> None:
+        """These rows are answered no more."""
+        self._duties = deque(duty for duty in self._duties if duty[0] not in blocks)
+        self.deadline = self._duties[0][1] if self._duties else None
+
+
+class TotalWithoutDuties(TotalOrder):
+    """E-27: when a member is excluded, so is the duty to answer the rows that it alone had made."""
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """As adopted, but for the silence."""
+        gone = {process for process, _ in detection.failed}
+        theirs = {frame.block for frame in group.buffers.held() if frame.sender in gone}
+        others = {frame.block for frame in group.buffers.held() if frame.sender not in gone}
+        assert isinstance(group.silence, ForgivingSilence)
+        group.silence.forgive(theirs - others)
+        return super().failed(group, detection)
+
+
+class ClosedByName(ClosedChange):
+    """E-28, Macedo94 §6.4: a remove names all who have failed and are in view; those that name the same are counted."""
+
+    def confirmed(self, detection: Detection) -> Notice | None:
+        """Earlier ones that are open are named too."""
+        super().confirmed(detection)
+        return Notice("remove", tuple(sorted(pair for each in self.open for pair in each.failed)))
+
+    def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:
+        """When all others have named the same."""
+        assert frame.notice is not None
+        named = frame.notice.failed
+        self._removes[named].add(frame.sender)
+        waited_for = {*view.members} - {process for process, _ in named}
+        return [each for each in self.open if {*each.failed} <= {*named}] if waited_for <= self._removes[named] else []
+
+
+def counted(view: View) -> str:
+    """E-29, Macedo94 §6.4: a member's signature is how many it has excluded, not whom."""
+    return str(len(view.excluded))
+
+
+class SlowCutAsTotal(SlowOrder):
+    """E-30, Macedo94 §6.5: views change behind the number that total order cuts at, and no message above it counts."""
+
+    ahead: ClassVar[int | None] = 0
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """Although messages with the number after that one may have been delivered."""
+        gone = {process for process, _ in detection.failed}
+        above = [frame for row in self._rows.values() for frame in row if frame.block > detection.last]
+        dropped = [frame for frame in above if frame.group == group.view.group and frame.sender in gone]
+        self._drop(dropped)
+        return dropped
+
+
+class OneDetectionARemove(RemoveChange):
+    """E-46, Macedo94 §6.3.2 (ix): a remove installs the view without those it names, whatever was confirmed since."""
+
+    def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:  # noqa: ARG002
+        """The detection that it was sent for."""
+        assert frame.notice is not None
+        return [detection for detection in self.open if detection.failed == frame.notice.failed]
+
+
+class NothingDeferred(ClosedChange):
+    """E-46 in closed mode: the last remove installs its detection although a later one has a smaller number."""
+
+    def _leaves_to(self, later: list[Detection], block: int) -> bool:  # noqa: ARG002
+        return False
+
+
+_SERVICES: Final[Mapping[str, frozenset[Service]]] = {
+    "E-14": frozenset({"causal-relative"}),
+    "E-31": frozenset({"total", "causal-slow"}),
+    "E-43": frozenset({"total", "causal-slow"}),
+}
+"""Of rules that are no orders, the orders that they act under, where not under all."""
 _ORDERS: Final[Mapping[str, Mapping[Service, type[Order]]]] = {
     "E-1": {"causal-vector": ReversedVectorTest},
     "E-9": {"total": TotalWithoutCrossNulls, "causal-slow": SlowWithoutCrossNulls},
     "E-11": {"causal-relative": ReversedRelativeTest},
     "E-13": {"causal-fast": KeyedByProcess},
     "E-15": {"causal-relative": ForgetfulRelative},
+    "E-27": {"total": TotalWithoutDuties},
+    "E-30": {"causal-slow": SlowCutAsTotal},
+}
+_CHANGES: Final[Mapping[str, Mapping[str, type[ViewChange]]]] = {
+    "E-28": {"closed": ClosedByName},
+    "E-31": {"cut": RemoveChange},
+    "E-46": {"remove": OneDetectionARemove, "closed": NothingDeferred},
 }
 _OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "E-6": {"silence": RepeatingSilence},
     "E-14": {"one_counter": False},
     "E-18": {"flow": TakenIsStable},
+    "E-19": {"suspector": OpenRowsOnly},
     "E-19b": {"announces": False},
+    "E-20": {"agreement": ObedientAgreement},
+    "E-22": {"agreement": DeafToOthersRefutations},
+    "E-23": {"agreement": BlindToPending},
+    "E-24": {"agreement": NeverParted},
+    "E-25": {"agreement": WithoutGrace},
+    "E-27": {"silence": ForgivingSilence},
+    "E-29": {"signature": counted},
+    "E-43": {"answers_cuts": False},
+    "E-45": {"agreement": BlindToMarks},
 }
-_WITH_FLOW_CONTROL: Final = frozenset({"E-18", "E-19b"})
-ERRATA: Final = tuple(sorted({*_ORDERS, *_OTHERS}, key=lambda erratum: int(erratum[2:].rstrip("b"))))
+_WITH_FLOW_CONTROL: Final = frozenset({"E-18", "E-19b", "E-20"})
+_WITH_MEMBERSHIP: Final = frozenset("E-19 E-20 E-22 E-23 E-24 E-25 E-27 E-28 E-29 E-30 E-31 E-43 E-45 E-46".split())
+_WITH_SEVERAL_GROUPS: Final = frozenset({"E-43"})
+ERRATA: Final = tuple(
+    sorted({*_ORDERS, *_CHANGES, *_OTHERS}, key=lambda erratum: (int(erratum[2:].rstrip("b")), erratum))
+)
 """The errata whose printed rule can be followed."""
 
 
-def concerns(erratum: str, services: frozenset[str], flow_control: int) -> bool:
-    """Whether the printed rule acts at all under these services."""
-    if erratum == "E-14":
-        return "causal-relative" in services
-    if erratum in _WITH_FLOW_CONTROL:
-        return flow_control > 0
-    return bool(services & _ORDERS[erratum].keys()) if erratum in _ORDERS else True
+def concerns(
+    erratum: str,
+    services: frozenset[str],
+    flow_control: int,
+    view_change: str = "cut",
+    *,
+    membership: bool = True,
+    overlapping: bool = True,
+) -> bool:
+    """Whether the printed rule acts at all under these services and settings."""
+    if (
+        (erratum in _WITH_FLOW_CONTROL and not flow_control)
+        or (erratum in _WITH_MEMBERSHIP and not membership)
+        or (erratum in _WITH_SEVERAL_GROUPS and not overlapping)
+        or (erratum in _CHANGES and view_change not in _CHANGES[erratum])
+    ):
+        return False
+    among = _SERVICES.get(erratum) or _ORDERS.get(erratum, {}).keys()
+    return not among or bool(services & among)
 
 
 def printed(errata: tuple[str, ...]) -> Rules:
     """The adopted rules with the printed ones in place of those named."""
     rules = ADOPTED
     for erratum in errata:
-        rules = replace(rules, orders={**rules.orders, **_ORDERS.get(erratum, {})}, **_OTHERS.get(erratum, {}))
+        rules = replace(
+            rules,
+            orders={**rules.orders, **_ORDERS.get(erratum, {})},
+            changes={**rules.changes, **_CHANGES.get(erratum, {})},
+            **_OTHERS.get(erratum, {}),
+        )
     return rules

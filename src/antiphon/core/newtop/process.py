@@ -5,18 +5,21 @@ one group causes in the others (rule CA4); and the ordering part, which decides 
 """
 
 from collections.abc import Mapping
+from heapq import heappop, heappush
 from itertools import repeat
 from typing import Final
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Deliver, Effect, Frame, InstallView
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, NewtopFrame
+from antiphon.core.newtop.agreement import Detection, Surroundings
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, NewtopFrame
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.timers import Timers
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, shrunk_view
 
+_NO_CUT: Final = 1 << 62
 _new: Final = tuple.__new__
 
 
@@ -28,9 +31,14 @@ class NewtopProcess:
     ) -> None:
         self.deadline: int | None = None
         """When time alone makes something due; a plain attribute, for it is read after every event."""
-        counter = BlockCounter()
+        counter, around = BlockCounter(), Surroundings(self._take, self._relayed, self._confirmed)
+        self._me = me
+        self._rules = rules
+        self._early: list[Effect] = []  # what happened between drains, in order; kept in place, groups write to it
         self._groups = {
-            name: NewtopGroup(me, view, counter if rules.one_counter else BlockCounter(), settings, rules)
+            name: NewtopGroup(
+                me, view, counter if rules.one_counter else BlockCounter(), settings, rules, around, self._early
+            )
             for name, view in views.items()
         }
         self._order = rules.orders[settings.service](me, self._groups, settings)
@@ -40,7 +48,12 @@ class NewtopProcess:
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
-        self._fragmented = False  # a piece of a larger message has been seen
+        self._special = False  # a piece of a larger message, or a notice, has been seen
+        self._cuts: list[
+            tuple[int, int, GroupId, Detection]
+        ] = []  # heap: where views change, in the order of all groups
+        self._confirmations = 0
+        self._suspecting = settings.suspect_after_ns > 0
         self._to_answer = 0  # the largest data number of any group
         self._answered = 0  # as far as all groups have it
         self._stirred = dict(self._groups)
@@ -49,7 +62,9 @@ class NewtopProcess:
         self._writable = True
         if not settings.datagrams:
             self.receive = self._take  # type: ignore[method-assign]  # frames come in order: nothing to restore
-        self._effects: list[Effect] = [InstallView(view) for view in views.values()]
+        self._early += [InstallView(view) for view in views.values()]
+        for group in self._groups.values():
+            group.suspector.rest(group, 0)
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
         """Keep a message until `drain` numbers it."""
@@ -59,10 +74,16 @@ class NewtopProcess:
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
         group = self._groups.get(frame.group)
-        if group is not None and group.recovery is not None and isinstance(frame, NewtopFrame):
-            self._stirred[frame.group] = group
-            for each in group.recovery.receive(frame, now):
-                self._take(each, now)
+        if group is None or group.recovery is None or not isinstance(frame, NewtopFrame):
+            return
+        self._stirred[frame.group] = group
+        ready = group.recovery.receive(frame, now)
+        clock = group.suspector.clock
+        known = clock[:]
+        for each in ready:
+            self._take(each, now)
+        clock[:] = known  # a copy says nothing about who is alive now, except for whoever sent it
+        group.sign_of_life(frame.sender, now)
 
     def tick(self, now: int) -> None:
         """Nothing but the passing of time: `drain` looks at what is due."""
@@ -79,93 +100,243 @@ class NewtopProcess:
             if own.awaits_application:
                 self._stirred[group] = own
 
+    def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
+        """The application has got to a view: what it sends from now on, it sends in this one."""
+        group = self._groups[view.group]
+        if group.view.id == view.id:
+            group.unseen = False
+            self._stirred[view.group] = group
+
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
         """While the transport is full, application messages gather; nulls still leave, others wait for them."""
         self._stirred.update(self._groups)
         self._writable = ready
 
+    def severed(self, peer: ProcessId, now: int) -> None:
+        """The connection with it has lost frames: whatever still comes, it counts as silent from now on (E-47)."""
+        for group in self._groups.values():
+            if peer in group.ranks:
+                group.suspector.severed(group.ranks[peer], now)
+
+    def suspect(self, process: ProcessId, now: int) -> None:
+        """A suspicion from outside, right or wrong, in all groups that we share."""
+        for name, group in self._groups.items():
+            self._stirred[name] = group
+            group.agreement.suspect(process, "injected", now)
+
     def drain(self, now: int) -> list[Effect]:
-        """Speak, deliver, draw the consequences; once more as long as flow control then lets something else leave."""
-        stirred = self._stirred
+        """Speak, deliver, draw the consequences; once more as long as that lets something else happen."""
+        stirred, early = self._stirred, self._early
         if not stirred:
             return []
-        effects, self._effects = self._effects, []
+        effects: list[Effect] = []
         again = True
         while again:
-            again = False
-            for group in stirred.values():
-                if group.outbox.waiting and self._writable:
-                    self._send_waiting(group, now, effects)
-                if group.silence.deadline is not None and not self._crossing:
-                    group.answer(now, effects)  # else a message of another group may pay what is owed
-            if self._crossing:
-                self._answer_everywhere(stirred, now, effects)
-            ready = self._order.take()
+            effects += early
+            early.clear()
+            self._speak(stirred, now, effects)
+            ready = self._order.take(self._cuts[0][0] if self._cuts else _NO_CUT)
             if ready:
-                self._deliver(ready, stirred, effects)
+                self._deliver(ready, stirred, now, effects)
+            again = self._suspecting and self._change_views(stirred, now, effects)
+            watched: list[NewtopGroup] | None = None
             for name, group in stirred.items():
                 group.settle(now, effects)
                 if group.blocked and self._writable and group.released:
                     again = True
-                at = group.news.at
+                at, watch = group.news.at, group.suspector.at
                 if (at is not None and at <= now) or group.silence.deadline is not None or group.recovery is not None:
                     group.finish(now, effects)
                     at = group.deadline
-                if at != group.armed:
+                elif watch is not None and (at is None or watch < at):
+                    at = watch
+                if watch is not None and watch <= now:
+                    watched = [*(watched or ()), group]
+                elif at != group.armed:
                     group.armed = at
                     self._timers.set((name,), at)
                     self.deadline = self._timers.deadline
+            for group in watched or ():
+                group.suspector.look(group, now)
+            again = again or watched is not None or bool(early)
         stirred.clear()
         return effects
 
+    def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
+        """Let leave what waits, and the nulls that are owed and due."""
+        for group in stirred.values():
+            if (group.outbox.waiting or group.notices) and self._writable:
+                self._send_waiting(group, now, effects)
+            if group.silence.deadline is not None and not self._crossing:
+                group.answer(now, effects)  # else a message of another group may pay what is owed
+        if self._crossing:
+            self._answer_everywhere(stirred, now, effects)
+
     def _take(self, frame: Frame, now: int) -> None:
-        """Record the next frame of its stream; frames of other groups or families are not ours."""
+        """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
         group = self._groups.get(frame.group)
         if group is None:
             return
-        if not isinstance(frame, BlockFrame):
-            if isinstance(frame, AliveFrame) and group.heard(frame):
-                self._stirred[frame.group] = group
+        if group.wary:
+            self._take_warily(group, frame, now)
+        elif isinstance(frame, BlockFrame) and not frame.excluded:
+            self._record(group, frame, now)  # nearly always
+        else:
+            self._accept(group, frame, now)
+
+    def _take_warily(self, group: NewtopGroup, frame: Frame, now: int) -> None:
+        """Somebody is suspected, accused or failed: whose frame it is matters (9.3), and what it is evidence of."""
+        self._stirred[frame.group] = group
+        if not group.agreement.admits(frame, now):
+            group.sign_of_life(frame.sender, now)
             return
-        if not frame.payloads:
-            if group.receive(frame, now):
+        self._accept(group, frame, now)
+        if isinstance(frame, BlockFrame):
+            group.agreement.noticed(frame.sender, now)
+            group.agreement.evaluate(now)
+
+    def _accept(self, group: NewtopGroup, frame: Frame, now: int) -> None:
+        """Take in the next frame of its stream."""
+        if isinstance(frame, AliveFrame):
+            if group.heard(frame, now):
                 self._stirred[frame.group] = group
-            return
-        order = self._order
-        if order.fits(group, frame) if order.stamps else frame.stamp is None:
+        elif isinstance(frame, MembershipFrame):
+            if self._suspecting and group.sign_of_life(frame.sender, now):
+                self._stirred[frame.group] = group
+                group.agreement.receive(frame, now)
+        elif isinstance(frame, BlockFrame):
+            if group.agreement.excludes_me(frame):
+                self._stirred[frame.group] = group
+                group.agreement.parted(frame.sender, now)
+            else:
+                self._record(group, frame, now)
+
+    def _relayed(self, frame: BlockFrame, now: int) -> bool:
+        """A refutation brought a message: that others have it does not say that its sender lives."""
+        group = self._groups[frame.group]
+        rank = group.columns[frame.sender]
+        heard = group.suspector.clock[rank]
+        taken = self._record(group, frame, now)
+        group.suspector.clock[rank] = heard
+        return taken
+
+    def _record(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
+        """Enter a numbered frame; False if it is not the next one of its sender, or nothing of ours."""
+        if not frame.payloads and frame.notice is None:
             follows = group.receive(frame, now)
-            if follows is not None:
-                for name in order.received(group, frame, now):
-                    self._stirred[name] = self._groups[name]
-                if frame.more:
-                    self._fragmented = True
-                if self._stirs:
-                    self._to_answer = max(self._to_answer, frame.block)
-                    follows = True
-                if follows:
-                    self._stirred[frame.group] = group
+            if follows:
+                self._stirred[frame.group] = group
+            return follows is not None
+        order = self._order
+        if frame.notice is not None:
+            if frame.notice.kind != group.change.kind:
+                return False
+        elif not (order.fits(group, frame) if order.stamps else frame.stamp is None):
+            return False
+        follows = group.receive(frame, now)
+        if follows is None:
+            return False
+        if frame.notice is not None and frame.notice.kind == "flush":
+            group.change.flushed(frame)
+            follows = True
+        else:
+            for name in order.received(group, frame, now):
+                self._stirred[name] = self._groups[name]
+        if frame.more or frame.notice is not None:
+            self._special = True
+        if self._stirs:
+            self._to_answer = max(self._to_answer, frame.block)
+            follows = True
+        if follows:
+            self._stirred[frame.group] = group
+        return True
 
     def _send_waiting(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """Let leave what the application asked for, and note what follows for other groups and for delivery."""
         block = group.send_waiting(self._order, now, effects)
         if block > self._to_answer:
             self._to_answer = block
-        if group.outbox.in_pieces:
-            self._fragmented = True
+        if group.outbox.in_pieces or group.change.open:
+            self._special = True
 
-    def _deliver(self, ready: list[BlockFrame], stirred: dict[GroupId, NewtopGroup], effects: list[Effect]) -> None:
+    def _deliver(
+        self, ready: list[BlockFrame], stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]
+    ) -> None:
         """Hand over whatever has its turn, of any group."""
-        if self._plain and not self._fragmented:
+        if self._plain and not self._special:
             effects += map(_new, repeat(Deliver), zip(ready))  # `Deliver(frame)` of each, without a step of Python
             return
         for frame in ready:
-            if frame.more or not self._plain or self._groups[frame.group].fragments.open:
-                stirred[frame.group] = group = self._groups[frame.group]
+            group = self._groups[frame.group]
+            if frame.notice is not None:
+                stirred[frame.group] = group
+                group.deliver(frame)
+                self._install(group, group.change.delivered(frame, group.view), now, effects)
+                continue
+            if frame.more or not self._plain or group.fragments.open:
+                stirred[frame.group] = group
                 whole = group.deliver(frame)
                 if whole is None:
                     continue
                 frame = whole  # noqa: PLW2901
             effects.append(Deliver(frame))
+
+    # Views
+
+    def _confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
+        """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
+        self._stirred[group.view.group] = group
+        group.exclude(detection, self._order.failed(group, detection))
+        notice = group.change.confirmed(detection)
+        if notice is not None:
+            group.notices.append(notice)
+        if self._order.ahead is None:
+            return
+        number = detection.last + self._order.ahead
+        group.counter.witness(number)
+        if self._order.ahead and group.sent < number:
+            group.null(number, now, self._early)  # nobody else may owe this number (E-60)
+            group.expect(number, now)  # and we do, should flow control hold it back
+        if self._rules.answers_cuts:
+            self._to_answer = max(self._to_answer, number)  # in all groups, or a silent one keeps the view from us
+        if notice is None:
+            self._confirmations += 1
+            heappush(self._cuts, (number, self._confirmations, group.view.group, detection))
+
+    def _change_views(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> bool:
+        """Install what has its turn, by number or because all have flushed; True if something may follow from it."""
+        if self._cuts:
+            number, _, name, detection = self._cuts[0]
+            if not self._order.passed(number):
+                return False
+            heappop(self._cuts)
+            stirred[name] = self._groups[name]
+            self._install(self._groups[name], [detection], now, effects)
+            return True
+        changed = False
+        for name, group in self._groups.items():
+            if group.change.open and group.change.kind == "flush":
+                complete = group.change.complete(group.view, frozenset(group.agreement.failed))
+                if complete and self._order.settled(group):
+                    stirred[name] = group
+                    self._install(group, complete, now, effects)
+                    changed = True
+        return changed
+
+    def _install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
+        """From here on in the order, the view is one without these."""
+        if not detections:
+            return
+        failed = [pair for detection in detections for pair in detection.failed]
+        view = shrunk_view(group.view, failed, skips=len(detections) > 1)
+        group.change.installed(detections)
+        group.install(view)
+        group.unseen = group.change.closes  # what an application sends before it sees a view, it sends in the old one
+        group.drop(self._order.installed(group, [process for process, _ in failed]))
+        left = tuple(left for detection in detections for left in detection.left)
+        effects.append(InstallView(view, left, self._rules.signature and self._rules.signature(view)))
+        group.agreement.installed(now)
+        group.mark()
 
     def _answer_everywhere(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Rule CA4: a data number of one group is answered in all others; nulls never cause nulls."""

@@ -6,16 +6,17 @@ origin, then of any member in turn; the end of a stream, which no gap can show, 
 acknowledged it.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
-from antiphon.core.effects import Channel, Effect, Transmit
+from antiphon.core.effects import Channel, Effect, Frame, Transmit
 from antiphon.core.newtop.frames import (
     AckFrame,
-    AliveFrame,
     BlockFrame,
+    MembershipFrame,
     NewtopFrame,
     RepairFrame,
     RequestFrame,
@@ -25,7 +26,7 @@ from antiphon.core.newtop.frames import (
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId, View
 
-Sequenced = TypeVar("Sequenced", BlockFrame, AliveFrame)
+Sequenced = TypeVar("Sequenced", bound=SequencedFrame)
 
 
 _ASKED_MAX: Final = 1024
@@ -36,6 +37,8 @@ _TRIES: Final = 8
 """So many waits without progress keep to their bound."""
 _DOUBLINGS_MAX: Final = 6
 """So often the bound is doubled after that: 8 s from 125 ms."""
+_DOUBLINGS_MAX_SUSPECTED: Final = 2
+"""Where silence makes a suspect: longer than the suspicion takes, nobody may be silent."""
 _COPY_BYTES: Final = 100
 """What a copy costs in a repair beside its payloads, roughly."""
 
@@ -69,9 +72,9 @@ class Recovery:
         if isinstance(frame, RepairFrame):
             return [each for copy in frame.copies for each in self._receive_copy(copy, now)]
         if isinstance(frame, StatusFrame):
-            self._status(frame, now)
-        elif isinstance(frame, AckFrame):
-            self._outgoing.acknowledged(frame.sender, frame.upto)
+            return self._status(frame, now)
+        if isinstance(frame, AckFrame):
+            self._outgoing.acknowledged(frame.sender, frame.upto, now)
         elif isinstance(frame, RequestFrame):
             self._serve(frame)
         else:
@@ -93,19 +96,36 @@ class Recovery:
     def stable(self, frames: Iterable[BlockFrame]) -> None:
         """These are held by every member, and so is all that stands before them in their streams."""
         for frame in frames:
-            stream = self._outgoing if frame.sender == self._me else self._incoming[frame.sender]
-            stream.forget(frame.sequence)
+            stream = self._outgoing if frame.sender == self._me else self._incoming.get(frame.sender)
+            if stream is not None:
+                stream.forget(frame.sequence)
+
+    def deaf_since(self, process: ProcessId) -> int | None:
+        """Since when a member has acknowledged nothing, although there was something; None if there is not."""
+        return self._outgoing.deaf_since(process)
+
+    def fail(self, process: ProcessId) -> None:
+        """It has failed: nothing more is asked of it."""
+        for stream in self._incoming.values():
+            stream.leave(process)
+
+    def forget(self, process: ProcessId) -> None:
+        """It is not in our view any more: nothing is kept for it (newtop.md 4, rule 8)."""
+        self._incoming.pop(process, None)
+        self._outgoing.leave(process)
 
     def _receive_copy(self, frame: SequencedFrame, now: int) -> list[SequencedFrame]:
         """A copy counts as coming from its origin, whoever relayed it (rule 7)."""
         stream = self._incoming.get(frame.sender)
         return [] if stream is None else stream.receive(frame, now)
 
-    def _status(self, frame: StatusFrame, now: int) -> None:
+    def _status(self, frame: StatusFrame, now: int) -> list[SequencedFrame]:
         stream = self._incoming[frame.sender]
+        ready = stream.skip(frame.settled) if frame.settled <= frame.last else []
         stream.forget(frame.settled)
         if stream.reaches(frame.last, now):
             self._replies.append((frame.sender, AckFrame(self._group, self._me, frame.last)))
+        return ready
 
     def _serve(self, frame: RequestFrame) -> None:
         """Send unchanged copies of what we hold, as many in a frame as fit."""
@@ -113,7 +133,7 @@ class Recovery:
         copies: list[SequencedFrame] = []
         size = 0
         for copy in stream.copies(frame.missing) if stream is not None else ():
-            payload = sum(map(len, copy.payloads)) + _COPY_BYTES + _stamp_bytes(copy)
+            payload = sum(_bytes(each) for each in (copy, *copy.copies))
             if copies and size + payload > self._frame_bytes_max:
                 self._replies.append((frame.sender, RepairFrame(self._group, self._me, tuple(copies))))
                 copies, size = [], 0
@@ -132,6 +152,7 @@ class _Patience:
 
     def __init__(self, settings: NewtopSettings) -> None:
         self._first_ns, self._bound_ns = settings.repair_ns, settings.repair_max_ns
+        self._doublings_max = _DOUBLINGS_MAX_SUSPECTED if settings.suspect_after_ns else _DOUBLINGS_MAX
         self._waits = 0
 
     def reset(self) -> None:
@@ -144,7 +165,7 @@ class _Patience:
     def wait(self) -> int:
         self._waits += 1
         if self._waits > _TRIES:
-            return self._bound_ns << min(self._waits - _TRIES, _DOUBLINGS_MAX)
+            return self._bound_ns << min(self._waits - _TRIES, self._doublings_max)
         return min(self._first_ns << (self._waits - 1), self._bound_ns)
 
 
@@ -166,9 +187,13 @@ class _Store:
 
     def forget(self, upto: int) -> None:
         """Everybody has all places up to this one."""
-        while self._forgotten < upto:
-            self._forgotten += 1
-            self._held.pop(self._forgotten, None)
+        gone = range(self._forgotten + 1, upto + 1)
+        for place in gone if len(gone) <= len(self._held) else [place for place in self._held if place <= upto]:
+            self._drop(place)
+        self._forgotten = max(self._forgotten, upto)
+
+    def _drop(self, place: int) -> None:
+        self._held.pop(place, None)
 
 
 class _Incoming(_Store):
@@ -182,7 +207,8 @@ class _Incoming(_Store):
         super().__init__()
         self.ask_at: int | None = None
         others = [member for member in view.members if member not in (origin, me)]
-        self._holders = [origin, *others]
+        self._origin = origin
+        self._others = others
         self._attempt = 0
         self._end = 0
         self._known = 0  # the largest place that we know to exist
@@ -194,13 +220,26 @@ class _Incoming(_Store):
         if place <= self._end or place in self._held:
             return []
         self._held[place] = frame
+        ready = self._following()
+        if ready:
+            self._patience.progress()
+        self._note(place, now)
+        return ready
+
+    def skip(self, settled: int) -> list[SequencedFrame]:
+        """Its origin has settled the stream up to there, so no copies are left: what we miss is of no use (E-78).
+
+        It is a number that a refutation has brought us, or an announcement before such a number.
+        """
+        ready = [self._held[place] for place in sorted(self._held) if self._end < place <= settled]
+        self._end = max(self._end, settled)
+        return ready + self._following()
+
+    def _following(self) -> list[SequencedFrame]:
         ready = []
         while (following := self._held.get(self._end + 1)) is not None:
             self._end += 1
             ready.append(following)
-        if ready:
-            self._patience.progress()
-        self._note(place, now)
         return ready
 
     def reaches(self, last: int, now: int) -> bool:
@@ -216,11 +255,16 @@ class _Incoming(_Store):
         missing = (place for place in range(self._end + 1, self._known + 1) if place not in self._held)
         return tuple(islice(missing, _ASKED_MAX))
 
+    def leave(self, process: ProcessId) -> None:
+        """That one is not asked any more."""
+        if process in self._others:
+            self._others.remove(process)
+
     def whom_to_ask(self) -> ProcessId:
-        """The origin first, then any member in turn."""
-        holder = self._holders[self._attempt % len(self._holders)]
+        """The origin first, then any member in turn; the origin every other time, for it surely has what is missing."""
+        attempt, others = self._attempt, self._others
         self._attempt += 1
-        return holder
+        return others[attempt // 2 % len(others)] if attempt % 2 and others else self._origin
 
     def _note(self, place: int, now: int) -> None:
         self._known = max(self._known, place)
@@ -240,6 +284,9 @@ class _Outgoing(_Store):
         self.last = 0
         self.tell_at: int | None = None
         self._acknowledged = dict.fromkeys(sorted(others), 0)
+        self._sent_at: dict[int, int] = {}  # by place, of what is held
+        self._progress_at = dict.fromkeys(sorted(others), 0)
+        self._agreement: deque[int] = deque()  # places of what agreement needs, which stability says nothing about
         self._patience = _Patience(settings)
 
     def append(self, frame: Sequenced, now: int) -> Sequenced:
@@ -247,23 +294,48 @@ class _Outgoing(_Store):
         placed = _placed(frame, self.last)
         if self._acknowledged:
             self._held[self.last] = placed
+            self._sent_at[self.last] = now
+            if isinstance(placed, MembershipFrame):
+                self._agreement.append(self.last)
             if self.tell_at is None:
                 self._patience.reset()
                 self.tell_at = now + self._patience.wait()
         return placed
 
-    def acknowledged(self, member: ProcessId, upto: int) -> None:
+    def deaf_since(self, member: ProcessId) -> int | None:
+        """Since when the next place that it lacks is under way, and no other was acknowledged."""
+        sent_at = self._sent_at.get(self._acknowledged.get(member, self.last) + 1)
+        return None if sent_at is None else max(sent_at, self._progress_at[member])
+
+    def acknowledged(self, member: ProcessId, upto: int, now: int) -> None:
         """One member has everything up to there; what all have is not kept."""
+        self._progress_at[member] = now
         if min(upto, self.last) > self._acknowledged[member]:
             self._acknowledged[member] = min(upto, self.last)
             self._patience.progress()
             super().forget(min(self._acknowledged.values()))
 
+    def leave(self, process: ProcessId) -> None:
+        """Nobody waits for its acknowledgments any more."""
+        self._acknowledged.pop(process, None)
+        super().forget(min(self._acknowledged.values(), default=self.last))
+
     def forget(self, upto: int) -> None:
-        """Stability says what acknowledgments would: everybody has it."""
+        """Stability says what acknowledgments would: everybody has it.
+
+        Not of the frames of the agreement before it: a refutation brings numbers, and not what stands between them.
+        """
+        while self._agreement and self._agreement[0] <= self._forgotten:
+            self._agreement.popleft()
+        if self._agreement:
+            upto = min(upto, self._agreement[0] - 1)
         for member, place in self._acknowledged.items():
             self._acknowledged[member] = max(place, upto)
         super().forget(upto)
+
+    def _drop(self, place: int) -> None:
+        super()._drop(place)
+        self._sent_at.pop(place, None)
 
     def due(self, now: int) -> list[ProcessId]:
         """Whom to tell our last place now: everybody who has not acknowledged it."""
@@ -274,12 +346,13 @@ class _Outgoing(_Store):
         return behind
 
 
-def _stamp_bytes(frame: SequencedFrame) -> int:
-    """Roughly what a causal stamp takes."""
-    if not isinstance(frame, BlockFrame) or frame.stamp is None:
-        return 0
-    return 40 * sum(map(len, frame.stamp))
+def _bytes(frame: Frame) -> int:
+    """Roughly what a copy takes in a repair."""
+    stamp = frame.stamp if isinstance(frame, BlockFrame) else None
+    return _COPY_BYTES + sum(map(len, frame.payloads)) + (40 * sum(map(len, stamp)) if stamp is not None else 0)
 
 
 def _placed(frame: Sequenced, place: int) -> Sequenced:
-    return frame._replace(sequence=place) if isinstance(frame, BlockFrame) else replace(frame, sequence=place)
+    if isinstance(frame, BlockFrame):
+        return frame._replace(sequence=place)
+    return replace(frame, sequence=place)

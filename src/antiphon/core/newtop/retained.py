@@ -5,7 +5,9 @@ rows are a dict, with a heap of their numbers.
 """
 
 from collections import defaultdict
-from heapq import heappop, heappush
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import chain
 
 from antiphon.core.newtop.frames import BlockFrame
 
@@ -47,6 +49,23 @@ class Retained:
             freed += self._rows.pop(heappop(numbers))
         self.frames -= len(freed)
         return freed
+
+    def held(self) -> Iterator[BlockFrame]:
+        """All of them, in no particular order."""
+        return chain.from_iterable(self._rows.values())
+
+    def drop(self, number: int, frame: BlockFrame) -> bool:
+        """Give up one frame; False if it is not held."""
+        row = self._rows.get(number)
+        if row is None or frame not in row:
+            return False
+        row.remove(frame)
+        self.frames -= 1
+        if not row:
+            del self._rows[number]
+            self._numbers.remove(number)
+            heapify(self._numbers)
+        return True
 
     def evict(self) -> BlockFrame:
         """Give up one frame with the smallest number: the first that came, so that a run can be repeated."""

@@ -1,15 +1,19 @@
 """Which classes a process is made of: the adopted rules, or a printed one in place of one of them (`literal.py`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from antiphon.core.newtop.agreement import Agreement
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, VectorOrder
-from antiphon.core.newtop.settings import Service
+from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
+from antiphon.core.newtop.suspector import Suspector
+from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, ViewChange
+from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {
     "total": TotalOrder,
@@ -17,6 +21,12 @@ _ORDERS: Mapping[Service, type[Order]] = {
     "causal-fast": FastOrder,
     "causal-relative": RelativeOrder,
     "causal-vector": VectorOrder,
+}
+_CHANGES: Mapping[str, type[ViewChange]] = {
+    "cut": ViewChange,
+    "remove": RemoveChange,
+    "closed": ClosedChange,
+    "flush": FlushChange,
 }
 
 
@@ -31,6 +41,18 @@ class Rules:
     """Whether members say what they have completed when no message is there to carry it (E-51, E-19b)."""
     one_counter: bool = True
     """Whether a process numbers its messages of all groups from one counter (E-14)."""
+    answers_cuts: bool = True
+    """Whether all groups of a process get to the number behind which a view of one of them changes (E-43)."""
+    suspector: type[Suspector] = Suspector
+    agreement: type[Agreement] = Agreement
+    changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
+    signature: Callable[[View], str] | None = None
+    """What a member adds to its name in a view, where that is not whom it has excluded (E-29)."""
+
+    def change(self, settings: NewtopSettings) -> ViewChange:
+        """How views change under these settings: orders that have no number to cut at flush."""
+        cuts = self.orders[settings.service].ahead is not None
+        return self.changes[settings.view_change if cuts else "flush"]()
 
 
 ADOPTED = Rules()

@@ -40,5 +40,11 @@ class NewtopSettings:
     """How long to wait before asking or telling again, at first; doubled at each repetition."""
     repair_max_ns: int = 125_000_000
     """The longest such wait; also how often a member that flow control holds back says that it is alive."""
+    suspect_after_ns: int = 0
+    """ω: silence after which a member is suspected; 0: nobody ever is (newtop.md 9.2)."""
+    idle_probe_ns: int = 0
+    """After how long without a message an idle group is probed for crashed members; 0: never."""
+    view_change: Literal["cut", "remove", "closed"] = "cut"
+    """How a view without those who failed is installed (newtop.md 9.6); others than total order take `cut`."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""

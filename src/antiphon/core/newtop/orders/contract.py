@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
+from antiphon.core.newtop.agreement import Detection
 from antiphon.core.newtop.frames import BlockFrame, Stamp
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.settings import NewtopSettings
@@ -21,6 +22,9 @@ class Order(Protocol):
     stamps: ClassVar[bool]
     """Whether a message needs more than its number."""
 
+    ahead: ClassVar[int | None]
+    """How far beyond the last complete block messages may be delivered: there views change. None: not by numbers."""
+
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None: ...
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
@@ -35,5 +39,20 @@ class Order(Protocol):
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
         """A data frame of another member came; gives the other groups in which something follows from it."""
 
-    def take(self) -> list[BlockFrame]:
-        """Every frame whose turn has come, in order; for each, the counter of its group is raised first (rule CA2)."""
+    def take(self, upto: int) -> list[BlockFrame]:
+        """Every frame whose turn has come, in order; for each, the counter of its group is raised first (rule CA2).
+
+        None with a number above `upto`: there a view changes first.
+        """
+
+    def passed(self, block: int) -> bool:
+        """Whether everything up to that number has had its turn, so that a view may change behind it."""
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """These members have failed: gives what nobody will deliver of them, and waits for nothing else of them."""
+
+    def settled(self, group: NewtopGroup) -> bool:
+        """Whether everything of the old view is delivered; asked where views do not change by numbers."""
+
+    def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
+        """The view has changed: gives what the removed have left undelivered; what waited for the view may go on."""

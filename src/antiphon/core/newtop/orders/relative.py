@@ -6,13 +6,16 @@ two messages wait for one another.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from antiphon.core.newtop.agreement import Detection
 from antiphon.core.newtop.frames import BlockFrame, RelativeStamp
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.pending import Pending
 from antiphon.types import GroupId, ProcessId
+
+_UNLIMITED: Final = 1 << 62
 
 
 class RelativeOrder:
@@ -20,10 +23,13 @@ class RelativeOrder:
 
     crosses: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
+    ahead: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._groups = groups
-        self._delivered = {name: [0] * len(group.view.members) for name, group in groups.items()}  # LDV, by rank
+        self._delivered = {name: [0] * len(group.columns) for name, group in groups.items()}  # LDV, by rank
+        self._limits = {name: [_UNLIMITED] * len(group.columns) for name, group in groups.items()}
+        """By rank, the last number that will ever be delivered of a member that has failed."""
         self._blocks: dict[GroupId, int] = {}  # GBN
         self._ready: list[BlockFrame] = []
         self._held: dict[tuple[GroupId, ProcessId], deque[BlockFrame]] = {}  # by stream: only the first can go
@@ -31,7 +37,7 @@ class RelativeOrder:
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
         """A number for each member."""
-        return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.view.members)
+        return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.columns)
 
     def stamp(self, group: NewtopGroup) -> RelativeStamp:
         """What we sent and delivered so far: by member in this group, by block in others."""
@@ -50,7 +56,7 @@ class RelativeOrder:
         named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]
         return [name for name, block in named if self._groups[name].expect(block, now)]
 
-    def take(self) -> list[BlockFrame]:
+    def take(self, upto: int) -> list[BlockFrame]:  # noqa: ARG002
         """Deliver until nothing changes."""
         taken, self._ready = self._ready, []
         moved = bool(self._held)
@@ -63,10 +69,49 @@ class RelativeOrder:
                     moved = True
         return taken
 
+    def passed(self, block: int) -> bool:  # noqa: ARG002
+        """Numbers do not separate views here."""
+        return True
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """Drop what builds on something of the detection that nobody has; it is the end of its stream (E-65)."""
+        name, limits = group.view.group, self._limits[group.view.group]
+        lasts = {group.columns[process]: last for process, last in detection.failed}
+        dropped = []
+        for process, last in detection.failed:
+            kept = self._held.get((name, process), deque())
+            while kept and any(_stamp(kept[-1]).delivered[rank] > limit for rank, limit in lasts.items()):
+                dropped.append(kept.pop())
+            limits[group.columns[process]] = last
+        return self._forget(dropped)
+
+    def settled(self, group: NewtopGroup) -> bool:
+        """Nothing waits but what belongs to a later view."""
+        streams = [stream for (name, _), stream in self._held.items() if name == group.view.group]
+        return all(not stream or group.change.holds(stream[0]) for stream in streams)
+
+    def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
+        """What is left of the removed was sent in a view that we never see."""
+        dropped: list[BlockFrame] = []
+        for process in removed:
+            rank, name = group.columns[process], group.view.group
+            dropped += self._held.pop((name, process), ())
+            self._limits[name][rank] = self._delivered[name][rank]
+        return self._forget(dropped)
+
+    def _forget(self, dropped: list[BlockFrame]) -> list[BlockFrame]:
+        for frame in dropped:
+            self._undelivered[frame.group].remove(frame.block)
+        return dropped
+
     def _may_go(self, frame: BlockFrame) -> bool:
-        stamp, delivered = _stamp(frame), self._delivered[frame.group]
-        if any(told > reached for told, reached in zip(stamp.delivered, delivered, strict=True)):
-            return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11)
+        stamp, delivered, limits = _stamp(frame), self._delivered[frame.group], self._limits[frame.group]
+        if self._groups[frame.group].change.holds(frame):
+            return False
+        if any(
+            min(told, limit) > reached for told, reached, limit in zip(stamp.delivered, delivered, limits, strict=True)
+        ):
+            return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11); of those who failed, what there is
         return all(
             self._passed(name, block) for name, block in stamp.blocks if name in self._groups and name != frame.group
         )
@@ -80,7 +125,7 @@ class RelativeOrder:
         group = self._groups[frame.group]
         group.counter.witness(frame.block)
         self._undelivered[frame.group].remove(frame.block)
-        self._delivered[frame.group][group.view.ranks[frame.sender]] = frame.block
+        self._delivered[frame.group][group.columns[frame.sender]] = frame.block
         for name, block in _stamp(frame).blocks:
             if name != frame.group:
                 self._reach(name, block)

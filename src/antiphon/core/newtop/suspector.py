@@ -1,0 +1,133 @@
+"""The suspector: when silence speaks against a member (newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
+
+It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
+a number has been owed it remembers, of each look, the largest number that there was: constant cost per message.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.core.newtop.group import NewtopGroup
+
+_PROBE_STEP_NS: Final = 10_000_000
+"""ε: of members that would probe an idle group at the same time, each waits this much longer than the one before."""
+
+
+class Suspector:
+    """The clocks of one member in one group. All clauses ask: is it silent, and does it owe us something."""
+
+    __slots__ = ("_pardoned", "_patience_ns", "_period_ns", "_probe_ns", "_samples", "_severed", "at", "clock", "idle")
+
+    def __init__(self, size: int, settings: NewtopSettings) -> None:
+        self.clock = [0] * size
+        """By rank, when something last came from it; written by whoever takes frames in."""
+        self.at: int | None = None
+        """When to look again."""
+        self.idle = settings.suspect_after_ns > 0
+        """Whether it would begin to look if somebody owed something; never, where nobody is to be suspected."""
+        self._pardoned = [0] * size  # when a suspicion was last taken back, or the connection broke
+        self._severed: set[int] = set()
+        self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
+        self._patience_ns = settings.suspect_after_ns
+        self._period_ns = settings.suspect_after_ns // 4
+        self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
+
+    def begin(self, largest: int, now: int) -> None:
+        """Somebody owes something from now on."""
+        self.idle = False
+        self._samples.append((now, largest))
+        self.at = now + self._period_ns
+
+    def rest(self, group: "NewtopGroup", now: int) -> None:
+        """Nobody owes anything: wait for the next probe, if idle groups are probed."""
+        self.idle = self._patience_ns > 0
+        self._samples.clear()
+        self.at = max(self._probe_due(group), now + 1) if self._probes(group) else None
+
+    def severed(self, rank: int, now: int) -> None:
+        """The connection with it has lost frames: what still comes is no sign of life (E-47)."""
+        self._severed.add(rank)
+        self._pardoned[rank] = now
+
+    def pardon(self, rank: int, now: int) -> None:
+        """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
+        self._pardoned[rank] = now
+
+    def silent_ns(self, rank: int, now: int) -> int:
+        """How long it has been silent."""
+        return now - self._silent_since(rank)
+
+    def look(self, group: "NewtopGroup", now: int) -> None:
+        """The period is over: accuse whoever has been silent for too long, say that we live, or probe."""
+        if self.idle:
+            if self._probes(group) and now >= self._probe_due(group):
+                group.show_life(now)
+                if self.idle and group.largest > group.complete_block:
+                    self.begin(group.largest, now)
+        else:
+            if group.largest > self._samples[-1][1] if self._samples else group.largest > group.complete_block:
+                self._samples.append((now, group.largest))
+            self._accuse(group, now)
+            group.agreement.evaluate(now)  # a time of grace may be over
+        if group.largest > group.complete_block or group.wary or group.blocked:
+            self._say_that_we_live(group, now)
+            self.at = now + self._period_ns
+            self.idle = False
+        else:
+            self.rest(group, now)
+
+    def _accuse(self, group: "NewtopGroup", now: int) -> None:
+        agreement, complete = group.agreement, group.complete_block
+        while self._samples and self._samples[0][1] <= complete:
+            self._samples.popleft()
+        owing = group.change.owing(group.view)
+        for process, rank in [*group.ranks.items()]:
+            if rank != group.my_rank and (reason := self._charge(group, process, rank, owing, now)):
+                agreement.suspect(process, reason, now)
+        for process in agreement.accused(now - self._patience_ns):
+            agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
+
+    def _charge(
+        self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
+    ) -> str | None:
+        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77)."""
+        limit = now - self._patience_ns
+        if self._silent_since(rank) > limit and not self._deaf(group, process, now):
+            return None
+        owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
+        if owed is not None and owed <= limit:
+            return "silent"
+        mute = group.agreement.mute(process)
+        if mute is not None and mute <= limit:
+            return "mute"
+        if group.waits_for(rank) and group.blocked_at <= limit:
+            return "blocking"
+        waited = owing.get(process)
+        return "unready" if waited is not None and waited <= limit else None
+
+    def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
+        """It speaks, and acknowledges nothing: as on a broken connection, it may not know what it owes (E-80)."""
+        since = group.deaf_since(process)
+        return since is not None and max(since, self._pardoned[group.ranks[process]]) + 2 * self._patience_ns <= now
+
+    def _silent_since(self, rank: int) -> int:
+        if rank in self._severed:
+            return self._pardoned[rank]
+        return max(self.clock[rank], self._pardoned[rank])
+
+    def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
+        """While clauses b to d may apply, somebody may take our silence for death."""
+        asks = group.blocked and group.blocked_at + self._period_ns <= now
+        if asks or (group.wary and group.spoke_at + self._period_ns <= now):
+            group.say_alive(now, blocked=asks)
+
+    def _probes(self, group: "NewtopGroup") -> bool:
+        return self._probe_ns > 0 and len(group.view.members) > 1
+
+    def _probe_due(self, group: "NewtopGroup") -> int:
+        return group.row_at + self._probe_ns + group.place * _PROBE_STEP_NS

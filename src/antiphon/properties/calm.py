@@ -1,0 +1,154 @@
+"""L9 and L10: where nothing breaks nobody is excluded, and nobody who lives keeps silent for long (properties.md 6)."""
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from antiphon.properties.arrivals import Arrivals
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
+from antiphon.properties.history import History
+from antiphon.properties.membership import Membership
+from antiphon.properties.promises import Promises
+from antiphon.properties.verdict import Verdict, Violation
+from antiphon.properties.views import about, counted, installed, view_of
+
+# -------------------------------------------------------------------------------- L9
+
+
+def check_no_false_exclusion(
+    history: History, promises: Promises, membership: Membership, arrivals: Arrivals
+) -> list[Verdict]:
+    """L9: a run in which nothing breaks and nobody comes or goes has one view of each group.
+
+    Nothing breaks: there is no `fault` and no `crash` row, and no message took longer than half the time of suspicion.
+    """
+    asked = membership.asked("L9")
+    if len(history.of_kind("fault", "crash", "join", "leave")):
+        return nothing_asked(history, promises, "L9", note="not judged: something broke")
+    second = [stay for stay in asked if membership.preceding[stay] >= 0]
+    if second and _slow(history, membership, arrivals):
+        note = "not judged: messages took longer than half the time of suspicion"
+        return nothing_asked(history, promises, "L9", note=note)
+    found: list[Found] = [
+        (membership.row[stay], membership.group[stay], partial(_tell_needless, history, membership, stay))
+        for stay in second
+    ]
+    opportunities = counted(history, membership, (stay for stay in asked if membership.preceding[stay] < 0))
+    return over_groups(history, promises, "L9", opportunities, gathered(found))
+
+
+def _slow(history: History, membership: Membership, arrivals: Arrivals) -> bool:
+    """Some message was under way for so long that a member could rightly be suspected."""
+    after = membership.suspectors.after
+    bound = int(after[after > 0].min(initial=np.iinfo(np.int64).max)) // 2
+    rows = history.rows
+    at = history.of_kind("receive")
+    at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
+    message = arrivals.find(rows.group[at], rows.sender[at], rows.number[at])
+    sent = arrivals.first_row(rows.sender[at], message)
+    told = sent < len(rows.time)
+    return bool((rows.time[at[told]] - rows.time[sent[told]] > bound).any())
+
+
+def _tell_needless(history: History, membership: Membership, stay: int) -> Violation:
+    before = view_of(history, membership, membership.preceding[stay])
+    sentence = f"{installed(history, membership, stay)} after view {before}, in a run in which nothing broke"
+    return about(history, membership, sentence, [stay])
+
+
+# -------------------------------------------------------------------------------- L10
+
+_HINDERS: Final = frozenset({"pause", "stall", "slow", "skew"})
+"""Faults of a process that keep it from speaking in time."""
+
+
+def check_silence(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """L10: a member of a view with others transmits something at least every so often.
+
+    Where groups have an idle probe: within twice its time and that of the time-silence, and one time of suspicion.
+    Where members speak by the clock: within twice the longer of their periods. Who was paused, slowed or stopped from
+    consuming is not asked.
+    """
+    bound = _bounds(membership)
+    bound[_hindered(history)] = 0
+    asked = membership.asked("L10", private=True)
+    stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
+    if not stays:
+        return nothing_asked(history, promises, "L10")
+    begins, ends, groups = _intervals(history, membership, stays)
+    took = history.rows.time[ends] - history.rows.time[begins]
+    process = history.rows.process[begins]
+    silent = np.flatnonzero(took > bound[process])
+
+    def tell(position: int) -> Violation:
+        at = silent[position]
+        who, group = history.process_name(process[at]), history.groups[groups[at]]
+        places = (history.index(begins[at]), history.index(ends[at]))
+        sentence = (
+            f"{who} transmitted nothing in {group} for {took[at] / 1e9:.3f} s (from index {places[0]} to index "
+            f"{places[1]}), where {bound[process[at]] / 1e9:.3f} s are allowed"
+        )
+        return Violation(sentence, (who, who), (), places)
+
+    opportunities = np.bincount(groups, minlength=len(history.groups))
+    return over_groups(history, promises, "L10", opportunities, Broken(ends[silent], groups[silent], tell))
+
+
+def _has_company(history: History, membership: Membership, stay: int) -> bool:
+    """The process sends to others in that view, or receives from them; it has not left the group."""
+    process, group, stays = membership.process[stay], membership.group[stay], history.stays
+    others = {*stays.receivers[stay], *stays.senders[stay]} - {process}
+    return bool(others) and not history.left[process, group]
+
+
+def _bounds(membership: Membership) -> IntArray:
+    """By process how long it may keep silent; 0 where nothing is said about it."""
+    suspectors = membership.suspectors
+    probed = 2 * (suspectors.probe + suspectors.silence) + suspectors.after
+    by_probe = np.where((suspectors.after > 0) & (suspectors.probe > 0), probed, 0)
+    return np.where(suspectors.keep_alive > 0, 2 * suspectors.keep_alive, by_probe)
+
+
+def _hindered(history: History) -> BoolArray:
+    named = {
+        str(detail.get("process"))
+        for detail in (history.details.get(row, {}) for row in history.of_kind("fault").tolist())
+        if detail.get("kind") in _HINDERS
+    }
+    return np.array([who in named for who in history.processes], np.bool_)
+
+
+def _intervals(history: History, membership: Membership, stays: list[int]) -> tuple[IntArray, IntArray, IntArray]:
+    """Times between neighbouring `transmit` rows of these stays, and at both ends of them. With the group.
+
+    One stay after the other in the same group is one time.
+    """
+    rows, chosen = history.rows, np.zeros(len(history.stays.row) + 1, np.bool_)
+    chosen[stays] = True
+    at = history.of_kind("transmit", "join")
+    at = at[rows.group[at] >= 0]
+    at = at[chosen[history.stay_at(at)]]
+    begins = [membership.row[stay] for stay in stays if not chosen[membership.preceding[stay]]]
+    over = _ends(history, membership, [stay for stay in stays if not chosen[membership.following[stay]]])
+    left = history.of_kind("leave")
+    left = left[rows.group[left] >= 0]
+    row = np.concatenate([at, np.array(begins, np.int64), over[0], left])
+    group = np.concatenate([rows.group[row[: len(at) + len(begins)]], over[1], rows.group[left]])
+    last = np.arange(len(row)) >= len(at) + len(begins)
+    order = np.lexsort((row, group, rows.process[row]))
+    row, group, last = row[order], group[order], last[order]
+    same = (np.diff(group) == 0) & (np.diff(rows.process[row]) == 0) & ~last[:-1]
+    return row[:-1][same], row[1:][same], group[:-1][same]
+
+
+def _ends(history: History, membership: Membership, stays: list[int]) -> tuple[IntArray, IntArray]:
+    """The rows at which these stays are over, and their groups."""
+    rows = [
+        membership.row[membership.following[stay]]
+        if membership.following[stay] >= 0
+        else int(history.logs.end[membership.process[stay]]) - 1
+        for stay in stays
+    ]
+    return np.array(rows, np.int64), np.array([membership.group[stay] for stay in stays], np.int64)

@@ -1,0 +1,248 @@
+"""L1, L4 and L5: by a quiet end those who are gone are out of view, and those who go on are of one mind.
+
+Gone, for a member of a stable component, is who crashed, and who is outside the component; but where the world says
+that a process takes nothing to the end, who is outside and up may only be waiting for it, and is not counted. That a
+member finds this out needs its failure detector on, and a group that speaks: by its idle probe, or because somebody who
+has both in view sends. It is asked once the settling time has passed since (`suspectors.py`).
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.findings import Broken, Found, gathered, over_groups
+from antiphon.properties.history import History
+from antiphon.properties.membership import Membership
+from antiphon.properties.promises import Promises
+from antiphon.properties.quiet import cannot_tell, last_stays, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.suspectors import LATE
+from antiphon.properties.verdict import Verdict, Violation
+from antiphon.properties.views import about, installed, names
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A member of a stable component, in its last view, and somebody of its first view who is gone for it."""
+
+    stay: int
+    gone: int
+
+
+class Gone:
+    """Who is gone, for whom."""
+
+    def __init__(self, history: History, membership: Membership) -> None:
+        self._history, self._membership = history, membership
+        self._end = int(history.rows.time.max(initial=0))
+        self._somebody_takes_nothing = _lasting_stall(history)
+
+    def is_gone(self, process: int, other: int) -> bool:
+        """Whether the other crashed, or is cut off for good from that member of a stable component."""
+        component, crashed = self._history.world.component, self._history.logs.crashed
+        if crashed[other]:
+            return True
+        return bool(component[other] != component[process]) and not self._somebody_takes_nothing
+
+    def losses(self, stable: BoolArray) -> list[_Loss]:
+        """Each member of a stable component with each who should be out of its view by the end."""
+        membership, found = self._membership, list[_Loss]()
+        for (process, group), stay in last_stays(self._history).items():
+            if not stable[process, group] or not self._asks(process) or not membership.shared[stay]:
+                continue
+            first = stay
+            while membership.preceding[first] >= 0:
+                first = membership.preceding[first]
+            found += [
+                _Loss(stay, other)
+                for other in sorted(membership.members[first] - {process})
+                if self.is_gone(process, other) and self._noticed(process, group, other)
+            ]
+        return found
+
+    def _asks(self, process: int) -> bool:
+        return bool(self._membership.suspectors.after[process] and self._membership.settled[process])
+
+    def _noticed(self, process: int, group: int, other: int) -> bool:
+        """The group spoke after the other was gone, long enough before the end."""
+        suspectors, membership, history = self._membership.suspectors, self._membership, self._history
+        if suspectors.probe[process]:
+            return True
+        since = self._crash(other) if history.logs.crashed[other] else membership.last_fault
+        sends, time, component = history.sends, history.rows.time, history.world.component
+        in_time = (time[sends.row] >= since) & (time[sends.row] <= self._end - suspectors.settling[process])
+        heard = in_time & (sends.group == group) & (component[sends.process] == component[process])
+        stays = np.unique(history.stay_at(sends.row[heard])).tolist()
+        return any({process, other} <= membership.members[stay] for stay in stays)
+
+    def _crash(self, process: int) -> int:
+        return int(self._history.rows.time[self._history.logs.end[process] - 1])
+
+
+def _lasting_stall(history: History) -> bool:
+    """Whether some application stopped taking messages and never went on."""
+    stalled: dict[object, int] = defaultdict(int)
+    for row in history.of_kind("fault").tolist():
+        detail = history.details.get(row, {})
+        if detail.get("kind") == "stall":
+            stalled[detail.get("process")] += 1 if detail.get("begins", True) else -1
+    return any(count > 0 for count in stalled.values())
+
+
+# -------------------------------------------------------------------------------- L1
+
+
+def check_precision(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
+    """L1: at a quiet end, members of a stable component S have last views within S, equal for all who are in them.
+
+    Views do not merge: who was excluded stays out. So the last views need not be S, but they divide it into classes.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L1")
+    stable = who_is_stable(history, promises, "L1")
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    last = last_stays(history)
+    classes: dict[tuple[int, int, int, frozenset[int]], list[int]] = defaultdict(list)
+    for (process, group), stay in last.items():
+        if stable[process, group] and membership.shared[stay] and membership.settled[process]:
+            opportunities[group] += 1
+            component = int(history.world.component[process])
+            classes[component, group, membership.view[stay], membership.members[stay]].append(stay)
+    for (component, group, _, members), stays in classes.items():
+        here = {membership.process[stay] for stay in stays}
+        for other in sorted(members - here):
+            elsewhere = last.get((other, group), -1)
+            if elsewhere >= 0 and stable[other, group] and history.world.component[other] == component:
+                tell = partial(_tell_not_of_one_mind, history, membership, stays[0], elsewhere)
+                found.append((int(history.logs.end[membership.process[stays[0]]]) - 1, group, tell))
+    outside: dict[int, list[int]] = defaultdict(list)
+    for loss in gone.losses(stable):
+        if loss.gone in membership.members[loss.stay]:
+            outside[loss.stay].append(loss.gone)
+    for stay, others in outside.items():
+        tell = partial(_tell_outsiders, history, membership, stay, others)
+        found.append((int(history.logs.end[membership.process[stay]]) - 1, membership.group[stay], tell))
+    return over_groups(history, promises, "L1", opportunities, gathered(found))
+
+
+def _tell_not_of_one_mind(history: History, membership: Membership, stay: int, elsewhere: int) -> Violation:
+    other = history.process_name(membership.process[elsewhere])
+    sentence = (
+        f"{installed(history, membership, stay)} with {other} as its last view, and "
+        f"{installed(history, membership, elsewhere)} as its last, although both were connected to the quiet end"
+    )
+    return about(history, membership, sentence, [stay, elsewhere])
+
+
+def _tell_outsiders(history: History, membership: Membership, stay: int, others: list[int]) -> Violation:
+    sentence = (
+        f"{installed(history, membership, stay)} as its last view, and when the run ended quiet "
+        f"{names(history, others)} was still in it, crashed or cut off for good"
+    )
+    return about(history, membership, sentence, [stay], others)
+
+
+# -------------------------------------------------------------------------------- L5
+
+
+def check_exclusion(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
+    """L5: who is gone for a member of a stable component is out of its view by a quiet end, and not late.
+
+    Late is later than `LATE` times the settling time after the last fault before that view; asked where the group has
+    an idle probe, for otherwise nothing need have happened before.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L5")
+    faults = np.sort(history.rows.time[history.of_kind("fault", "crash")])
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for loss in gone.losses(who_is_stable(history, promises, "L5")):
+        process, group = membership.process[loss.stay], membership.group[loss.stay]
+        opportunities[group] += 1
+        if loss.gone in membership.members[loss.stay]:
+            tell = partial(_tell_outsiders, history, membership, loss.stay, [loss.gone])
+            found.append((int(history.logs.end[process]) - 1, group, tell))
+            continue
+        without = loss.stay
+        while loss.gone not in membership.members[membership.preceding[without]]:
+            without = membership.preceding[without]
+        before = faults[: np.searchsorted(faults, membership.time[without], side="right")]
+        took = membership.time[without] - int(before.max(initial=0))
+        if membership.suspectors.probe[process] and took > LATE * membership.suspectors.settling[process]:
+            tell = partial(_tell_late, history, membership, without, loss.gone, took)
+            found.append((membership.row[without], group, tell))
+    return over_groups(history, promises, "L5", opportunities, gathered(found))
+
+
+def _tell_late(history: History, membership: Membership, stay: int, other: int, took: int) -> Violation:
+    bound = LATE * int(membership.suspectors.settling[membership.process[stay]])
+    sentence = (
+        f"{installed(history, membership, stay)} without {history.process_name(other)}, which is gone, "
+        f"{took / 1e9:.3f} s after the last fault before, where {bound / 1e9:.3f} s are allowed"
+    )
+    return about(history, membership, sentence, [stay], [other])
+
+
+# -------------------------------------------------------------------------------- L4
+
+
+def check_termination(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
+    """L4: at a quiet end, what a member of a stable component sent all of that view delivered, or it left that view.
+
+    Members of another component, and those who crashed before it was sent, are asked where they should be out of view
+    by then; the log of one that crashed later is only the beginning of what it did.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "L4")
+    stable, total = who_is_stable(history, promises, "L4"), len(history.messages.number)
+    asked, owing = [_NONE], [_NONE]
+    for stay, sent in sent_in_last_view(history, stable):
+        owed = {member: sent for member, _ in receivers(history, stable, stay)}
+        owed |= _owed_by_lost(history, membership, gone, stay, sent)
+        for member, messages in owed.items():
+            asked.append(messages)
+            owing.append(np.full(len(messages), member, np.int64))
+    message, process = np.concatenate(asked), np.concatenate(owing)
+    had = np.isin(process * total + message, history.first.process * total + history.first.message)
+    lost, losers = message[~had], process[~had]
+
+    def tell(position: int) -> Violation:
+        return _tell_open(history, int(lost[position]), int(losers[position]))
+
+    groups = history.messages.group
+    opportunities = np.bincount(groups[message], minlength=len(history.groups))
+    rows = history.logs.end[history.messages.sender[lost]] - 1
+    return over_groups(history, promises, "L4", opportunities, Broken(rows, groups[lost], tell))
+
+
+def _owed_by_lost(
+    history: History, membership: Membership, gone: Gone, stay: int, sent: IntArray
+) -> dict[int, IntArray]:
+    """Of what was sent in a last view, what each member who is gone can no longer deliver."""
+    process, time = membership.process[stay], history.rows.time
+    settling, end = int(membership.suspectors.settling[process]), int(time.max())
+    if not settling or not membership.settled[process]:
+        return {}
+    at = time[history.messages.send_row[sent]]
+    owed = {}
+    for member in membership.members[stay]:
+        if member != process and gone.is_gone(process, member):
+            crashed = history.logs.crashed[member]
+            since = int(time[history.logs.end[member] - 1]) if crashed else membership.last_fault
+            owed[member] = sent[(at > since) & (at <= end - settling)]
+    return owed
+
+
+def _tell_open(history: History, message: int, process: int) -> Violation:
+    sender, send_row = history.messages.sender[message], history.messages.send_row[message]
+    who, source, name = history.process_name(process), history.process_name(sender), history.message_name(message)
+    view, index = history.views[history.rows.view[send_row]], history.index(send_row)
+    sentence = (
+        f"{source} sent {name} (index {index}) in view {view}, which it never left, and {who}, a member of it, "
+        f"had not delivered it when the run ended quiet"
+    )
+    last = history.index(history.logs.end[process] - 1)
+    return Violation(sentence, (source, who), (name,), (index, last), (view,))

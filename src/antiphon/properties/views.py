@@ -1,0 +1,310 @@
+"""M1 to M4 and M9 to M11: what one view row, and the one before it, must be like (properties.md 2)."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from antiphon.properties.columns import IntArray
+from antiphon.properties.findings import Found, gathered, over_groups
+from antiphon.properties.history import History
+from antiphon.properties.membership import Membership
+from antiphon.properties.promises import Promises
+from antiphon.properties.verdict import Verdict, Violation
+from antiphon.types import split_process_id
+
+
+def counted(history: History, membership: Membership, stays: Iterable[int]) -> IntArray:
+    """By group, how many of these stays there are."""
+    groups = np.array([membership.group[stay] for stay in stays], np.int64)
+    return np.bincount(groups, minlength=len(history.groups))
+
+
+def names(history: History, members: Iterable[int]) -> str:
+    """These processes in a sentence."""
+    return ", ".join(history.process_name(member) for member in sorted(members)) or "nobody"
+
+
+def view_of(history: History, membership: Membership, stay: int) -> str:
+    """The id of the view of a stay."""
+    return history.views[membership.view[stay]]
+
+
+def about(
+    history: History, membership: Membership, sentence: str, stays: Iterable[int], others: Iterable[int] = ()
+) -> Violation:
+    """A violation that these `view` rows show; `others` are named in it too."""
+    shown = [*stays]
+    whose = [history.process_name(membership.process[stay]) for stay in shown]
+    return Violation(
+        sentence,
+        tuple(dict.fromkeys([*whose, *(history.process_name(other) for other in others)])),
+        (),
+        tuple(history.index(membership.row[stay]) for stay in shown),
+        tuple(dict.fromkeys(view_of(history, membership, stay) for stay in shown)),
+    )
+
+
+def installed(history: History, membership: Membership, stay: int) -> str:
+    """That a process installed a view, and where."""
+    who = history.process_name(membership.process[stay])
+    return f"{who} installed view {view_of(history, membership, stay)} (index {history.index(membership.row[stay])})"
+
+
+# -------------------------------------------------------------------------------- M1
+
+
+def check_self_inclusion(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M1: whoever installs a view is a member of it."""
+    asked = membership.asked("M1")
+    found: list[Found] = [
+        (membership.row[stay], membership.group[stay], partial(_tell_outside, history, membership, stay))
+        for stay in asked
+        if membership.process[stay] not in membership.members[stay]
+    ]
+    return over_groups(history, promises, "M1", counted(history, membership, asked), gathered(found))
+
+
+def _tell_outside(history: History, membership: Membership, stay: int) -> Violation:
+    members = names(history, membership.members[stay])
+    sentence = f"{installed(history, membership, stay)}, of which it is not a member: its members are {members}"
+    return about(history, membership, sentence, [stay])
+
+
+# -------------------------------------------------------------------------------- M2
+
+
+def check_growing_ids(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M2: the ids of the views that a process installs in a group grow, over all its incarnations."""
+    before: dict[tuple[str, int], int] = {}
+    compared, found = [], list[Found]()
+    for stay in membership.asked("M2"):  # in the order of name, incarnation and row
+        key = split_process_id(history.processes[membership.process[stay]])[0], membership.group[stay]
+        earlier = before.get(key)
+        before[key] = stay
+        if earlier is not None:
+            compared.append(stay)
+            # Codes of views order as their ids do.
+            if membership.view[stay] <= membership.view[earlier]:
+                tell = partial(_tell_not_growing, history, membership, earlier, stay)
+                found.append((membership.row[stay], membership.group[stay], tell))
+    return over_groups(history, promises, "M2", counted(history, membership, compared), gathered(found))
+
+
+def _tell_not_growing(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
+    index, view = history.index(membership.row[earlier]), view_of(history, membership, earlier)
+    sentence = (
+        f"{installed(history, membership, stay)} after view {view} (index {index}), and the id of the later view "
+        f"is not the larger"
+    )
+    return about(history, membership, sentence, [earlier, stay])
+
+
+# -------------------------------------------------------------------------------- M3
+
+
+def check_first_view(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M3: the first view that a process installs in a group is the configured one.
+
+    That nothing is sent, delivered or called stable before it, W4 sees to.
+    """
+    configured = _configured(history)
+    asked = [
+        stay
+        for stay in membership.asked("M3")
+        if membership.preceding[stay] < 0 and (membership.process[stay], membership.group[stay]) in configured
+    ]
+    found = list[Found]()
+    for stay in asked:
+        wanted = configured[membership.process[stay], membership.group[stay]]
+        if wanted != {history.process_name(member) for member in membership.members[stay]}:
+            tell = partial(_tell_not_configured, history, membership, stay, wanted)
+            found.append((membership.row[stay], membership.group[stay], tell))
+    return over_groups(history, promises, "M3", counted(history, membership, asked), gathered(found))
+
+
+def _configured(history: History) -> dict[tuple[int, int], frozenset[str]]:
+    """By process and group the members that its `start` row names; none of a group that was joined later."""
+    code_of = {group: code for code, group in enumerate(history.groups)}
+    found = {}
+    for row in history.of_kind("start").tolist():
+        for group, entry in history.details[row].get("groups", {}).items():
+            members = entry.get("members")
+            if group in code_of and isinstance(members, list):
+                found[int(history.rows.process[row]), code_of[group]] = frozenset(map(str, members))
+    return found
+
+
+def _tell_not_configured(history: History, membership: Membership, stay: int, wanted: frozenset[str]) -> Violation:
+    group, members = history.groups[membership.group[stay]], names(history, membership.members[stay])
+    sentence = (
+        f"{installed(history, membership, stay)} as its first in {group}, with members {members}, "
+        f"and the group was configured with {', '.join(sorted(wanted)) or 'nobody'}"
+    )
+    return about(history, membership, sentence, [stay])
+
+
+# -------------------------------------------------------------------------------- M4
+
+
+def check_one_membership(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M4: one id, one membership."""
+    again, found = [], list[Found]()
+    for stays in membership.sharing(membership.asked("M4")).values():
+        first = min(stays, key=lambda stay: (membership.time[stay], stay))
+        again += stays[1:]
+        for stay in stays:
+            if membership.members[stay] != membership.members[first]:
+                tell = partial(_tell_two_memberships, history, membership, first, stay)
+                found.append((membership.row[stay], membership.group[stay], tell))
+    return over_groups(history, promises, "M4", counted(history, membership, again), gathered(found))
+
+
+def _tell_two_memberships(history: History, membership: Membership, first: int, stay: int) -> Violation:
+    who, members = history.process_name(membership.process[first]), names(history, membership.members[first])
+    sentence = (
+        f"{installed(history, membership, stay)} with members {names(history, membership.members[stay])}, and {who} "
+        f"had installed a view of that id (index {history.index(membership.row[first])}) with {members}"
+    )
+    return about(history, membership, sentence, [first, stay])
+
+
+# -------------------------------------------------------------------------------- M9
+
+_EPOCH: Final = re.compile(r"([0-9]{4,})\.[0-9]{6,}\.")
+
+
+def check_shrinking(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M9: within an epoch a view has fewer members than the one before it, and no new ones."""
+    asked = [
+        (before, stay)
+        for before, stay in membership.passages("M9")
+        if _epoch(view_of(history, membership, before)) == _epoch(view_of(history, membership, stay))
+    ]
+    found: list[Found] = [
+        (membership.row[stay], membership.group[stay], partial(_tell_not_shrinking, history, membership, before, stay))
+        for before, stay in asked
+        if not membership.members[stay] < membership.members[before]
+    ]
+    opportunities = counted(history, membership, (stay for _, stay in asked))
+    return over_groups(history, promises, "M9", opportunities, gathered(found))
+
+
+def _epoch(view: str) -> str:
+    """The part of the id that formation, join and merge count up; ids without one are of one epoch."""
+    match = _EPOCH.match(view)
+    return match[1] if match else ""
+
+
+def _tell_not_shrinking(history: History, membership: Membership, before: int, stay: int) -> Violation:
+    new = membership.members[stay] - membership.members[before]
+    why = f"{names(history, new)} was not in it" if new else "nobody was removed"
+    sentence = f"{installed(history, membership, stay)} after view {view_of(history, membership, before)}, and {why}"
+    return about(history, membership, sentence, [before, stay])
+
+
+# -------------------------------------------------------------------------------- M10
+
+
+def check_reasons(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M10: who is missing from a view was suspected by, or had left at, a member of it; who is new had asked to join.
+
+    Earlier is earlier by `time`, and an equal time will do.
+    """
+    passages = membership.passages("M10")
+    reasons = _Reasons(history, membership) if passages else None
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for before, stay in passages:
+        group, old, new = membership.group[stay], membership.members[before], membership.members[stay]
+        opportunities[group] += len(old ^ new)
+        for other in sorted(old ^ new):
+            if reasons is not None and not reasons.explains(stay, other, gone=other in old):
+                tell = partial(_tell_capricious, history, membership, stay, other, gone=other in old)
+                found.append((membership.row[stay], group, tell))
+    return over_groups(history, promises, "M10", opportunities, gathered(found))
+
+
+class _Reasons:
+    """Why somebody may be missing from a view, or new in it."""
+
+    def __init__(self, history: History, membership: Membership) -> None:
+        self._membership = membership
+        self._accusers: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for word in membership.suspicions:
+            self._accusers[word.group, word.peer].append((word.time, word.process))
+        self._moves: dict[tuple[bool, int, int], int] = {}
+        rows, kinds = history.rows, (("leave", True), ("join", False))
+        for kind, gone in kinds:
+            for row in history.of_kind(kind).tolist():
+                key = gone, int(rows.group[row]), int(rows.process[row])
+                self._moves[key] = min(int(rows.time[row]), self._moves.get(key, int(rows.time[row])))
+
+    def explains(self, stay: int, other: int, *, gone: bool) -> bool:
+        """By the time of the view of the stay there was a reason."""
+        group, now = self._membership.group[stay], self._membership.time[stay]
+        moved = self._moves.get((gone, group, other))
+        if moved is not None and moved <= now:
+            return True
+        accusers = self._accusers.get((group, other), ()) if gone else ()
+        return any(time <= now and accuser in self._membership.members[stay] for time, accuser in accusers)
+
+
+def _tell_capricious(history: History, membership: Membership, stay: int, other: int, *, gone: bool) -> Violation:
+    who = history.process_name(other)
+    why = f"without {who}, which no member of it had suspected and which had not left" if gone else f"with {who}, new"
+    sentence = f"{installed(history, membership, stay)} {why}{'' if gone else ' there, which had not asked to join'}"
+    return about(history, membership, sentence, [stay], [other])
+
+
+# -------------------------------------------------------------------------------- M11
+
+
+def check_primary_chain(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M11: the views that call themselves primary form one chain.
+
+    Each but the first follows a primary view at all who install it, which thus have installed both; and none has two
+    primary successors.
+    """
+    primary = membership.sharing(
+        [
+            stay
+            for stay in membership.asked("M11")
+            if history.details.get(membership.row[stay], {}).get("primary") is True
+        ]
+    )
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    taken: dict[tuple[int, int], int] = {}
+    for (group, _), stays in sorted(primary.items()):
+        first = min(stays, key=lambda stay: (membership.time[stay], stay))
+        opportunities[group] += membership.preceding[first] >= 0
+        for stay in stays:
+            before = membership.preceding[stay]
+            view = membership.view[before] if before >= 0 else -1
+            other = taken.setdefault((group, view), stay)
+            if membership.view[other] != membership.view[stay]:
+                tell = partial(_tell_two_primaries, history, membership, other, stay)
+                found.append((membership.row[stay], group, tell))
+            elif before >= 0 and (group, view) not in primary:
+                found.append((membership.row[stay], group, partial(_tell_revived, history, membership, before, stay)))
+    return over_groups(history, promises, "M11", opportunities, gathered(found))
+
+
+def _tell_two_primaries(history: History, membership: Membership, other: int, stay: int) -> Violation:
+    before = membership.preceding[stay]
+    after = f"after view {view_of(history, membership, before)}" if before >= 0 else "as their first"
+    sentence = (
+        f"{installed(history, membership, stay)} and {installed(history, membership, other)}, both {after}, "
+        f"and both views call themselves primary"
+    )
+    return about(history, membership, sentence, [stay, other])
+
+
+def _tell_revived(history: History, membership: Membership, before: int, stay: int) -> Violation:
+    sentence = (
+        f"{installed(history, membership, stay)}, which calls itself primary, after view "
+        f"{view_of(history, membership, before)}, which does not"
+    )
+    return about(history, membership, sentence, [before, stay])

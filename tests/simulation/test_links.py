@@ -1,0 +1,323 @@
+"""Links that break: what streams and datagrams lose, who is told, and who is connected with whom after all."""
+
+import json
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from antiphon.core.effects import Channel, Effect, Frame, Scope, Transmit
+from antiphon.core.newtop.frames import BlockFrame
+from antiphon.scenario.model import (
+    Crash,
+    Cut,
+    Fault,
+    Fixed,
+    Heal,
+    Hosts,
+    Latency,
+    Network,
+    Partition,
+    Pause,
+    Stall,
+    Suspect,
+    Uniform,
+)
+from antiphon.scenario.units import Duration
+from antiphon.sim.faults import Faults
+from antiphon.sim.hosts import Host
+from antiphon.sim.links import Links
+from antiphon.sim.network import SimulatedNetwork
+from antiphon.sim.node import Node
+from antiphon.sim.world import EventQueue
+from antiphon.trace.recorder import Recorder
+from antiphon.types import WORLD, GroupId, ProcessId, first_view
+
+MS = 1_000_000
+GROUP = GroupId("g")
+NOTICE_MS = 50
+
+
+class Listener:
+    """A core that does nothing but note what it is told."""
+
+    deadline: int | None = None
+    heeds_application = False
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self.told: list[tuple[str, str, int]] = []
+
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...
+    def tick(self, now: int) -> None: ...
+    def consumed(self, group: GroupId, position: int, now: int) -> None: ...
+    def writable(self, ready: bool, now: int) -> None: ...
+    def drain(self, now: int) -> list[Effect]:
+        return []
+
+    def unstable(self, group: GroupId) -> int:
+        return 0
+
+    def receive(self, frame: Frame, now: int) -> None:
+        self.received.append(frame.clock)
+
+    def severed(self, peer: ProcessId, now: int) -> None:
+        self.told.append(("severed", peer, now))
+
+    def suspect(self, process: ProcessId, now: int) -> None:
+        self.told.append(("suspect", process, now))
+
+
+class Nobody:
+    """No application."""
+
+    def taken(self, node: Node, frame: Frame) -> None: ...
+    def asked(self, node: Node, frame: Frame) -> None: ...
+
+
+class World:
+    """Processes a, b, c, …, all in one view; each frame that one multicasts has the next number."""
+
+    def __init__(
+        self,
+        processes: str,
+        faults: Iterable[Fault] = (),
+        *,
+        transport: str = "stream",
+        latency: Latency = Fixed(value=Duration(10 * MS)),  # noqa: B008 - a constant
+        companies: Iterable[str] = (),
+    ) -> None:
+        self.queue = EventQueue()
+        self.links = Links(self.queue, random.Random(3), NOTICE_MS * MS)
+        settings = Network(transport=transport, latency=latency)  # type: ignore[arg-type]
+        self.network = SimulatedNetwork(settings, self.queue, random.Random(1), "bytes", self.links)
+        self.channel = Channel.STREAM if transport == "stream" else Channel.DATAGRAM
+        self.cores = {name: Listener() for name in processes}
+        self.nodes = {ProcessId(name): self._node(name) for name in processes}
+        self.numbers = dict.fromkeys(processes, 0)
+        view = first_view(GROUP, frozenset(self.nodes))
+        for process in self.nodes:
+            self.network.install(process, view)
+        self.world = Recorder(WORLD)
+        self.faults = Faults(
+            tuple(faults),
+            self.queue,
+            self.nodes,
+            self.network,
+            self.world,
+            [frozenset(map(ProcessId, company)) for company in companies],
+            None,
+            random.Random(2),
+        )
+
+    def _node(self, name: str) -> Node:
+        return Node(
+            ProcessId(name),
+            self.cores[name],
+            host=Host(),
+            hosts=Hosts(),
+            queue=self.queue,
+            network=self.network,
+            application=Nobody(),
+            recorder=None,
+        )
+
+    def send_at(self, name: str, *moments_ms: int) -> None:
+        """Let a process multicast at these times."""
+        for moment in moments_ms:
+            self.queue.at(moment * MS, self._send, name)
+
+    def _send(self, name: str) -> None:
+        self.numbers[name] += 1
+        frame = BlockFrame(GROUP, ProcessId(name), self.numbers[name], self.numbers[name] - 1, 0, (b"x",))
+        self.network.transmit(self.nodes[ProcessId(name)], Transmit(frame, Scope.VIEW, self.channel), self.queue.now)
+
+    def run(self) -> "World":
+        assert self.queue.run(10**12)
+        return self
+
+    def severed(self, name: str) -> list[str]:
+        return [peer for kind, peer, _ in self.cores[name].told if kind == "severed"]
+
+    def components(self) -> object:
+        (row,) = [row for row in self.world.rows if row["kind"] == "faults_end"]
+        assert json.loads(row["detail"])["components"] == self.faults.components
+        return self.faults.components
+
+
+def ms(milliseconds: int) -> Duration:
+    return Duration(milliseconds * MS)
+
+
+def cut(a: str, b: str, at: int, until: int | None = None) -> Cut:
+    return Cut(at=ms(at), until=None if until is None else ms(until), from_=a, to=b)
+
+
+def split(*sides: str, at: int = 0, until: int | None = None) -> Partition:
+    return Partition(at=ms(at), until=None if until is None else ms(until), sides=tuple(map(tuple, sides)))
+
+
+def test_a_stream_that_met_a_cut_loses_all_that_follows_for_ever() -> None:
+    world = World("ab", [cut("a", "b", 100, 200)])
+    world.send_at("a", 10, 50, 150, 250, 900)
+    assert world.run().cores["b"].received == [1, 2]
+
+
+def test_the_other_direction_goes_on() -> None:
+    world = World("ab", [cut("a", "b", 100, 200)])
+    world.send_at("a", 150)
+    world.send_at("b", 10, 150, 900)
+    assert world.run().cores["a"].received == [1, 2, 3]
+
+
+def test_a_cut_during_which_nothing_is_sent_or_under_way_loses_nothing() -> None:
+    world = World("ab", [cut("a", "b", 100, 200)])
+    world.send_at("a", 10, 250)
+    assert world.run().cores["b"].received == [1, 2]
+    assert world.severed("a") == world.severed("b") == []
+
+
+def test_both_ends_are_told_of_a_loss_soon_and_once() -> None:
+    world = World("abc", [split("a", "b", at=100, until=200)])
+    world.send_at("a", 150, 160, 900)
+    world.send_at("b", 170, 900)
+    world.run()
+    assert (world.severed("a"), world.severed("b"), world.severed("c")) == (["b"], ["a"], [])
+    times = [core.told[0][2] for core in (world.cores["a"], world.cores["b"])]
+    assert all(150 * MS <= time <= (150 + NOTICE_MS) * MS for time in times)
+    assert times[0] != times[1]
+    assert world.cores["c"].received == [1, 2, 1, 3, 2]  # of a and b, as ever
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_what_is_under_way_each_stream_loses_a_part_of_its_end(seed: int) -> None:
+    world = World("abc", [split("a", "bc", at=100)], latency=Fixed(value=ms(50)))
+    world.links.chance.seed(seed)
+    world.send_at("a", *range(40, 100, 2))
+    world.run()
+    for name in "bc":
+        received = world.cores[name].received
+        assert received == [*range(1, len(received) + 1)]  # a prefix
+        assert 5 <= len(received) < 30  # what had arrived by then is there
+        assert world.severed(name) == ["a"]
+    assert sorted(world.severed("a")) == ["b", "c"]
+
+
+def test_nothing_passes_a_partition_and_who_is_on_no_side_keeps_all_links() -> None:
+    world = World("abcd", [split("a", "bc")])
+    for name in "abcd":
+        world.send_at(name, 10)
+    world.run()
+    assert [len(world.cores[name].received) for name in "abcd"] == [1, 2, 2, 3]
+
+
+def test_to_datagrams_a_cut_is_loss_while_it_lasts() -> None:
+    world = World("ab", [cut("a", "b", 100, 200)], transport="datagram")
+    world.send_at("a", 10, 150, 199, 250)
+    world.send_at("b", 150)
+    world.run()
+    assert world.cores["b"].received == [1, 4]
+    assert world.cores["a"].received == [1]
+    assert world.severed("a") == world.severed("b") == []
+
+
+@pytest.mark.parametrize("transport", ["stream", "datagram"])
+def test_what_is_healed_works_again_but_for_streams_that_lost(transport: str) -> None:
+    world = World("abc", [split("a", "bc", at=100), cut("b", "c", 100, 900), Heal(at=ms(200))], transport=transport)
+    world.send_at("a", 150, 300)
+    world.send_at("b", 300)
+    world.run()
+    assert world.cores["c"].received == ([1] if transport == "stream" else [2, 1])
+    assert world.cores["a"].received == [1]
+
+
+def test_a_direction_is_open_again_when_the_last_cut_of_it_ends() -> None:
+    world = World("ab", [cut("a", "b", 100, 200), split("a", "b", at=150, until=400)], transport="datagram")
+    world.send_at("a", 120, 300, 500)
+    assert world.run().cores["b"].received == [3]
+
+
+def test_nobody_is_told_of_a_crash() -> None:
+    world = World("abc", [Crash(at=ms(100), process="a")])
+    world.send_at("b", 150)
+    world.run()
+    assert [core.told for core in world.cores.values()] == [[], [], []]
+    assert world.cores["a"].received == []
+
+
+def test_suspicions_are_put_into_those_who_can_have_them() -> None:
+    faults: list[Fault] = [
+        Crash(at=ms(1), process="d"),
+        Pause(at=ms(1), until=ms(30), process="c"),
+        Suspect(at=ms(10), process="a", by=("b", "c", "d")),
+        Suspect(at=ms(20), process="b", by="a"),
+    ]
+    world = World("abcd", faults).run()
+    told = {name: core.told for name, core in world.cores.items()}
+    assert told["a"] == [("suspect", "b", 20 * MS)]
+    assert told["b"] == [("suspect", "a", 10 * MS)]
+    assert told["c"] == [("suspect", "a", 30 * MS)]
+    assert told["d"] == []
+
+
+@pytest.mark.parametrize(
+    ("faults", "components"),
+    [
+        ([], ["abcd"]),
+        ([Suspect(at=ms(1), process="a", by="b")], ["abcd"]),
+        ([Crash(at=ms(1), process="a")], ["bcd"]),
+        ([Pause(at=ms(1), process="a")], ["bcd"]),
+        ([Pause(at=ms(1), until=ms(2), process="a")], ["abcd"]),
+        ([split("ab", "cd")], ["ab", "cd"]),
+        ([split("ab", "cd"), Crash(at=ms(1), process="c")], ["ab", "d"]),
+        ([split("a", "b", "c", "d")], ["a", "b", "c", "d"]),
+        ([split("a", "bc")], []),  # d is connected with all: a, d, b are no clique
+        ([cut("a", "b", 1)], []),
+        ([cut("a", other, 1) for other in "bcd"], ["a", "bcd"]),
+        ([cut(other, "a", 1) for other in "bcd"], ["a", "bcd"]),
+        ([cut("a", "d", 1), cut("b", "d", 1)], []),  # c passes on what they say
+        ([cut("c", each, 1) for each in "ab"] + [cut(each, "d", 1) for each in "ab"], []),  # ab to c to d to ab
+        ([cut("c", each, 1) for each in "ab"] + [cut("d", each, 1) for each in "ab"], ["ab", "cd"]),
+        ([split("ab", "cd"), Heal(at=ms(10))], ["abcd"]),
+        ([split("ab", "cd", at=0, until=9)], ["abcd"]),
+        ([split("ab", "cd"), cut("a", "b", 1)], ["a", "b", "cd"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("transport", ["stream", "datagram"])
+def test_a_stable_component_is_a_clique_of_those_who_are_up(
+    faults: list[Fault], components: list[str], transport: str
+) -> None:
+    assert World("abcd", faults, transport=transport).run().components() == ([[*each] for each in components] or [[]])
+
+
+def test_a_stream_that_lost_frames_connects_nobody_any_more() -> None:
+    for transport, components in (("stream", [["a"], ["b", "c"]]), ("datagram", [["a", "b", "c"]])):
+        world = World("abc", [split("a", "bc", at=100, until=200)], transport=transport)
+        world.send_at("a", 150)
+        assert world.run().components() == components
+
+
+@pytest.mark.parametrize(
+    ("companies", "components"),
+    [(["abcd"], [["c", "d"]]), (["ac", "bd"], [["b"], ["c", "d"]]), ([], [["b"], ["c", "d"]])],
+)
+def test_those_who_wait_for_one_that_takes_nothing_are_in_no_component(
+    companies: list[str], components: list[list[str]]
+) -> None:
+    """Of its company, those who are connected with it; the others have to do without it."""
+    world = World("abcd", [Stall(at=ms(1), process="a"), split("ab", "cd")], companies=companies)
+    assert world.run().components() == components
+
+
+def test_what_links_draw_is_drawn_from_a_stream_of_its_own() -> None:
+    """A run with a cut that loses nothing is the run without it."""
+    latency = Uniform(low=Duration(0), high=ms(20))
+    runs = []
+    for faults in ([], [cut("a", "b", 400, 500)]):
+        world = World("abc", faults, latency=latency)
+        world.send_at("a", 10, 20, 30, 600, 610)
+        world.send_at("b", 15, 25, 700)
+        world.run()
+        runs.append({name: core.received for name, core in world.cores.items()})
+    assert runs[0] == runs[1]

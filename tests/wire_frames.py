@@ -1,0 +1,162 @@
+"""Hypothesis strategies for the frames of Newtop: every one is a frame that a correct peer could send."""
+
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from antiphon.core.newtop.frames import (
+    AckFrame,
+    AliveFrame,
+    BlockFrame,
+    ConfirmedFrame,
+    Flow,
+    MapStamp,
+    NewtopFrame,
+    Notice,
+    RefuteFrame,
+    RelativeStamp,
+    RepairFrame,
+    RequestFrame,
+    SequencedFrame,
+    StatusFrame,
+    SuspectFrame,
+    Suspicion,
+)
+from antiphon.types import WORLD, GroupId, ProcessId, group_id, process_id
+
+numbers_up = st.integers(0, 2**62)
+places = st.just(0) | numbers_up
+letters = st.characters(codec="utf-8", exclude_categories=("Z", "Cc"), exclude_characters="#@/:")
+names = st.text(letters, min_size=1, max_size=8).filter(lambda name: name != WORLD)
+groups = st.builds(group_id, names, st.just(0) | st.integers(1, 2**64 - 1))
+processes = st.builds(process_id, names, st.just(0) | st.integers(1, 2**32 - 1))
+
+
+@st.composite
+def flows(draw: st.DrawFn) -> Flow:
+    number = draw(numbers_up)
+    complete = draw(st.integers(0, number))
+    return Flow(number, complete, stable := draw(st.integers(0, complete)), draw(st.integers(0, stable)))
+
+
+maps = st.dictionaries(st.tuples(groups, processes), numbers_up, max_size=6).map(
+    lambda entries: MapStamp(tuple(sorted((group, process, number) for (group, process), number in entries.items())))
+)
+relatives = st.builds(
+    RelativeStamp,
+    st.lists(numbers_up, max_size=4).map(tuple),
+    st.dictionaries(groups, numbers_up, max_size=4).map(lambda blocks: tuple(sorted(blocks.items()))),
+)
+stamps = st.one_of(maps, relatives)
+
+
+def others(sender: ProcessId) -> st.SearchStrategy[ProcessId]:
+    return processes.filter(lambda process: process != sender)
+
+
+def suspicions(sender: ProcessId) -> st.SearchStrategy[tuple[Suspicion, ...]]:
+    failed = st.dictionaries(others(sender), numbers_up, min_size=1, max_size=4)
+    return failed.map(lambda pairs: tuple(sorted(pairs.items())))
+
+
+def notices(sender: ProcessId) -> st.SearchStrategy[Notice]:
+    return st.builds(Notice, st.sampled_from(["remove", "flush"]), suspicions(sender))
+
+
+def marks(sender: ProcessId) -> st.SearchStrategy[tuple[ProcessId, ...]]:
+    return st.frozensets(others(sender), max_size=4).map(lambda excluded: tuple(sorted(excluded)))
+
+
+@st.composite
+def block_frames(
+    draw: st.DrawFn, group: GroupId | None = None, sender: ProcessId | None = None, at: tuple[int, int] | None = None
+) -> BlockFrame:
+    sender = draw(processes) if sender is None else sender
+    previous, block = sorted(draw(st.sets(numbers_up, min_size=2, max_size=2))) if at is None else at
+    notice = draw(st.none() | notices(sender))
+    payloads = tuple(draw(st.lists(st.binary(max_size=40), max_size=5))) if notice is None else ()
+    return BlockFrame(
+        draw(groups) if group is None else group,
+        sender,
+        block,
+        previous,
+        draw(st.integers(0, previous)),
+        payloads,
+        draw(numbers_up) if payloads else 0,  # a null has nothing to label
+        draw(st.none() | flows()),
+        draw(st.none() | stamps) if notice is None else None,
+        more=len(payloads) == 1 and draw(st.booleans()),
+        sequence=draw(places),
+        excluded=draw(marks(sender)),
+        notice=notice,
+    )
+
+
+@st.composite
+def alive_frames(draw: st.DrawFn, group: GroupId | None = None) -> AliveFrame:
+    block = draw(numbers_up)
+    return AliveFrame(
+        draw(groups) if group is None else group,
+        draw(processes),
+        block,
+        draw(st.integers(0, block)),
+        draw(st.none() | flows()),
+        stalled=draw(st.booleans()),
+        blocked=draw(st.booleans()),
+        sequence=draw(places),
+    )
+
+
+@st.composite
+def suspect_frames(draw: st.DrawFn, group: GroupId | None = None) -> SuspectFrame:
+    sender = draw(processes)
+    return SuspectFrame(
+        draw(groups) if group is None else group,
+        sender,
+        draw(numbers_up),
+        draw(others(sender)),
+        draw(numbers_up),
+        draw(places),
+    )
+
+
+@st.composite
+def refute_frames(draw: st.DrawFn, group: GroupId | None = None) -> RefuteFrame:
+    group = draw(groups) if group is None else group
+    suspect = draw(processes)
+    blocks = sorted(draw(st.sets(numbers_up, min_size=2, max_size=4)))
+    messages = tuple(draw(block_frames(group, suspect, at)) for at in pairwise(blocks))
+    sender = draw(others(suspect))
+    return RefuteFrame(group, sender, draw(numbers_up), suspect, blocks[0], messages, draw(places))
+
+
+@st.composite
+def confirmed_frames(draw: st.DrawFn, group: GroupId | None = None) -> ConfirmedFrame:
+    sender = draw(processes)
+    named = draw(groups) if group is None else group
+    return ConfirmedFrame(named, sender, draw(numbers_up), draw(suspicions(sender)), draw(places))
+
+
+def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:
+    kinds = (block_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames)
+    return st.one_of(*(kind(group) for kind in kinds))
+
+
+@st.composite
+def repairs(draw: st.DrawFn) -> RepairFrame:
+    group = draw(groups)
+    return RepairFrame(group, draw(processes), tuple(draw(st.lists(sequenced(group), max_size=3))))
+
+
+KINDS: dict[str, st.SearchStrategy[NewtopFrame]] = {
+    "block": block_frames(),
+    "alive": alive_frames(),
+    "status": st.builds(StatusFrame, groups, processes, numbers_up),
+    "ack": st.builds(AckFrame, groups, processes, numbers_up),
+    "request": st.builds(RequestFrame, groups, processes, processes, st.lists(numbers_up, max_size=6).map(tuple)),
+    "repair": repairs(),
+    "suspect": suspect_frames(),
+    "refute": refute_frames(),
+    "confirmed": confirmed_frames(),
+}
+frames = st.one_of(*KINDS.values())
