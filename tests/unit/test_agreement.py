@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Blocked, Confirmed, Deliver, InstallView, Refuted, Scope, Suspected, Transmit
-from antiphon.core.newtop.frames import BlockFrame, ConfirmedFrame, Flow, RefuteFrame, SuspectFrame
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, ConfirmedFrame, Flow, RefuteFrame, SuspectFrame
 from antiphon.types import GroupId, ProcessId
 from tests.cluster import GROUP, OMEGA_NS, SLOW_NS, Cluster, Lone, accuse, alive, confirm, data, null, refute
 
@@ -656,3 +656,59 @@ def test_other_groups_are_not_concerned() -> None:
     assert [effect.group for effect in cluster.found("1", Suspected)] == ["x", "y", "z"]
     cluster.core("1").receive(confirm("3"), cluster.now)  # of a group that nobody is in
     assert cluster.core("1")._groups[GroupId("y")].agreement.suspicions == {"4": 0}
+
+
+# What a reviewer found
+
+
+@pytest.mark.parametrize("names", ["abcd", "abcde"])
+def test_c_the_vote_of_one_who_has_failed_accuses_nobody(names: str) -> None:
+    """E-81: b accuses c where c cannot hear it, and dies; whoever confirms b forgets what b said."""
+    cluster = Cluster(*names, suspect_after_ns=OMEGA_NS)
+    for name in names:
+        cluster.send(name, name.encode())
+    cluster.finish(rounds=3, pause_ns=OMEGA_NS // 25)
+    cluster.suspect("b", "c")
+    cluster.channels["b", "c"].clear()
+    cluster.crash("b")
+    cluster.move_all()
+    survivors = [name for name in names if name != "b"]
+    for name in survivors:
+        cluster.suspect(name, "b")
+    for _ in range(24):
+        cluster.move_all()
+        cluster.wait(OMEGA_NS // 8)
+    assert {cluster.views_of(name)[-1] for name in survivors} == {" ".join(survivors)}
+
+
+def test_c_the_vote_of_one_whom_we_suspect_accuses_nobody() -> None:
+    """E-81: its accusation may be as wrong as its silence is long."""
+    member = four()
+    member.feed(accuse("b", "a", 0))
+    member.suspect("b")
+    member.wait(2 * OMEGA_NS)
+    assert not any(reason == "accused" for _, _, reason in suspected(member))
+
+
+def test_c_an_accusation_that_nothing_can_refute_is_made_our_own_once_in_a_suspicion_time() -> None:
+    member = four()
+    member.feed(accuse("b", "a", 10**9))
+    for block in range(1, 40):
+        member.wait(OMEGA_NS // 4)
+        member.feed(refute("c", "a", block - 1, null("a", block, block - 1)))
+    assert 1 <= len([effect for effect in member.found(Suspected) if effect.process == "a"]) <= 10
+
+
+def test_of_announcements_that_wait_the_last_is_kept() -> None:
+    member = four()
+    member.suspect("b")
+    for block in range(50):
+        member.feed(AliveFrame(GROUP, ProcessId("b"), block, 0))
+    assert len(member.core._groups[GROUP].agreement._pending[ProcessId("b")]) == 1
+
+
+def test_nobody_is_suspected_from_outside_where_membership_is_off() -> None:
+    cluster = Cluster("a", "b")
+    cluster.core("a").suspect(ProcessId("b"), 0)
+    cluster.settle("a")
+    assert not cluster.found("a", Suspected)

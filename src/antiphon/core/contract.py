@@ -83,7 +83,10 @@ class Suspecting(Core, Protocol):
     """A core that finds out for itself who has failed, and agrees on it with others."""
 
     def severed(self, peer: ProcessId, now: int) -> None:
-        """The stream to or from that process has lost frames, for good: what still comes of it is no sign of life."""
+        """The stream to or from that process has lost frames, for good: what still comes of it is no sign of life.
+
+        Behind the loss nothing more of that direction may be fed: the core could not see the gap (E-47).
+        """
 
     def viewed(self, view: View, now: int) -> None:
         """The application has got to that view, in its place among the deliveries."""

@@ -5,11 +5,12 @@ it has. When all who are not suspected suspect the same, with the same numbers, 
 number behind which nothing of them counts. Roman numerals are the conditions of the specification.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from antiphon.core.effects import Confirmed, Departure, Frame, Refuted, Suspected
 from antiphon.core.newtop.frames import (
+    AliveFrame,
     BlockFrame,
     ConfirmedFrame,
     MembershipFrame,
@@ -113,8 +114,9 @@ class Agreement:
             self._sure.add(sender)
         elif sender not in self._sure and self._alone_with(sender):
             self._trust(sender, now)  # nobody else can have used our vote (E-25)
-            return sender not in self.suspicions
-        self._pending.setdefault(sender, []).append(frame)
+            if sender not in self.suspicions:
+                return True
+        self._hold(frame)
         if isinstance(frame, SuspectFrame):
             self._examine(frame, now)
         self.evaluate(now)
@@ -146,8 +148,9 @@ class Agreement:
 
     def parted(self, process: ProcessId, now: int) -> None:
         """(viii) By its own word a member has excluded us: what says so is not taken in, it is suspected for sure."""
-        self._sure.add(process)
-        self.suspect(process, "parted", now)
+        if process in self._group.ranks and process not in self.failed:
+            self._sure.add(process)
+            self.suspect(process, "parted", now)
 
     def excludes_me(self, frame: Frame) -> bool:
         """Whether its sender says by it that it has excluded us: by the mark on a message (E-45), or outright."""
@@ -186,6 +189,13 @@ class Agreement:
         """(c) Members that others suspect since then or longer, whom nobody could clear."""
         suspects = {pair[0] for pair, at in self._recorded.items() if at <= before and self._stands(pair)}
         return sorted(suspects - self.suspicions.keys())
+
+    def _hold(self, frame: Frame) -> None:
+        """Keep what a suspected member sends; of announcements in a row the last says all."""
+        pending = self._pending.setdefault(frame.sender, [])
+        if isinstance(frame, AliveFrame) and pending and isinstance(pending[-1], AliveFrame):
+            pending.pop()
+        pending.append(frame)
 
     def evaluate(self, now: int) -> None:
         """(v) If all whom we do not suspect agree with all that we suspect: confirm it, all or nothing."""
@@ -274,6 +284,9 @@ class Agreement:
         self._examined = {each for each in self._examined if each[0] not in self.failed}
         for pair in [pair for pair in self._votes if pair[0] in self.failed]:
             self._forget(pair)
+        for process, _ in failed:  # nor do their own votes count any more: nobody could ask them for evidence (E-81)
+            for pair in [*self._votes]:
+                self._withdraw(process, *pair)
         members = tuple(member for member in group.view.members if member not in self.failed)
         self._tell(ConfirmedFrame(group.view.group, self._me, group.sent, failed), now)
         group.early.append(Confirmed(group.view.group, failed, members))
@@ -318,10 +331,14 @@ class Agreement:
         self._group.multicast(frame, now)
 
     def _vote(self, voter: ProcessId, pair: Suspicion, now: int) -> None:
+        """A newer vote about a member takes the place of an older one."""
+        for other in [other for other in self._votes if other[0] == pair[0] and other != pair]:
+            self._withdraw(voter, *other)
         self._votes.setdefault(pair, set()).add(voter)
         self._recorded.setdefault(pair, now)
 
     def _withdraw(self, voter: ProcessId, suspect: ProcessId, last: int) -> None:
+        """Up to that number."""
         for pair in [pair for pair in self._votes if pair[0] == suspect and pair[1] <= last]:
             self._votes[pair].discard(voter)
             if not self._votes[pair]:
@@ -332,8 +349,9 @@ class Agreement:
         self._recorded.pop(pair, None)
 
     def _stands(self, pair: Suspicion) -> bool:
-        """Whether a recorded suspicion is one that we cannot refute."""
-        return pair[1] >= self._group.reached(pair[0])
+        """Whether a recorded suspicion is one that we cannot refute, of somebody whom we trust (E-81)."""
+        trusted = self._votes[pair] - self.suspicions.keys() - self.failed.keys()
+        return bool(trusted) and pair[1] >= self._group.reached(pair[0])
 
     def _alone_with(self, process: ProcessId) -> bool:
         return {*self._group.view.members} == {self._me, process}
@@ -347,9 +365,5 @@ class Agreement:
 
     def _departure(self, pair: Suspicion, now: int) -> Departure:
         suspected = self._suspected[pair[0]]
-        accusers = _sorted(self._votes.get(pair, ()))
+        accusers = tuple(sorted(self._votes.get(pair, ())))
         return Departure(*pair, suspected.reason, accusers, suspected.silent_ns, now - suspected.at)
-
-
-def _sorted(processes: Iterable[ProcessId]) -> tuple[ProcessId, ...]:
-    return tuple(sorted(processes))

@@ -150,6 +150,6 @@ class FlowControl:
 
     def permits(self, number: int, size_bytes: int) -> bool:
         """Whether a message that would get this number may leave now."""
-        if self._ahead and self.ahead_bytes + size_bytes > self._window_bytes:
+        if size_bytes and self._ahead and self.ahead_bytes + size_bytes > self._window_bytes:
             return False
         return number <= self.limit

@@ -1,25 +1,21 @@
 """One group at one member: blocks, silence, stability, flow control, views (Macedo94 ch. 3, 4, 6, 8; Macedo95).
 
-This file shows the coupling of the parts in one place; each part has its own. When a frame may be delivered is not
-decided here but over all groups of the process, by the ordering part (`orders/`).
+This file shows the coupling of the parts in one place: when a member speaks, and what it says. What it holds is in
+`holdings.py`; each part has a file of its own. When a frame may be delivered is not decided here but over all groups of
+the process, by the ordering part (`orders/`).
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Blocked, Channel, Effect, Scope, Transmit, Unblocked
-from antiphon.core.newtop.agreement import Detection, Surroundings
-from antiphon.core.newtop.buffers import Buffers
+from antiphon.core.newtop.agreement import Surroundings
 from antiphon.core.newtop.flow import FlowControl
-from antiphon.core.newtop.fragments import Fragments
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
-from antiphon.core.newtop.news import News
+from antiphon.core.newtop.holdings import Holdings
 from antiphon.core.newtop.outbox import Outbox
-from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.vectors import MinVector
 from antiphon.types import ProcessId, View
 
 if TYPE_CHECKING:
@@ -27,61 +23,36 @@ if TYPE_CHECKING:
     from antiphon.core.newtop.rules import Rules
 
 
-_GONE: Final = 1 << 62
-"""Stands in all vectors for a member that has failed: nobody waits for it (newtop.md 9.4 vii, virtual nulls)."""
-
-
-class NewtopGroup:
+class NewtopGroup(Holdings):
     """Invariant: `sent` is our own entry of the receive vector; `received` never falls (E-48)."""
 
     __slots__ = (  # CPython looks attributes up more slowly where an instance has more than thirty in its dict
-        "_accounted",
         "_announces",
-        "_bounded",
-        "_by_block",
         "_channel",
-        "_complete",
-        "_complete_at",
-        "_freed",
-        "_handed",
         "_heard_at",
-        "_me",
         "_rank_of",
         "_settings",
-        "_stable_block",
         "_stalled",
-        "_unbounded",
         "_waits_for",
         "_window_bytes",
         "agreement",
         "armed",
         "blocked",
         "blocked_at",
-        "buffers",
         "change",
-        "columns",
         "counter",
         "early",
         "excluded",
-        "flow",
-        "fragments",
-        "last_received",
-        "my_rank",
-        "news",
         "notices",
         "outbox",
         "place",
-        "position",
-        "ranks",
         "received",
-        "recovery",
         "row_at",
         "sent",
         "silence",
         "spoke_at",
         "suspector",
         "unseen",
-        "view",
         "wary",
     )
 
@@ -95,46 +66,26 @@ class NewtopGroup:
         around: Surroundings,
         early: list[Effect],
     ) -> None:
-        size = len(view.members)
+        super().__init__(me, view, settings, rules)
         self.early = early
         """What membership lets happen between two drains, in order; one list for all groups of the process."""
         self.counter = counter
-        self.my_rank = view.ranks[me]
-        self.last_received = MinVector(size)
-        """LRV (RV in Macedo95): per member its last block number here, our own included."""
         self.sent = 0
         """SENT: our own last number in this group."""
         self.received = 0
         """RECD: the largest number received."""
         self.silence = rules.silence(settings.silence_timeout_ns)
         self.outbox = Outbox(packing=settings.packing, frame_bytes_max=settings.frame_bytes_max)
-        self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
-        self.recovery = Recovery(me, view, settings) if settings.datagrams else None
         self.blocked = False
         """Whether flow control, or a change of views, holds a message of our application back."""
         self.blocked_at = 0
         """Since when."""
         self.armed: int | None = None
         """The deadline that the process has an alarm for."""
-        self._by_block = self.flow is None or view.group in settings.block_numbered
-        self.buffers = Buffers(view, settings, by_block=self._by_block)
-        self._bounded = self.buffers.bounded
-        self._unbounded = self.flow is None and not settings.tracing  # the short way, for nobody counts
-        self.news = News(settings, by_block=self._by_block)
-        self._me = me
-        self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
-        self._complete = 0  # our own entry of it
-        self._stable_block = 0  # the smallest entry of it when we last looked
-        self._freed = 0  # the stable number up to which buffers were freed
-        self.fragments = Fragments(settings.message_bytes_max)
-        self._handed: deque[int] = deque()  # flow numbers of what the application has not taken
-        self.position = 0
-        """How many `Deliver` effects the application has taken."""
-        self._accounted = 0  # how many of them flow control knows of
         self._settings = settings
         self._window_bytes = settings.window_bytes
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
-        self._announces = rules.announces and size > 1
+        self._announces = rules.announces and len(view.members) > 1
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
         self._begin_membership(me, view, settings, rules, around)
@@ -142,12 +93,6 @@ class NewtopGroup:
     def _begin_membership(
         self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules", around: Surroundings
     ) -> None:
-        self.view = view
-        """The view in force; whoever failed stays in it until the next one is installed."""
-        self.columns: Mapping[ProcessId, int] = view.ranks
-        """Places in all vectors, those of the first view, whoever leaves."""
-        self.ranks = dict(view.ranks)
-        """The same of those who are in the view in force."""
         self.place = view.ranks[me]
         """Our own rank in the view in force."""
         self.notices: deque[Notice] = deque()
@@ -167,11 +112,6 @@ class NewtopGroup:
         self.agreement = rules.agreement(me, self, settings, around)
         self.change = rules.change(settings)
         self._rank_of = self.ranks.get
-
-    @property
-    def complete_block(self) -> int:
-        """D: the largest block that nobody can still send into."""
-        return self.last_received.minimum
 
     @property
     def largest(self) -> int:
@@ -405,37 +345,7 @@ class NewtopGroup:
         """Speak although there may be no news."""
         self._say(self._alive(blocked=blocked), now, self.early)
 
-    def deliver(self, frame: BlockFrame) -> BlockFrame | None:
-        """The frame's turn has come; gives what the application gets, or None for a piece of a larger message."""
-        flow = self.flow
-        if frame.notice is not None:
-            whole = None
-        else:
-            whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
-        if flow is not None and frame.flow is not None:
-            number = frame.flow.number
-            if number > flow.counter:
-                flow.counter = number
-            if whole is None:
-                flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take any notice
-            else:
-                self._handed.append(number)
-        return whole
-
     # Members that fail
-
-    def reached(self, process: ProcessId) -> int:
-        """The last number of that member that we have."""
-        return self.last_received.values[self.columns[process]]
-
-    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """All that we hold of a member above a number, in order: the end of its stream, for all have what is freed."""
-        held = [frame for frame in self.buffers.held() if frame.sender == process and frame.block > above]
-        held.sort(key=lambda frame: frame.block)
-        begin = len(held) - 1
-        while begin > 0 and held[begin].previous_block == held[begin - 1].block:
-            begin -= 1
-        return tuple(held[max(begin, 0) :])
 
     def multicast(self, frame: MembershipFrame, now: int) -> None:
         """Let a frame of the agreement leave, whatever flow control says (E-20)."""
@@ -462,25 +372,6 @@ class NewtopGroup:
             self._settings.flow_control == 1 and stable_at.values[rank] == stable_at.minimum
         )
 
-    def exclude(self, detection: Detection, dropped: Iterable[BlockFrame]) -> None:
-        """These have failed: nobody waits for them any more, and what is dropped of them nobody will deliver."""
-        for process, _ in detection.failed:
-            rank = self.columns[process]
-            for vector in self._vectors():
-                vector.raise_to(rank, _GONE)
-            if self.recovery is not None:
-                self.recovery.fail(process)
-        self.mark()
-        self.drop(dropped)
-
-    def drop(self, frames: Iterable[BlockFrame]) -> None:
-        """Forget messages that nobody will deliver."""
-        for frame in frames:
-            number = frame.block if self.flow is None or frame.flow is None else frame.flow.number
-            self.buffers.drop(number, self.columns[frame.sender], frame)
-            if self.flow is not None:
-                self.flow.unconsumed.remove(number)
-
     def install(self, view: View) -> None:
         """The view changes to one without some of us."""
         for process in [process for process in self.ranks if process not in view.ranks]:
@@ -496,10 +387,6 @@ class NewtopGroup:
         """Whom our messages from now on are marked as not being for."""
         gone = [process for process in self.columns if process not in self.ranks]
         self.excluded = tuple(sorted([*gone, *self.agreement.failed]))
-
-    def _vectors(self) -> list[MinVector]:
-        vectors, flow = [self.last_received, self._complete_at], self.flow
-        return vectors if flow is None else [*vectors, flow.received, flow.completed, flow.stable_at]
 
     # Parts
 
@@ -518,26 +405,6 @@ class NewtopGroup:
         if isinstance(frame, AliveFrame):
             self.news.spoken(frame.complete_block, frame.flow, now)
         effects.append(Transmit(frame, Scope.VIEW, self._channel))
-
-    def _settle_flow(self, flow: FlowControl, effects: list[Effect]) -> None:
-        told = self.buffers.told
-        if told:
-            effects += told  # first what happened first
-            told.clear()
-        self._account(flow)
-        if flow.stable > self._freed:
-            self._free(flow.stable, effects)
-
-    def _account(self, flow: FlowControl) -> None:
-        """Tell flow control what the application has taken, and let it draw its consequences."""
-        if self._accounted < self.position:
-            self._note_taken(flow)
-        flow.settle()
-
-    def _note_taken(self, flow: FlowControl) -> None:
-        while self._accounted < self.position:
-            self._accounted += 1
-            flow.unconsumed.remove(self._handed.popleft())
 
     def _next_number(self, flow: FlowControl) -> int:
         """The flow number that our next data message would get."""
@@ -566,52 +433,6 @@ class NewtopGroup:
         effects.append(Transmit(frame, Scope.VIEW, self._channel))
         return frame
 
-    def _hold(self, frame: BlockFrame, rank: int) -> bool:
-        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool.
-
-        False if there is none: no correct peer sends so much.
-        """
-        buffers, flow = self.buffers, self.flow
-        if flow is None or frame.flow is None:
-            buffers.hold(frame.block, rank, frame)
-        elif self._by_block or frame.payloads or frame.kind == "remove":
-            number = frame.flow.number
-            if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
-                return False
-            if rank != self.my_rank and (frame.payloads or frame.notice is not None):
-                flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
-                self.news.bytes += sum(map(len, frame.payloads))
-            buffers.hold(number, rank, frame)
-        else:
-            buffers.nulls.hold(frame.block, frame)
-        return True
-
-    def _make_room(self, flow: FlowControl) -> bool:
-        """Rules fb1 and fb2: free what is stable, else evict."""
-        buffers = self.buffers
-        self._free(flow.stable, buffers.told)
-        if buffers.bounded.frames < buffers.size:
-            return True
-        self._note_taken(flow)
-        evicted = buffers.evict(flow.unconsumed.smallest)
-        self._forget([evicted] if evicted is not None else [])
-        return evicted is not None
-
-    def _free(self, stable: int, effects: list[Effect]) -> None:
-        self._freed = stable
-        self._forget(self.buffers.free(stable, effects))
-
-    def _forget(self, freed: list[BlockFrame]) -> None:
-        """Nobody will ask for these again."""
-        if freed and self.recovery is not None:
-            self.recovery.stable(freed)
-
-    def _slowest(self, flow: FlowControl) -> ProcessId:
-        """Whom our application waits for: the member that has completed least, ourselves last among equals."""
-        least = flow.completed.minimum
-        slowest = [process for process, rank in self.ranks.items() if flow.completed.values[rank] == least]
-        return slowest[0] if slowest[0] != self._me else slowest[-1]
-
     def _tell_blocked(self, by: ProcessId, now: int, effects: list[Effect]) -> None:
         if not self.blocked or by != self._waits_for:
             self._waits_for = by
@@ -633,6 +454,7 @@ class NewtopGroup:
         step = min(block - 1, flow.limit) if self.excluded else 0
         if step > self.sent:
             self.null(step, now, effects)
+            assert self.sent == step
             self.null(block, now, effects)
         else:
             self._stall(now)

@@ -19,7 +19,7 @@ from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.timers import Timers
 from antiphon.types import GroupId, ProcessId, View, shrunk_view
 
-_NO_CUT: Final = 1 << 62
+_NO_CUT: Final = 1 << 63
 _new: Final = tuple.__new__
 
 
@@ -42,6 +42,9 @@ class NewtopProcess:
             for name, view in views.items()
         }
         self._order = rules.orders[settings.service](me, self._groups, settings)
+        assert not settings.block_numbered or not settings.suspect_after_ns or self._order.ahead is not None, (
+            "a flush is in no window, so blocks cannot be counted"
+        )
         self._crossing = self._order.crosses and len(views) > 1
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
@@ -119,8 +122,8 @@ class NewtopProcess:
                 group.suspector.severed(group.ranks[peer], now)
 
     def suspect(self, process: ProcessId, now: int) -> None:
-        """A suspicion from outside, right or wrong, in all groups that we share."""
-        for name, group in self._groups.items():
+        """A suspicion from outside, right or wrong, in all groups that we share; not where nobody is ever suspected."""
+        for name, group in self._groups.items() if self._suspecting else ():
             self._stirred[name] = group
             group.agreement.suspect(process, "injected", now)
 
@@ -229,7 +232,7 @@ class NewtopProcess:
             return follows is not None
         order = self._order
         if frame.notice is not None:
-            if frame.notice.kind != group.change.kind:
+            if frame.notice.kind != group.change.kind or any(k not in group.columns for k, _ in frame.notice.failed):
                 return False
         elif not (order.fits(group, frame) if order.stamps else frame.stamp is None):
             return False
@@ -287,6 +290,7 @@ class NewtopProcess:
         """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
         self._stirred[group.view.group] = group
         group.exclude(detection, self._order.failed(group, detection))
+        group.mark()
         notice = group.change.confirmed(detection)
         if notice is not None:
             group.notices.append(notice)

@@ -187,8 +187,8 @@ class _Store:
 
     def forget(self, upto: int) -> None:
         """Everybody has all places up to this one."""
-        gone = range(self._forgotten + 1, upto + 1)
-        for place in gone if len(gone) <= len(self._held) else [place for place in self._held if place <= upto]:
+        few = upto - self._forgotten <= len(self._held)
+        for place in range(self._forgotten + 1, upto + 1) if few else [each for each in self._held if each <= upto]:
             self._drop(place)
         self._forgotten = max(self._forgotten, upto)
 
@@ -198,10 +198,6 @@ class _Store:
 
 class _Incoming(_Store):
     """The stream of another member. Invariant: all places up to `_end` were handed up, in order."""
-
-    def forget(self, upto: int) -> None:
-        """As told by others, but never what we have not handed up ourselves."""
-        super().forget(min(upto, self._end))
 
     def __init__(self, origin: ProcessId, me: ProcessId, view: View, settings: NewtopSettings) -> None:
         super().__init__()
@@ -225,6 +221,10 @@ class _Incoming(_Store):
             self._patience.progress()
         self._note(place, now)
         return ready
+
+    def forget(self, upto: int) -> None:
+        """As told by others, but never what we have not handed up ourselves."""
+        super().forget(min(upto, self._end))
 
     def skip(self, settled: int) -> list[SequencedFrame]:
         """Its origin has settled the stream up to there, so no copies are left: what we miss is of no use (E-78).
@@ -318,6 +318,7 @@ class _Outgoing(_Store):
     def leave(self, process: ProcessId) -> None:
         """Nobody waits for its acknowledgments any more."""
         self._acknowledged.pop(process, None)
+        self._progress_at.pop(process, None)
         super().forget(min(self._acknowledged.values(), default=self.last))
 
     def forget(self, upto: int) -> None:

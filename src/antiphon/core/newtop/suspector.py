@@ -70,7 +70,8 @@ class Suspector:
                 if self.idle and group.largest > group.complete_block:
                     self.begin(group.largest, now)
         else:
-            if group.largest > self._samples[-1][1] if self._samples else group.largest > group.complete_block:
+            sampled = self._samples[-1][1] if self._samples else group.complete_block
+            if group.largest > sampled:
                 self._samples.append((now, group.largest))
             self._accuse(group, now)
             group.agreement.evaluate(now)  # a time of grace may be over
@@ -90,7 +91,8 @@ class Suspector:
             if rank != group.my_rank and (reason := self._charge(group, process, rank, owing, now)):
                 agreement.suspect(process, reason, now)
         for process in agreement.accused(now - self._patience_ns):
-            agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
+            if self._pardoned[group.ranks[process]] <= now - self._patience_ns:
+                agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
 
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int

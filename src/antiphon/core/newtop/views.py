@@ -5,7 +5,7 @@
     closed   total                where the last one is delivered; senders wait: original virtual synchrony (§6.4)
     flush    other causal orders  when everybody's notice is here and all before it is delivered; senders wait
 
-Each has the same five questions to answer; those that do not concern it are answered by `ViewChange`.
+All answer the same questions; those that do not concern one of them are answered by `ViewChange`.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ _Failed = tuple[Suspicion, ...]
 
 
 class ViewChange:
-    """What is confirmed in one group and not installed. By itself it is the `cut`: the order over all groups acts."""
+    """What is confirmed in one group and not installed. By itself it is the cut: the order over all groups acts."""
 
     kind: ClassVar[Literal["remove", "flush"] | None] = None
     """Of the notices that members send each other, where they do."""

@@ -15,7 +15,7 @@ from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.pending import Pending
 from antiphon.types import GroupId, ProcessId
 
-_UNLIMITED: Final = 1 << 62
+_UNLIMITED: Final = 1 << 63
 
 
 class RelativeOrder:

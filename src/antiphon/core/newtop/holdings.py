@@ -1,0 +1,212 @@
+"""What one member holds of a group: who has sent and completed what, frames that others may lack, the window.
+
+The base of `NewtopGroup`, which decides when to speak; here nothing is ever sent.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from antiphon.core.effects import Effect
+from antiphon.core.newtop.agreement import Detection
+from antiphon.core.newtop.buffers import Buffers
+from antiphon.core.newtop.flow import FlowControl
+from antiphon.core.newtop.fragments import Fragments
+from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.newtop.news import News
+from antiphon.core.newtop.recovery import Recovery
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.vectors import MinVector
+from antiphon.types import ProcessId, View
+
+if TYPE_CHECKING:
+    from antiphon.core.newtop.rules import Rules
+
+_GONE: Final = 1 << 63
+"""Stands in all vectors for a member that has failed: nobody waits for it (newtop.md 9.4 vii, virtual nulls)."""
+
+
+class Holdings:
+    """Vectors, buffers and flow control of one member in one group, together with what its application has taken."""
+
+    __slots__ = (
+        "_accounted",
+        "_bounded",
+        "_by_block",
+        "_complete",
+        "_complete_at",
+        "_freed",
+        "_handed",
+        "_me",
+        "_stable_block",
+        "_unbounded",
+        "buffers",
+        "columns",
+        "flow",
+        "fragments",
+        "last_received",
+        "my_rank",
+        "news",
+        "position",
+        "ranks",
+        "recovery",
+        "view",
+    )
+
+    def __init__(self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules") -> None:
+        size = len(view.members)
+        self._me = me
+        self.my_rank = view.ranks[me]
+        self.view = view
+        """The view in force; whoever failed stays in it until the next one is installed."""
+        self.columns: Mapping[ProcessId, int] = view.ranks
+        """Places in all vectors, those of the first view, whoever leaves."""
+        self.ranks = dict(view.ranks)
+        """The same of those who are in the view in force."""
+        self.last_received = MinVector(size)
+        """LRV (RV in Macedo95): per member its last block number here, our own included."""
+        self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
+        self.recovery = Recovery(me, view, settings) if settings.datagrams else None
+        self._by_block = self.flow is None or view.group in settings.block_numbered
+        self.buffers = Buffers(view, settings, by_block=self._by_block)
+        self._bounded = self.buffers.bounded
+        self._unbounded = self.flow is None and not settings.tracing  # the short way, for nobody counts
+        self.news = News(settings, by_block=self._by_block)
+        self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
+        self._complete = 0  # our own entry of it
+        self._stable_block = 0  # the smallest entry of it when we last looked
+        self._freed = 0  # the stable number up to which buffers were freed
+        self.fragments = Fragments(settings.message_bytes_max)
+        self._handed: deque[int] = deque()  # flow numbers of what the application has not taken
+        self.position = 0
+        """How many `Deliver` effects the application has taken."""
+        self._accounted = 0  # how many of them flow control knows of
+
+    @property
+    def complete_block(self) -> int:
+        """D: the largest block that nobody can still send into."""
+        return self.last_received.minimum
+
+    def reached(self, process: ProcessId) -> int:
+        """The last number of that member that we have."""
+        return self.last_received.values[self.columns[process]]
+
+    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
+        """All that we hold of a member above a number, in order: the end of its stream, for all have what is freed."""
+        held = [frame for frame in self.buffers.held() if frame.sender == process and frame.block > above]
+        held.sort(key=lambda frame: frame.block)
+        begin = len(held) - 1
+        while begin > 0 and held[begin].previous_block == held[begin - 1].block:
+            begin -= 1
+        return tuple(held[max(begin, 0) :])
+
+    def deliver(self, frame: BlockFrame) -> BlockFrame | None:
+        """The frame's turn has come; gives what the application gets, or None for a piece of a larger message."""
+        flow = self.flow
+        if frame.notice is not None:
+            whole = None
+        else:
+            whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
+        if flow is not None and frame.flow is not None:
+            number = frame.flow.number
+            if number > flow.counter:
+                flow.counter = number
+            if whole is None:
+                flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take any notice
+            else:
+                self._handed.append(number)
+        return whole
+
+    # Members that fail
+
+    def exclude(self, detection: Detection, dropped: Iterable[BlockFrame]) -> None:
+        """These have failed: nobody waits for them any more, and what is dropped of them nobody will deliver."""
+        for process, _ in detection.failed:
+            rank = self.columns[process]
+            for vector in self._vectors():
+                vector.raise_to(rank, _GONE)
+            if self.recovery is not None:
+                self.recovery.fail(process)
+        self.drop(dropped)
+
+    def drop(self, frames: Iterable[BlockFrame]) -> None:
+        """Forget messages that nobody will deliver."""
+        for frame in frames:
+            number = frame.block if self.flow is None or frame.flow is None else frame.flow.number
+            self.buffers.drop(number, self.columns[frame.sender], frame)
+            if self.flow is not None:
+                self.flow.unconsumed.remove(number)
+
+    def _vectors(self) -> list[MinVector]:
+        vectors, flow = [self.last_received, self._complete_at], self.flow
+        return vectors if flow is None else [*vectors, flow.received, flow.completed, flow.stable_at]
+
+    # Buffers
+
+    def _hold(self, frame: BlockFrame, rank: int) -> bool:
+        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool.
+
+        False if there is none: no correct peer sends so much.
+        """
+        buffers, flow = self.buffers, self.flow
+        if flow is None or frame.flow is None:
+            buffers.hold(frame.block, rank, frame)
+        elif self._by_block or frame.payloads or frame.kind == "remove":
+            number = frame.flow.number
+            if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
+                return False
+            if rank != self.my_rank and (frame.payloads or frame.notice is not None):
+                flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
+                self.news.bytes += sum(map(len, frame.payloads))
+            buffers.hold(number, rank, frame)
+        else:
+            buffers.nulls.hold(frame.block, frame)
+        return True
+
+    def _make_room(self, flow: FlowControl) -> bool:
+        """Rules fb1 and fb2: free what is stable, else evict."""
+        buffers = self.buffers
+        self._free(flow.stable, buffers.told)
+        if buffers.bounded.frames < buffers.size:
+            return True
+        self._note_taken(flow)
+        evicted = buffers.evict(flow.unconsumed.smallest)
+        self._forget([evicted] if evicted is not None else [])
+        return evicted is not None
+
+    def _free(self, stable: int, effects: list[Effect]) -> None:
+        self._freed = stable
+        self._forget(self.buffers.free(stable, effects))
+
+    def _forget(self, freed: list[BlockFrame]) -> None:
+        """Nobody will ask for these again."""
+        if freed and self.recovery is not None:
+            self.recovery.stable(freed)
+
+    # Flow control
+
+    def _settle_flow(self, flow: FlowControl, effects: list[Effect]) -> None:
+        told = self.buffers.told
+        if told:
+            effects += told  # first what happened first
+            told.clear()
+        self._account(flow)
+        if flow.stable > self._freed:
+            self._free(flow.stable, effects)
+
+    def _account(self, flow: FlowControl) -> None:
+        """Tell flow control what the application has taken, and let it draw its consequences."""
+        if self._accounted < self.position:
+            self._note_taken(flow)
+        flow.settle()
+
+    def _note_taken(self, flow: FlowControl) -> None:
+        while self._accounted < self.position:
+            self._accounted += 1
+            flow.unconsumed.remove(self._handed.popleft())
+
+    def _slowest(self, flow: FlowControl) -> ProcessId:
+        """Whom our application waits for: the member that has completed least, ourselves last among equals."""
+        least = flow.completed.minimum
+        slowest = [process for process, rank in self.ranks.items() if flow.completed.values[rank] == least]
+        return slowest[0] if slowest[0] != self._me else slowest[-1]
