@@ -1,0 +1,228 @@
+"""The search for runs that show a planted bug (`tests/planted_bugs.py`), and what it found.
+
+    python -m tests.planted search [name ...] [--runs 1500] [--seconds 60] [--rig membership]
+
+prints a table: for each bug, rig by rig, the first seed that shows it and what that seed violates. The entries of
+`SHOWN` come from it; whoever changes what seeds draw (the family `membership`, `tests/schedules.py`) searches again.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from types import FrameType
+from typing import Final
+
+import pytest
+
+from antiphon.campaign.families import FAMILIES
+from antiphon.properties.judge import judge
+from antiphon.scenario.model import Scenario, Stall, Suspect
+from antiphon.sim.run import simulate
+from antiphon.trace.table import events_table
+from tests import schedules
+from tests.planted_bugs import BUGS, Bug, Traits
+from tests.schedules import BrokenError
+
+RUN_SECONDS_MAX: Final = 10
+"""A bug may make a run endless; none of the others takes a second."""
+ENDLESS: Final = "endless"
+CRASHED: Final = "assertion"
+"""What a run that never ends, or that a core itself gives up, violates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run in which a bug shows."""
+
+    rig: str
+    seed: int
+    property: str
+    runs: int
+    """How many runs that its rule concerns the search took."""
+
+
+# -------------------------------------------------------------------------------- rigs
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A source of runs, and the judge of them."""
+
+    traits: Callable[[int], Traits]
+    violated: Callable[[int], list[str]]
+    """The properties that the run of a seed violates, under whatever is planted."""
+
+
+def _of_scenario(scenario: Scenario) -> Traits:
+    return Traits(
+        service=scenario.group[0].service,
+        view_change=scenario.options.view_change,
+        flow_control=scenario.options.flow_control,
+        datagrams=scenario.network.transport == "datagram",
+        groups=len(scenario.group),
+        by_block=scenario.group[0].numbering == "block",
+        suspicions=sum(isinstance(fault, Suspect) for fault in scenario.fault),
+        stalls=any(isinstance(fault, Stall) for fault in scenario.fault),
+    )
+
+
+def _family(name: str) -> Rig:
+    draw = FAMILIES[name].draw
+
+    def violated(seed: int) -> list[str]:
+        run = simulate(draw(seed), "frames")  # the codec would refuse some of what these send
+        verdicts = judge(events_table(run.id, run.histories))
+        return [verdict.property for verdict in verdicts if verdict.outcome == "violated"]
+
+    return Rig(lambda seed: _of_scenario(draw(seed)), violated)
+
+
+def _schedule_traits(seed: int) -> Traits:
+    drawn = schedules.draw(seed)
+    return Traits(
+        drawn.service,
+        drawn.view_change,
+        drawn.flow_control,
+        drawn.datagrams,
+        len(drawn.groups),
+        drawn.by_block,
+        drawn.suspicions,
+        stalls=False,
+    )
+
+
+def _schedule_violated(seed: int) -> list[str]:
+    try:
+        schedules.run(schedules.draw(seed))
+    except BrokenError as broken:
+        return [broken.property]
+    return []
+
+
+RIGS: Final[Mapping[str, Rig]] = {
+    "membership": _family("membership"),
+    "schedules": Rig(_schedule_traits, _schedule_violated),
+}
+"""The family `membership`, simulated and judged; and the adversarial schedules with their oracle."""
+
+
+def violations(rig: str, seed: int) -> list[str]:
+    """What the run of a seed violates; a run that never ends, or that a core gives up, violates that."""
+    try:
+        with _limited(RUN_SECONDS_MAX):
+            return RIGS[rig].violated(seed)
+    except _EndlessError:
+        return [ENDLESS]
+    except Exception as error:  # whatever a planted bug makes a core trip over
+        return [ENDLESS if "never" in str(error) or "for ever" in str(error) else CRASHED]
+
+
+class _EndlessError(Exception):
+    pass
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise _EndlessError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# -------------------------------------------------------------------------------- what the search found
+
+SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
+    "removed_member_holds_stability": (Shown("membership", 0, "L8", 1), Shown("schedules", 1, "L8", 2),),
+    "failed_one_by_one": (Shown("membership", 187, "O4", 95), Shown("schedules", 219, "O4", 93),),
+    "nothing_discarded_at_confirm": (Shown("membership", 0, "D4", 1), Shown("schedules", 4, "D4", 1),),
+    "closed_at_the_first_remove": (Shown("membership", 10, "D6", 3),),
+    "closed_without_blocking": (Shown("membership", 10, "D6", 3),),
+    "no_nulls": (Shown("membership", 0, "L2", 1), Shown("schedules", 30, "L2", 31),),
+    "excluded_and_content": (Shown("membership", 10, "S1", 11),),
+    "views_overtake_messages": (Shown("membership", 10, "D8", 11), Shown("schedules", 12, "D8", 13),),
+    "messages_overtake_views": (Shown("membership", 10, "D8", 11), Shown("schedules", 9, "D8", 10),),
+    "the_removed_still_heard": (Shown("membership", 187, "D4", 188), Shown("schedules", 58, "D4", 59),),
+    "buffers_of_the_removed_kept": (Shown("membership", 0, "L8", 1), Shown("schedules", 16, "L8", 17),),
+    "suspects_accuse_in_vain": (Shown("schedules", 290, "L1", 149),),
+    "accusations_read_once": (Shown("schedules", 2398, "L5", 1199),),
+    "words_cancel_in_any_view": (Shown("membership", 131, "M6e", 48), Shown("schedules", 26, "L2", 13),),
+    "pending_before_news": (Shown("membership", 10, "M6e", 4), Shown("schedules", 5, "L2", 2),),
+    "pending_dropped": (Shown("membership", 19, "M5", 8), Shown("schedules", 19, "L5", 8),),
+    "gaps_taken": (Shown("membership", 43, "D8", 20), Shown("schedules", 15, "O2", 5),),
+    "counter_behind_the_cut": (Shown("membership", 70, "D4", 71),),
+    "duties_to_the_failed_go": (Shown("schedules", 97, "L5", 98),),
+    "silent_groups_keep_the_cut_away": (Shown("membership", 51, "M6e", 19),),
+    "votes_kept": (Shown("membership", 15, "L1", 5), Shown("schedules", 2, "L1", 1),),
+    "removes_install_their_own": (Shown("schedules", 369, "O4", 57),),
+    "new_connections": (Shown("membership", 58, "L5", 39),),
+    "new_connections_unnoticed": (Shown("membership", 27, "D8", 21),),
+    "duties_go_with_rows": (Shown("schedules", 97, "L5", 98),),
+    "nulls_freed_by_flow_number": (Shown("membership", 69, "M6e", 53), Shown("schedules", 88, "M6e", 49),),
+    "accused_only_if_silent": (Shown("schedules", 904, "L1", 428),),
+    "accused_only_if_silent_and_no_null": (Shown("schedules", 1212, "L5", 573),),
+    "never_adopted": (Shown("schedules", 904, "L1", 428),),
+    "blocking_is_no_charge": (Shown("membership", 246, "M6e", 188), Shown("schedules", 82, "L5", 48),),
+    "no_announcements": (Shown("membership", 9, "L6", 10), Shown("schedules", 1, "L8", 2),),
+    "slow_cut_one_too_low": (Shown("membership", 1032, "D5w", 131), Shown("schedules", 185, "D8", 27),),
+    "flush_counts_unagreed": (Shown("schedules", 1084, "D8", 464),),
+    "flush_of_the_failed_awaited": (Shown("membership", 2, "F3", 1), Shown("schedules", 2, "L5", 3),),
+    "blocks_named_elsewhere_not_answered": (Shown("membership", 597, "M6e", 40), Shown("schedules", 1157, "L2", 102),),
+    "orphans_kept": (Shown("membership", 364, "M6e", 125), Shown("schedules", 43, "L5", 23),),
+    "control_in_no_order": (Shown("membership", 28, "S1", 8), Shown("schedules", 0, "M6e", 1),),
+    "refused_nulls_never_step": (Shown("membership", 8, "M6e", 1), Shown("schedules", 331, "L5", 14),),
+    "notices_not_owed": (Shown("schedules", 1003, "L5", 576),),
+    "settled_streams_not_skipped": (Shown("schedules", 290, "L2", 66),),
+    "unseen_views_sent_in": (Shown("membership", 4032, "D6", 65),),
+}  # fmt: skip
+"""By the name of a bug, the first run of each rig that shows it."""
+
+# -------------------------------------------------------------------------------- the search
+
+
+def search(bug: Bug, rig: str, runs: int, seconds: float) -> tuple[Shown | None, int]:
+    """The first run that shows a bug, among those its rule concerns; and how many were tried."""
+    end, tried = time.monotonic() + seconds, 0
+    fitting = (seed for seed in count() if bug.fits(RIGS[rig].traits(seed)))
+    with pytest.MonkeyPatch.context() as patch:
+        bug.plant(patch)
+        for seed in islice(fitting, runs):
+            tried += 1
+            found = violations(rig, seed)
+            for property_ in bug.wanted or found:
+                if property_ in found:
+                    return Shown(rig, seed, property_, tried), tried
+            if time.monotonic() > end:
+                break
+    return None, tried
+
+
+def main(arguments: list[str]) -> None:
+    """Redo the search and print what it found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.planted")
+    parser.add_argument("command", choices=["search"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--runs", type=int, default=1_500)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rig", choices=[*RIGS])
+    asked = parser.parse_args(arguments)
+    for bug in BUGS:
+        if not asked.names or bug.name in asked.names:
+            for rig in bug.rigs if not asked.rig else {asked.rig} & {*bug.rigs}:
+                shown, tried = search(bug, rig, asked.runs, asked.seconds)
+                told = f"{shown.property} seed {shown.seed}" if shown else "not shown"
+                print(f"{bug.rule:14} {bug.name:36} {rig:11} {told:22} {tried:5} runs", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
