@@ -180,3 +180,27 @@ def test_a_reader_that_leaves_is_not_a_no() -> None:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(timeout=60) == 141
+
+
+def test_changes_of_views_are_told_with_who_left_and_why(antiphon: Console, tmp_path: Path) -> None:
+    scenario = tmp_path / "crash.toml"
+    scenario.write_text(
+        """
+        name = "crash"
+        quiet = "1200ms"
+        options = { suspect_after = "100ms", idle_probe = "300ms" }
+        group = [{ name = "g", members = 3 }]
+        workload = [{ group = "g", messages = 20, interval = "10ms" }]
+        fault = [{ kind = "crash", process = "p2", at = "95ms" }]
+        """
+    )
+    told = antiphon("simulate", scenario)
+    assert told.code == 0
+    assert "g: p2 is out after number" in told.out
+    assert "(silent, unheard for 0." in told.out
+    assert "by p1 p3) → p1 p3" in told.out
+    (run,) = json.loads(antiphon("simulate", scenario, "--json").out)["runs"]
+    (view,) = run["views"]
+    assert view["members"] == sorted(view["installed_by"]) == ["p1", "p3"]
+    assert view["primary"] is True
+    assert [left["process"] for left in view["left"]] == ["p2"]

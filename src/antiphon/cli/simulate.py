@@ -15,6 +15,7 @@ from antiphon import __version__
 from antiphon.campaign.pool import spread
 from antiphon.cli.output import Json, out, print_json, progress
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+from antiphon.cli.views import ViewChange, sentences, view_changes
 from antiphon.errors import ConfigurationError, some
 from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
@@ -34,6 +35,7 @@ from antiphon.trace.directory import (
 from antiphon.trace.table import events_table
 
 SEEDS_MAX: Final = 1_000_000
+VIEWS_SHOWN_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Summary:
     virtual_seconds: float
     quiet: bool
     wall_seconds: float
+    views: list[ViewChange]
+    """The changes of views, first installed first; none without a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path 
         virtual_seconds=run.virtual_ns / 1e9,
         quiet=run.quiet,
         wall_seconds=time.perf_counter() - started,
+        views=view_changes(run),
     )
     record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock="virtual", finished=True)
     return _Outcome(summary, record, scenario_toml(scenario), verdicts)
@@ -182,6 +187,8 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
             highlight=False,
             soft_wrap=True,
         )
+    if len(outcomes) == 1:
+        _print_views(outcomes[0].summary.views)
     if len(outcomes) > 10:
         messages = sum(outcome.summary.requests for outcome in outcomes)
         out.print(f"{len(outcomes)} runs, {messages:,} messages", highlight=False)
@@ -190,3 +197,11 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
         out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
         print_verdicts(verdicts)
+
+
+def _print_views(views: list[ViewChange]) -> None:
+    lines = [*sentences(views)]
+    for line in lines[:VIEWS_SHOWN_MAX]:
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    if len(lines) > VIEWS_SHOWN_MAX:
+        out.print(f"and {len(lines) - VIEWS_SHOWN_MAX} more views; --json tells them all", highlight=False)
