@@ -178,3 +178,14 @@ def test_a_crash_under_full_load_costs_three_suspicion_times_at_most_and_no_mess
         for sender in survivors:
             assert [number for who, number in delivered if who == sender] == list(range(400))
     assert not [verdict for verdict in judge(events(run)) if verdict.violations]
+
+
+ONCE_FAILED = (5177, 6105, 7820, 8443)
+"""Seeds of the family that broke a promise once (docs/track-record.md)."""
+
+
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_seeds_that_failed_once_hold(seed: int) -> None:
+    run = simulate(FAMILIES["membership"].draw(seed))
+    assert run.quiet
+    assert not [verdict for verdict in judge(events(run)) if verdict.violations]
