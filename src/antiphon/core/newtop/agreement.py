@@ -190,13 +190,6 @@ class Agreement:
         suspects = {pair[0] for pair, at in self._recorded.items() if at <= before and self._stands(pair)}
         return sorted(suspects - self.suspicions.keys())
 
-    def _hold(self, frame: Frame) -> None:
-        """Keep what a suspected member sends; of announcements in a row the last says all."""
-        pending = self._pending.setdefault(frame.sender, [])
-        if isinstance(frame, AliveFrame) and pending and isinstance(pending[-1], AliveFrame):
-            pending.pop()
-        pending.append(frame)
-
     def evaluate(self, now: int) -> None:
         """(v) If all whom we do not suspect agree with all that we suspect: confirm it, all or nothing."""
         group = self._group
@@ -300,6 +293,13 @@ class Agreement:
         process, last = pair
         self._tell(RefuteFrame(group.view.group, self._me, group.sent, process, last, group.stored(process, last)), now)
         self._forget(pair)
+
+    def _hold(self, frame: Frame) -> None:
+        """Keep what a suspected member sends; of announcements in a row the last says all."""
+        pending = self._pending.setdefault(frame.sender, [])
+        if isinstance(frame, AliveFrame) and pending and isinstance(pending[-1], AliveFrame):
+            pending.pop()
+        pending.append(frame)
 
     def _examine(self, frame: SuspectFrame, now: int) -> None:
         """Look at an accusation although we suspect the accuser: only to refute it (E-23), or to show that we live."""
