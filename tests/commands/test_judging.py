@@ -26,12 +26,12 @@ pytestmark = pytest.mark.usefixtures("spark")
 @pytest.fixture(scope="module")
 def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     from antiphon.cli.simulate import simulate_one  # noqa: PLC0415
-    from antiphon.scenario.read import read_scenario  # noqa: PLC0415
+    from antiphon.scenario.read import read_scenario, with_seed  # noqa: PLC0415
     from antiphon.trace.directory import appearing, write_run  # noqa: PLC0415
 
     assert spark is not None
     directory = tmp_path_factory.mktemp("runs") / "run"
-    scenario = read_scenario(SCENARIOS / "troubled.toml")
+    scenario = with_seed(read_scenario(SCENARIOS / "troubled.toml"), 4)  # offers a place for every mutation
     with appearing(directory) as aside:
         outcome = simulate_one(scenario, "bytes", check=False, directory=aside)
         write_run(aside, outcome.record, outcome.scenario_toml)

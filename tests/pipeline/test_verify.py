@@ -47,8 +47,8 @@ def test_what_is_required_reaches_every_run(tmp_path: Path, spark: SparkSession)
 
 def test_what_has_no_checker_is_refused_at_once(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, two_members())
-    with pytest.raises(ConfigurationError, match="there is no checker of a property 'D3'"):
-        verify(spark, tmp_path, required=frozenset({"D3"}))
+    with pytest.raises(ConfigurationError, match="there is no checker of a property 'O9'"):
+        verify(spark, tmp_path, required=frozenset({"O9"}))
 
 
 def test_each_unit_is_judged_once_and_whole(tmp_path: Path, spark: SparkSession) -> None:

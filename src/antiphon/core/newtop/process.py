@@ -5,7 +5,7 @@ one group causes in the others (rule CA4); and the ordering part, which decides 
 """
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import repeat
 from typing import Final
 
@@ -314,8 +314,8 @@ class NewtopProcess:
             if not self._order.passed(number):
                 return False
             heappop(self._cuts)
-            stirred[name] = self._groups[name]
-            self._install(self._groups[name], [detection], now, effects)
+            stirred[name] = group = self._groups[name]
+            self._install(group, [detection, *self._passed_over(group, detection, number)], now, effects)
             return True
         changed = False
         for name, group in self._groups.items():
@@ -326,6 +326,18 @@ class NewtopProcess:
                     self._install(group, complete, now, effects)
                     changed = True
         return changed
+
+    def _passed_over(self, group: NewtopGroup, detection: Detection, number: int) -> list[Detection]:
+        """Later detections that go along: of their members we lack what a view with them needs up to that number.
+
+        Only the Slow order has such, which cuts beyond the last number that all have; there a member may go from this
+        view to one with them that we cannot share (E-82).
+        """
+        along = [each for each in group.change.open if each is not detection and each.last < number]
+        if along:
+            self._cuts = [cut for cut in self._cuts if cut[3] not in along]
+            heapify(self._cuts)
+        return along
 
     def _install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
         """From here on in the order, the view is one without these."""
