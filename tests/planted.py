@@ -166,7 +166,7 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "votes_kept": (Shown("membership", 15, "L1", 5), Shown("schedules", 2, "L1", 1),),
     "removes_install_their_own": (Shown("schedules", 369, "O4", 57),),
     "new_connections": (Shown("membership", 58, "L5", 39),),
-    "new_connections_unnoticed": (Shown("membership", 27, "D8", 21),),
+    "new_connections_unnoticed": (Shown("membership", 69, "D8", 47),),
     "duties_go_with_rows": (Shown("schedules", 97, "L5", 98),),
     "nulls_freed_by_flow_number": (Shown("membership", 69, "M6e", 53), Shown("schedules", 88, "M6e", 49),),
     "accused_only_if_silent": (Shown("schedules", 904, "L1", 428),),
