@@ -585,7 +585,7 @@ def slow_cut_one_too_low(patch: pytest.MonkeyPatch) -> None:
             inner.setattr(SlowOrder, "_ahead", 0)
             return failed(self, group, detection)
 
-    patch.setattr(SlowOrder, "ahead", 0)
+    patch.setattr(SlowOrder, "cut_after", 0)
     patch.setattr(SlowOrder, "failed", lower)
 
 

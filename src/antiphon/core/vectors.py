@@ -4,6 +4,11 @@ The minimum of such a vector is read at every event but moves only when its last
 then and not before: amortised constant cost per event, whatever the number of members.
 """
 
+from typing import Final
+
+BEYOND: Final = 1 << 63
+"""Above every number that a frame can carry: what waits for it waits for nothing."""
+
 
 class MinVector:
     """One number per member, by rank in the view; entries only rise.

@@ -113,8 +113,20 @@ class BlockFrame(NamedTuple):
         return ()
 
 
+class _Unnumbered(Control):
+    """A control frame with a place in its sender's stream: it uses no number, and tells the last one used (E-20)."""
+
+    __slots__ = ()
+    block: int
+
+    @property
+    def clock(self) -> int:
+        """Where among its sender's numbers it stands."""
+        return self.block
+
+
 @dataclass(frozen=True, slots=True)
-class AliveFrame(Control):
+class AliveFrame(_Unnumbered):
     """An announcement: what the sender has completed, when no numbered message is there to say it (E-51)."""
 
     group: GroupId
@@ -130,14 +142,9 @@ class AliveFrame(Control):
     sequence: int = 0
     """As in a numbered frame: control messages have their place in the stream (E-66)."""
 
-    @property
-    def clock(self) -> int:
-        """Where among its sender's numbers it stands."""
-        return self.block
-
 
 @dataclass(frozen=True, slots=True)
-class SuspectFrame(Control):
+class SuspectFrame(_Unnumbered):
     """The sender suspects somebody, of whom it has everything up to `last_block` (newtop.md 9.4 i)."""
 
     group: GroupId
@@ -148,14 +155,9 @@ class SuspectFrame(Control):
     last_block: int
     sequence: int = 0
 
-    @property
-    def clock(self) -> int:
-        """Where among its sender's numbers it stands."""
-        return self.block
-
 
 @dataclass(frozen=True, slots=True)
-class RefuteFrame(Control):
+class RefuteFrame(_Unnumbered):
     """A suspicion is wrong: here is what the suspect sent after `last_block`, as far as we have it (9.4 iii)."""
 
     group: GroupId
@@ -168,18 +170,13 @@ class RefuteFrame(Control):
     sequence: int = 0
 
     @property
-    def clock(self) -> int:
-        """Where among its sender's numbers it stands."""
-        return self.block
-
-    @property
     def copies(self) -> tuple[BlockFrame, ...]:
         """Each counts as coming from the suspect."""
         return self.messages
 
 
 @dataclass(frozen=True, slots=True)
-class ConfirmedFrame(Control):
+class ConfirmedFrame(_Unnumbered):
     """All who are not suspected agree: these have failed, together (9.4 vii)."""
 
     group: GroupId
@@ -188,11 +185,6 @@ class ConfirmedFrame(Control):
     failed: tuple[Suspicion, ...]
     """Sorted."""
     sequence: int = 0
-
-    @property
-    def clock(self) -> int:
-        """Where among its sender's numbers it stands."""
-        return self.block
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ The base of `NewtopGroup`, which decides when to speak; here nothing is ever sen
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from antiphon.core.effects import Effect
 from antiphon.core.newtop.agreement import Detection
@@ -16,14 +16,11 @@ from antiphon.core.newtop.frames import BlockFrame
 from antiphon.core.newtop.news import News
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.vectors import MinVector
+from antiphon.core.vectors import BEYOND, MinVector
 from antiphon.types import ProcessId, View
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.rules import Rules
-
-_GONE: Final = 1 << 63
-"""Stands in all vectors for a member that has failed: nobody waits for it (newtop.md 9.4 vii, virtual nulls)."""
 
 
 class Holdings:
@@ -124,7 +121,7 @@ class Holdings:
         for process, _ in detection.failed:
             rank = self.columns[process]
             for vector in self._vectors():
-                vector.raise_to(rank, _GONE)
+                vector.raise_to(rank, BEYOND)  # virtual nulls: nobody waits for it
             if self.recovery is not None:
                 self.recovery.fail(process)
         self.drop(dropped)

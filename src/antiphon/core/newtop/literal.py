@@ -251,7 +251,7 @@ def counted(view: View) -> str:
 class SlowCutAsTotal(SlowOrder):
     """E-30, Macedo94 §6.5: views change behind the number that total order cuts at, and no message above it counts."""
 
-    ahead: ClassVar[int | None] = 0
+    cut_after: ClassVar[int | None] = 0
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
         """Although messages with the number after that one may have been delivered."""

@@ -17,9 +17,9 @@ from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.timers import Timers
+from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId, View, shrunk_view
 
-_NO_CUT: Final = 1 << 63
 _new: Final = tuple.__new__
 
 
@@ -42,7 +42,7 @@ class NewtopProcess:
             for name, view in views.items()
         }
         self._order = rules.orders[settings.service](me, self._groups, settings)
-        assert not settings.block_numbered or not settings.suspect_after_ns or self._order.ahead is not None, (
+        assert not settings.block_numbered or not settings.suspect_after_ns or self._order.cut_after is not None, (
             "a flush is in no window, so blocks cannot be counted"
         )
         self._crossing = self._order.crosses and len(views) > 1
@@ -138,7 +138,7 @@ class NewtopProcess:
             effects += early
             early.clear()
             self._speak(stirred, now, effects)
-            ready = self._order.take(self._cuts[0][0] if self._cuts else _NO_CUT)
+            ready = self._order.take(self._cuts[0][0] if self._cuts else BEYOND)
             if ready:
                 self._deliver(ready, stirred, now, effects)
             again = self._suspecting and self._change_views(stirred, now, effects)
@@ -294,11 +294,11 @@ class NewtopProcess:
         notice = group.change.confirmed(detection)
         if notice is not None:
             group.notices.append(notice)
-        if self._order.ahead is None:
+        if self._order.cut_after is None:
             return
-        number = detection.last + self._order.ahead
+        number = detection.last + self._order.cut_after
         group.counter.witness(number)
-        if self._order.ahead and group.sent < number:
+        if self._order.cut_after and group.sent < number:
             group.null(number, now, self._early)  # nobody else may owe this number (E-60)
             group.expect(number, now)  # and we do, should flow control hold it back
         if self._rules.answers_cuts:

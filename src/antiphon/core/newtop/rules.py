@@ -51,7 +51,7 @@ class Rules:
 
     def change(self, settings: NewtopSettings) -> ViewChange:
         """How views change under these settings: orders that have no number to cut at flush."""
-        cuts = self.orders[settings.service].ahead is not None
+        cuts = self.orders[settings.service].cut_after is not None
         return self.changes[settings.view_change if cuts else "flush"]()
 
 

@@ -23,8 +23,9 @@ class TotalOrder:
 
     crosses: ClassVar[bool] = True
     stamps: ClassVar[bool] = False
-    ahead: ClassVar[int | None] = 0
+    cut_after: ClassVar[int | None] = 0
     _ahead: ClassVar[int] = 0
+    """How far beyond the largest complete block a message may be delivered."""
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
@@ -105,5 +106,5 @@ class TotalOrder:
 class SlowOrder(TotalOrder):
     """Causal order for the price of a number: whatever could precede m has a smaller number than m (CO1, CO2)."""
 
-    ahead: ClassVar[int | None] = 1
+    cut_after: ClassVar[int | None] = 1
     _ahead: ClassVar[int] = 1

@@ -22,8 +22,8 @@ class Order(Protocol):
     stamps: ClassVar[bool]
     """Whether a message needs more than its number."""
 
-    ahead: ClassVar[int | None]
-    """How far beyond the last complete block messages may be delivered: there views change. None: not by numbers."""
+    cut_after: ClassVar[int | None]
+    """Views change so far behind the last number that all have of those who failed. None: not by numbers."""
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None: ...
 

@@ -6,16 +6,15 @@ two messages wait for one another.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from antiphon.core.newtop.agreement import Detection
 from antiphon.core.newtop.frames import BlockFrame, RelativeStamp
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.pending import Pending
+from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId
-
-_UNLIMITED: Final = 1 << 63
 
 
 class RelativeOrder:
@@ -23,12 +22,12 @@ class RelativeOrder:
 
     crosses: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
-    ahead: ClassVar[int | None] = None
+    cut_after: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._groups = groups
         self._delivered = {name: [0] * len(group.columns) for name, group in groups.items()}  # LDV, by rank
-        self._limits = {name: [_UNLIMITED] * len(group.columns) for name, group in groups.items()}
+        self._limits = {name: [BEYOND] * len(group.columns) for name, group in groups.items()}
         """By rank, the last number that will ever be delivered of a member that has failed."""
         self._blocks: dict[GroupId, int] = {}  # GBN
         self._ready: list[BlockFrame] = []

@@ -26,7 +26,7 @@ class FastOrder:
 
     crosses: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
-    ahead: ClassVar[int | None] = None
+    cut_after: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:
         self._me = me
@@ -35,9 +35,8 @@ class FastOrder:
         self._delivered: Known = {}  # of our own groups, the largest delivered here
         self._received: Known = {}  # likewise received
         self._limits: Known = {}  # of members that have failed, the last that will ever be delivered here
-        self._parked: dict[GroupId, list[tuple[BlockFrame, Known]]] = {
-            group: [] for group in groups
-        }  # for a later view
+        self._parked: dict[GroupId, list[tuple[BlockFrame, Known]]] = {group: [] for group in groups}
+        """What was sent in a view that is not installed here yet."""
         self._waiting: dict[Key, list[tuple[BlockFrame, Known]]] = {}
         self._ready: deque[tuple[BlockFrame, Known]] = deque()
         self._compressing = settings.compression
