@@ -189,7 +189,7 @@ def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
     else:
         _say("pass: every run settled and kept every promise that is judged")
     if NOT_JUDGED:
-        _say(f"promised but without a checker yet: {len(NOT_JUDGED)} others")
+        _say(f"promised but without a checker yet: {', '.join(NOT_JUDGED)}")
 
 
 def _say(sentence: str) -> None:

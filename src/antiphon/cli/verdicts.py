@@ -87,4 +87,4 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
     overall = summarise(verdicts)
     if required:
         out.print(f"required of every service: {', '.join(_in_order(required))}")
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {len(NOT_JUDGED)} others")
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {', '.join(NOT_JUDGED)}")
