@@ -382,6 +382,8 @@ class NewtopGroup(Holdings):
         self.view = view
         self.place = view.ranks[self._me]
         self._announces = self._announces and len(view.members) > 1
+        if len(view.members) == 1 and self.flow is not None and not self._by_block:
+            self.flow.carried(self.flow.largest)  # nobody is left to announce it to, and nothing else would raise it
 
     def mark(self) -> None:
         """Whom our messages from now on are marked as not being for."""
