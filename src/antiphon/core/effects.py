@@ -114,7 +114,8 @@ class Departure(NamedTuple):
     """Its last number that those who go on agreed to have."""
     reason: str
     """Why we suspected it: `silent` (owes a number), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking`
-    (flow control waits for it), `unready` (a change of views does), `parted` (it has excluded us), `injected`."""
+    (flow control waits for it), `unready` (a change of views does), `deaf` (it answers nothing, on datagrams), `parted`
+    (it has excluded us), `injected`."""
     accusers: tuple[ProcessId, ...]
     """Whose votes there were when it was confirmed."""
     silent_ns: int

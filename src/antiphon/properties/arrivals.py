@@ -4,6 +4,7 @@ Kept per group as a table of members by messages, which is about as large as the
 overtake one another, so every message has its own place in it; a high-water mark would not do.
 """
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -62,6 +63,15 @@ class Arrivals:
             row = self._first[code][rank, message[asked] - self.begin[code]]
             found[asked] = np.where(rank >= 0, row, NEVER)
         return found
+
+    @cached_property
+    def slowest_ns(self) -> int:
+        """The longest that a message was under way from its `send` to the first `receive` of a member."""
+        rows, at = self._history.rows, self._history.of_kind("receive")
+        at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
+        sent = self.first_row(rows.sender[at], self.find(rows.group[at], rows.sender[at], rows.number[at]))
+        told = sent < len(rows.time)
+        return int((rows.time[at[told]] - rows.time[sent[told]]).max(initial=0))
 
     def latest(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
         """When the last of these members had each of these messages of the group; NEVER if one has not.

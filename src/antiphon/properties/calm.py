@@ -28,7 +28,7 @@ def check_no_false_exclusion(
     if len(history.of_kind("fault", "crash", "join", "leave")):
         return nothing_asked(history, promises, "L9", note="not judged: something broke")
     second = [stay for stay in asked if membership.preceding[stay] >= 0]
-    if second and _slow(history, membership, arrivals):
+    if second and _slow(membership, arrivals):
         note = "not judged: messages took longer than half the time of suspicion"
         return nothing_asked(history, promises, "L9", note=note)
     found: list[Found] = [
@@ -39,17 +39,11 @@ def check_no_false_exclusion(
     return over_groups(history, promises, "L9", opportunities, gathered(found))
 
 
-def _slow(history: History, membership: Membership, arrivals: Arrivals) -> bool:
+def _slow(membership: Membership, arrivals: Arrivals) -> bool:
     """Some message was under way for so long that a member could rightly be suspected."""
     after = membership.suspectors.after
     bound = int(after[after > 0].min(initial=np.iinfo(np.int64).max)) // 2
-    rows = history.rows
-    at = history.of_kind("receive")
-    at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
-    message = arrivals.find(rows.group[at], rows.sender[at], rows.number[at])
-    sent = arrivals.first_row(rows.sender[at], message)
-    told = sent < len(rows.time)
-    return bool((rows.time[at[told]] - rows.time[sent[told]] > bound).any())
+    return arrivals.slowest_ns > bound
 
 
 def _tell_needless(history: History, membership: Membership, stay: int) -> Violation:

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, over_groups
 from antiphon.properties.history import History
@@ -149,11 +150,14 @@ def _tell_outsiders(history: History, membership: Membership, stay: int, others:
 # -------------------------------------------------------------------------------- L5
 
 
-def check_exclusion(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
+def check_exclusion(
+    history: History, promises: Promises, membership: Membership, gone: Gone, arrivals: Arrivals
+) -> list[Verdict]:
     """L5: who is gone for a member of a stable component is out of its view by a quiet end, and not late.
 
-    Late is later than `LATE` times the settling time after the last fault before that view; asked where the group has
-    an idle probe, for otherwise nothing need have happened before.
+    Late is later than `LATE` times the settling time after the last fault before that view, where frames take no time
+    to speak of; on lines and hosts that are busy the longest that a message was under way counts with it. Asked where
+    the group has an idle probe, for otherwise nothing need have happened before.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L5")
@@ -171,17 +175,18 @@ def check_exclusion(history: History, promises: Promises, membership: Membership
             without = membership.preceding[without]
         before = faults[: np.searchsorted(faults, membership.time[without], side="right")]
         took = membership.time[without] - int(before.max(initial=0))
-        if membership.suspectors.probe[process] and took > LATE * membership.suspectors.settling[process]:
-            tell = partial(_tell_late, history, membership, without, loss.gone, took)
+        allowed = LATE * (int(membership.suspectors.settling[process]) + arrivals.slowest_ns)
+        if membership.suspectors.probe[process] and took > allowed:
+            tell = partial(_tell_late, history, membership, without, loss.gone, (took, allowed))
             found.append((membership.row[without], group, tell))
     return over_groups(history, promises, "L5", opportunities, gathered(found))
 
 
-def _tell_late(history: History, membership: Membership, stay: int, other: int, took: int) -> Violation:
-    bound = LATE * int(membership.suspectors.settling[membership.process[stay]])
+def _tell_late(history: History, membership: Membership, stay: int, other: int, time: tuple[int, int]) -> Violation:
+    took, allowed = time
     sentence = (
         f"{installed(history, membership, stay)} without {history.process_name(other)}, which is gone, "
-        f"{took / 1e9:.3f} s after the last fault before, where {bound / 1e9:.3f} s are allowed"
+        f"{took / 1e9:.3f} s after the last fault before, where {allowed / 1e9:.3f} s are allowed"
     )
     return about(history, membership, sentence, [stay], [other])
 

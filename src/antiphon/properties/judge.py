@@ -109,7 +109,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *liveness.check_multicast(history, promises, delivered, audience),
         *liveness.check_self_delivery(history, promises),
         *exclusions.check_termination(history, promises, membership, gone),
-        *exclusions.check_exclusion(history, promises, membership, gone),
+        *exclusions.check_exclusion(history, promises, membership, gone, prefixes.arrivals),
         *drained.check_stable_at_last(history, promises, prefixes, audience),
         *drained.check_unblocked(history, promises),
         *drained.check_buffers_empty(history, promises, prefixes),

@@ -247,7 +247,7 @@ class NewtopGroup(Holdings):
             self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
         if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
             news.weigh(complete, flow, now)
-        if self.suspector.idle and (self.received > complete or self.sent > complete or self.blocked or self.wary):
+        if self.suspector.idle and (self.received > complete or self.sent > complete or self.unanswered):
             self.suspector.begin(self.largest, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
@@ -358,8 +358,13 @@ class NewtopGroup(Holdings):
         if self.sent < block:
             self.expect(block, now)  # flow control holds it back for now
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether something else than a number is owed to us: room in the window, a vote, an acknowledgment."""
+        return self.blocked or self.wary or (self.recovery is not None and self.recovery.waits)
+
     def deaf_since(self, process: ProcessId) -> int | None:
-        """On datagrams: since when a member has acknowledged nothing of what it was told; None if nothing is open."""
+        """On datagrams: since when a member has answered nothing; None if nothing is open."""
         return None if self.recovery is None else self.recovery.deaf_since(process)
 
     def waits_for(self, rank: int) -> bool:

@@ -100,9 +100,18 @@ class Recovery:
             if stream is not None:
                 stream.forget(frame.sequence)
 
+    @property
+    def waits(self) -> bool:
+        """Whether an acknowledgment or a repair is waited for."""
+        return self._outgoing.tell_at is not None or any(
+            stream.ask_at is not None for stream in self._incoming.values()
+        )
+
     def deaf_since(self, process: ProcessId) -> int | None:
-        """Since when a member has acknowledged nothing, although there was something; None if there is not."""
-        return self._outgoing.deaf_since(process)
+        """Since when a member has acknowledged nothing, or filled no gap, although it should; None if it need not."""
+        stream = self._incoming.get(process)
+        gap, silence = None if stream is None else stream.lacks_since, self._outgoing.deaf_since(process)
+        return silence if gap is None else gap if silence is None else min(gap, silence)
 
     def fail(self, process: ProcessId) -> None:
         """It has failed: nothing more is asked of it."""
@@ -121,7 +130,7 @@ class Recovery:
 
     def _status(self, frame: StatusFrame, now: int) -> list[SequencedFrame]:
         stream = self._incoming[frame.sender]
-        ready = stream.skip(frame.settled) if frame.settled <= frame.last else []
+        ready = stream.skip(frame.settled, now) if frame.settled <= frame.last else []
         stream.forget(frame.settled)
         if stream.reaches(frame.last, now):
             self._replies.append((frame.sender, AckFrame(self._group, self._me, frame.last)))
@@ -202,6 +211,8 @@ class _Incoming(_Store):
     def __init__(self, origin: ProcessId, me: ProcessId, view: View, settings: NewtopSettings) -> None:
         super().__init__()
         self.ask_at: int | None = None
+        self.lacks_since: int | None = None
+        """Since when there is a gap, and nothing has come that follows on what we have."""
         others = [member for member in view.members if member not in (origin, me)]
         self._origin = origin
         self._others = others
@@ -219,6 +230,7 @@ class _Incoming(_Store):
         ready = self._following()
         if ready:
             self._patience.progress()
+            self.lacks_since = now
         self._note(place, now)
         return ready
 
@@ -226,13 +238,14 @@ class _Incoming(_Store):
         """As told by others, but never what we have not handed up ourselves."""
         super().forget(min(upto, self._end))
 
-    def skip(self, settled: int) -> list[SequencedFrame]:
+    def skip(self, settled: int, now: int) -> list[SequencedFrame]:
         """Its origin has settled the stream up to there, so no copies are left: what we miss is of no use (E-78).
 
         It is a number that a refutation has brought us, or an announcement before such a number.
         """
         ready = [self._held[place] for place in sorted(self._held) if self._end < place <= settled]
-        self._end = max(self._end, settled)
+        if settled > self._end:
+            self._end, self.lacks_since = settled, now
         return ready + self._following()
 
     def _following(self) -> list[SequencedFrame]:
@@ -269,11 +282,11 @@ class _Incoming(_Store):
     def _note(self, place: int, now: int) -> None:
         self._known = max(self._known, place)
         if self._end >= self._known:
-            self.ask_at = None
+            self.ask_at = self.lacks_since = None
             self._patience.reset()
             self._attempt = 0
         elif self.ask_at is None:
-            self.ask_at = now
+            self.ask_at = self.lacks_since = now
 
 
 class _Outgoing(_Store):

@@ -75,7 +75,7 @@ class Suspector:
                 self._samples.append((now, group.largest))
             self._accuse(group, now)
             group.agreement.evaluate(now)  # a time of grace may be over
-        if group.largest > group.complete_block or group.wary or group.blocked:
+        if group.largest > group.complete_block or group.unanswered:
             self._say_that_we_live(group, now)
             self.at = now + self._period_ns
             self.idle = False
@@ -97,9 +97,14 @@ class Suspector:
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
     ) -> str | None:
-        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77)."""
+        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77).
+
+        Whoever is deaf may not know what it owes; that it does not answer is enough (E-80).
+        """
         limit = now - self._patience_ns
-        if self._silent_since(rank) > limit and not self._deaf(group, process, now):
+        if self._deaf(group, process, now):
+            return "deaf"
+        if self._silent_since(rank) > limit:
             return None
         owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
         if owed is not None and owed <= limit:
@@ -113,7 +118,7 @@ class Suspector:
         return "unready" if waited is not None and waited <= limit else None
 
     def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
-        """It speaks, and acknowledges nothing: as on a broken connection, it may not know what it owes (E-80)."""
+        """On datagrams, it has not answered for so long that the connection counts as broken."""
         since = group.deaf_since(process)
         return since is not None and max(since, self._pardoned[group.ranks[process]]) + 2 * self._patience_ns <= now
 
@@ -123,9 +128,10 @@ class Suspector:
         return max(self.clock[rank], self._pardoned[rank])
 
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
-        """While clauses b to d may apply, somebody may take our silence for death."""
+        """While clauses b to d may apply, somebody may take our silence for death; also while only we wait (L10)."""
         asks = group.blocked and group.blocked_at + self._period_ns <= now
-        if asks or (group.wary and group.spoke_at + self._period_ns <= now):
+        waits = group.wary or group.largest > group.complete_block
+        if asks or (waits and group.spoke_at + self._period_ns <= now):
             group.say_alive(now, blocked=asks)
 
     def _probes(self, group: "NewtopGroup") -> bool:
