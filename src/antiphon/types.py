@@ -2,20 +2,21 @@
 
 An identity is a name plus an incarnation (0, then +1 at each restart). Inside the product it is one string,
 `name` for incarnation 0 and `name#2` for a later one, as it stands in traces: it hashes fast, prints well, and
-two incarnations of one name never compare equal. A group is likewise its name and the epoch of its formation (0 for
-a configured group): `name`, or `name@7`. No name contains '#' or '@'.
+two incarnations of one name never compare equal. A group is likewise its name and the number of its formation (0 for
+a configured group): `name`, or `name@7`; an application and a trace know it by its name. No name contains '#' or '@'.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NewType
+from functools import lru_cache
+from typing import Final, NamedTuple, NewType
 
 ProcessId = NewType("ProcessId", str)
 """`name` or `name#incarnation`; totally ordered as a string, which is the tie order of the protocols."""
 
 GroupId = NewType("GroupId", str)
-"""`name` or `name@epoch`."""
+"""`name` or `name@formation`: a group that changes otherwise than by losing members becomes another one."""
 ViewId = NewType("ViewId", str)
 WORLD: Final = ProcessId("world")
 """Under this name the simulator or the supervisor writes its own rows; no process may bear it."""
@@ -32,15 +33,35 @@ def split_process_id(process: ProcessId) -> tuple[str, int]:
     return name, int(incarnation or 0)
 
 
-def group_id(name: str, epoch: int = 0) -> GroupId:
-    """The identity of a named group as formed in one epoch."""
-    return GroupId(f"{name}@{epoch}" if epoch else name)
+def group_id(name: str, formation: int = 0) -> GroupId:
+    """The identity of a named group as formed once."""
+    return GroupId(f"{name}@{formation}" if formation else name)
 
 
 def split_group_id(group: GroupId) -> tuple[str, int]:
-    """The name and the epoch behind the identity of a group."""
-    name, _, epoch = group.partition("@")
-    return name, int(epoch or 0)
+    """The name and the number of the formation behind the identity of a group."""
+    name, _, formation = group.partition("@")
+    return name, int(formation or 0)
+
+
+@lru_cache(maxsize=65_536)
+def name_of(group: GroupId) -> GroupId:
+    """The group as its application knows it, whatever has become of it: the identity of the configured one."""
+    return GroupId(group.partition("@")[0])
+
+
+_TOKEN_BITS: Final = 40
+
+
+def formed_group(name: str, epoch: int, initiator: ProcessId, attempt: int) -> GroupId:
+    """The identity of what a process tries to form: nobody else, and no other attempt of it, forms the same."""
+    token = hashlib.blake2b(f"{initiator}/{attempt}".encode(), digest_size=_TOKEN_BITS // 8).digest()
+    return group_id(name, epoch << _TOKEN_BITS | int.from_bytes(token))
+
+
+def epoch_of(group: GroupId) -> int:
+    """How many formations lie behind it, on its longest line; 0 for a configured group."""
+    return split_group_id(group)[1] >> _TOKEN_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +85,8 @@ class View:
     """Who was removed on the way from the first view to this one, sorted."""
     primary: bool = True
     """Whether it holds a majority of the primary view before it; the first view is primary."""
+    classes: tuple[tuple[ProcessId, ...], ...] = ()
+    """Of the first view of a formed group: who came along with whom, sorted; those from nowhere are alone."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
     """Place of each member in `members`, made once and shared by all who install the view in one simulation."""
 
@@ -95,12 +118,44 @@ def shrunk_view(view: View, failed: Iterable[tuple[ProcessId, int]], *, skips: b
     history = (view.id, *members, "", *(f"{process} {last}" for process, last in agreed))
     return View(
         view.group,
-        _view_id(_count(view) + 1, *history),
+        _view_id(_count(view) + 1, *history, epoch=epoch_of(view.group)),
         members,
         previous=view.id,
         transitional=members,
         excluded=tuple(sorted({*view.excluded, *gone})),
         primary=view.primary and not skips and 2 * len(members) > len(view.members),
+    )
+
+
+class Company(NamedTuple):
+    """Who goes over to a formed group together: all members of it that come from one view (newtop.md: a class)."""
+
+    members: tuple[ProcessId, ...]
+    """Sorted."""
+    view: ViewId | None
+    """None: from nowhere, alone, and without a state."""
+    size: int
+    """Of that view."""
+    primary: bool
+    """Whether it was."""
+
+
+def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: ProcessId) -> View:
+    """The first view of a formed group, as `me` sees it; all who install it agree on its id.
+
+    It is primary if it holds a majority of a primary view that some come from, or if all come from nowhere.
+    """
+    own = next(company for company in companies if me in company.members)
+    history = [f"{','.join(company.members)} {company.view or ''}" for company in companies]
+    origins = [company for company in companies if company.view is not None]
+    return View(
+        group,
+        _view_id(0, group, str(base), *history, epoch=epoch_of(group)),
+        tuple(sorted(member for company in companies for member in company.members)),
+        previous=own.view,
+        transitional=own.members if own.view is not None else (),
+        primary=not origins or any(each.primary and 2 * len(each.members) > each.size for each in origins),
+        classes=tuple(company.members for company in companies),
     )
 
 
@@ -135,10 +190,10 @@ def private_view(
     )
 
 
-def _view_id(count: int, *history: str) -> ViewId:
+def _view_id(count: int, *history: str, epoch: int = 0) -> ViewId:
     """Zero-padded epoch and count, then a digest of the history: ids of one process sort by installation."""
     digest = hashlib.blake2b("\n".join(history).encode(), digest_size=8).hexdigest()
-    return ViewId(f"0000.{count:06d}.{digest}")
+    return ViewId(f"{epoch:04d}.{count:06d}.{digest}")
 
 
 def _count(view: View) -> int:

@@ -82,10 +82,11 @@ class Asking(Core, Protocol):
 class Suspecting(Core, Protocol):
     """A core that finds out for itself who has failed, and agrees on it with others."""
 
-    def severed(self, peer: ProcessId, now: int) -> None:
+    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
         """The stream to or from that process has lost frames, for good: what still comes of it is no sign of life.
 
-        Behind the loss nothing more of that direction may be fed: the core could not see the gap (E-47).
+        Of the groups that used it (None: all that we share), nothing more may be fed from there: the core could not
+        see the gap (E-47). Groups that are formed later use the next connection.
         """
 
     def viewed(self, view: View, now: int) -> None:
@@ -93,3 +94,25 @@ class Suspecting(Core, Protocol):
 
     def suspect(self, process: ProcessId, now: int) -> None:
         """Suspect it, in all groups that we share, whatever the clock says: what a wrong timeout would do."""
+
+
+class Changing(Suspecting, Protocol):
+    """A core whose groups are formed, joined, left and merged while they work (newtop.md 11).
+
+    The application names a group by its name, which stays, whatever it becomes: in `send`, and here.
+    """
+
+    def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        """Form a new group of these, ourselves among them; all must be willing. Tried until it is done, or left."""
+
+    def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
+        """Become a member; some contact is asked to see to it, again and again until we are."""
+
+    def leave(self, name: GroupId, now: int) -> None:
+        """Cease to be one, when all that we sent is stable; ends with `Left`. Nothing may be sent there any more."""
+
+    def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:
+        """Look for these at once, and unite with the groups of that name that they are in."""
+
+    def state(self, view: View, state: bytes, now: int) -> None:
+        """What the application's state was when it got to that view (`InstallView.snapshot`)."""

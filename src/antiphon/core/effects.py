@@ -115,7 +115,7 @@ class Departure(NamedTuple):
     reason: str
     """Why we suspected it: `silent` (owes a number), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking`
     (flow control waits for it), `unready` (a change of views does), `deaf` (it answers nothing, on datagrams), `parted`
-    (it has excluded us), `injected`."""
+    (it has excluded us), `left` (it says so), `injected`."""
     accusers: tuple[ProcessId, ...]
     """Whose votes there were when it was confirmed."""
     silent_ns: int
@@ -132,6 +132,28 @@ class InstallView(NamedTuple):
     """Who was in the view before, and is not in this one."""
     signature: str | None = None
     """What its members add to their names, if not what `types.signature` says (E-29, for the simulator only)."""
+    snapshot: bool = False
+    """The application is to hand its state over when it gets here, before it takes anything else (`Changing.state`)."""
+
+
+class InstallState(NamedTuple):
+    """The application's state of a group is from here on what these classes had at its first view, merged in order."""
+
+    group: GroupId
+    states: tuple[tuple[int, bytes], ...]
+    """By class other than our own, in order; a class that nobody of is left to tell has none."""
+    own: int | None
+    """Our own class, if we had a state: the application's, as it is now; it has its place among the others."""
+
+
+class Left(NamedTuple):
+    """From here on we are not in that group any more."""
+
+    group: GroupId
+    graceful: bool
+    """All that we sent and delivered is held by everybody who stays; False: it took too long, or nobody knows."""
+    successor: GroupId | None = None
+    """What we went over to, if we did."""
 
 
 class Suspected(NamedTuple):
@@ -206,6 +228,8 @@ Effect = (
     | Query
     | Answered
     | InstallView
+    | InstallState
+    | Left
     | Suspected
     | Refuted
     | Confirmed

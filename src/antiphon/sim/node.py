@@ -18,7 +18,9 @@ from antiphon.core.effects import (
     Effect,
     Frame,
     Gauge,
+    InstallState,
     InstallView,
+    Left,
     Query,
     Refuted,
     Stable,
@@ -340,6 +342,8 @@ class Node:
             elif isinstance(effect, Answered):
                 self._untaken.append(effect)
                 self._catch_up(now)
+            elif isinstance(effect, InstallState | Left):
+                raise NotImplementedError
             elif self.recorder is not None:
                 self._record(self.recorder, effect, now)
 

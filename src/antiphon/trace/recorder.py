@@ -27,7 +27,7 @@ from antiphon.core.effects import (
 from antiphon.types import GroupId, ProcessId, View, signature, split_process_id
 
 Row = dict[str, Any]
-_NUMBERED = frozenset({"data", "fragment", "null", "remove", "flush"})
+_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush"})
 """Kinds that share one count of serial numbers."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 

@@ -128,7 +128,7 @@ class Agreement:
             self._on_suspect(frame, now)
         elif isinstance(frame, RefuteFrame):
             self._on_refute(frame, now)
-        else:
+        elif isinstance(frame, ConfirmedFrame):
             self._on_confirmed(frame, now)
         self.evaluate(now)
 

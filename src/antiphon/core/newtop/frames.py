@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from antiphon.core.control import Control
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import Company, GroupId, ProcessId, ViewId
 
 
 class Flow(NamedTuple):
@@ -85,6 +85,8 @@ class BlockFrame(NamedTuple):
     excluded: tuple[ProcessId, ...] = ()
     """The mark x: whom the sender has excluded, or confirmed failed, in this group when this left, sorted (E-45)."""
     notice: Notice | None = None
+    state: int | None = None
+    """The payload is the application's state of this class of a formed group, by its place in the first view."""
 
     @property
     def clock(self) -> int:
@@ -93,9 +95,9 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`; `fragment` for a piece that is not the last; `remove`, `flush`; or `null`, which says nothing."""
+        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`; or `null`, which says nothing."""
         if self.payloads:
-            return "fragment" if self.more else "data"
+            return "fragment" if self.more else "data" if self.state is None else "state"
         return "null" if self.notice is None else self.notice.kind
 
     @property
@@ -231,9 +233,113 @@ class RepairFrame(Control):
         return self.repaired
 
 
-MembershipFrame = SuspectFrame | RefuteFrame | ConfirmedFrame
+@dataclass(frozen=True, slots=True)
+class LeavingFrame(_Unnumbered):
+    """By its own word, the sender is not in the group any more (newtop.md 11.2 rule 1)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WantFrame(_Unnumbered):
+    """The sender wants everybody to complete this number, and to say so: it is about to leave (newtop.md 8)."""
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    wanted: int
+    sequence: int = 0
+
+
+# Formation (newtop.md 11.1): each to one process; `group` is what is to be formed, or its name in a question
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeFrame(Control):
+    """The initiator would like these to form a group."""
+
+    group: GroupId
+    sender: ProcessId
+    members: tuple[tuple[ProcessId, GroupId | None], ...]
+    """Sorted, each with the group of that name that it is believed to be in."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoteFrame(Control):
+    """The answer: the sender has stopped delivering at this number; or None, it will not take part."""
+
+    group: GroupId
+    sender: ProcessId
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFrame(Control):
+    """All are willing: deliver everything up to this number."""
+
+    group: GroupId
+    sender: ProcessId
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyFrame(Control):
+    """The sender has done so, and is in this view of its old group; None if it had none."""
+
+    group: GroupId
+    sender: ProcessId
+    view: ViewId | None
+    members: tuple[ProcessId, ...]
+    """Of that view."""
+    primary: bool
+    """As that view says."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallFrame(Control):
+    """The group is formed; the first frame of it that its sender sends to anybody."""
+
+    group: GroupId
+    sender: ProcessId
+    base: int
+    companies: tuple[Company, ...]
+    """Sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortFrame(Control):
+    """The sender will never be in that group."""
+
+    group: GroupId
+    sender: ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFrame(Control):
+    """Asks somebody out of view what it is in under that name; or to be taken in."""
+
+    group: GroupId
+    sender: ProcessId
+    joins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFrame(Control):
+    """The answer: the group that the sender is in, and with whom."""
+
+    group: GroupId
+    sender: ProcessId
+    members: tuple[ProcessId, ...]
+
+
+FormationFrame = ProposeFrame | VoteFrame | BaseFrame | ReadyFrame | InstallFrame | AbortFrame | ProbeFrame | FoundFrame
+"""How groups are formed. These have no place in any stream: they may be lost and doubled, and are repeated."""
+MembershipFrame = SuspectFrame | RefuteFrame | ConfirmedFrame | LeavingFrame | WantFrame
 """How members agree on who has failed."""
-SequencedFrame = BlockFrame | AliveFrame | SuspectFrame | RefuteFrame | ConfirmedFrame
+SequencedFrame = BlockFrame | AliveFrame | SuspectFrame | RefuteFrame | ConfirmedFrame | LeavingFrame | WantFrame
 """What a member multicasts in a group."""
 NewtopFrame = (
     BlockFrame
@@ -241,6 +347,8 @@ NewtopFrame = (
     | SuspectFrame
     | RefuteFrame
     | ConfirmedFrame
+    | LeavingFrame
+    | WantFrame
     | StatusFrame
     | AckFrame
     | RequestFrame

@@ -115,10 +115,10 @@ class NewtopProcess:
         self._stirred.update(self._groups)
         self._writable = ready
 
-    def severed(self, peer: ProcessId, now: int) -> None:
+    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
         """The connection with it has lost frames: whatever still comes, it counts as silent from now on (E-47)."""
-        for group in self._groups.values():
-            if peer in group.ranks:
+        for name, group in self._groups.items():
+            if peer in group.ranks and (groups is None or name in groups):
                 group.suspector.severed(group.ranks[peer], now)
 
     def suspect(self, process: ProcessId, now: int) -> None:
