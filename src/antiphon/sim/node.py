@@ -22,6 +22,7 @@ from antiphon.core.effects import (
     InstallView,
     Left,
     Query,
+    Reach,
     Refuted,
     Stable,
     Suspected,
@@ -342,6 +343,8 @@ class Node:
             elif isinstance(effect, Answered):
                 self._untaken.append(effect)
                 self._catch_up(now)
+            elif isinstance(effect, Reach):
+                self._network.install(self.id, effect.view)
             elif isinstance(effect, InstallState | Left):
                 raise NotImplementedError
             elif self.recorder is not None:
