@@ -34,7 +34,7 @@ from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 
@@ -311,7 +311,7 @@ class Node:
 
     def _record_receipt(self, recorder: Recorder, frame: Frame, relay: ProcessId | None = None) -> None:
         """A copy is received like the frame it is a copy of, also one in a refutation that a repair brings."""
-        recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group), relay=relay)
+        recorder.received(frame, self._queue.now, unstable=self._core.unstable(name_of(frame.group)), relay=relay)
         for copy in frame.copies:
             self._record_receipt(recorder, copy, frame.sender)
 
@@ -364,7 +364,7 @@ class Node:
     ) -> None:
         time = self._queue.now
         if isinstance(effect, Stable | Discard):
-            recorder.prefix(effect, time, unstable=self._core.unstable(effect.group))
+            recorder.prefix(effect, time, unstable=self._core.unstable(name_of(effect.group)))
         elif isinstance(effect, Gauge):
             recorder.gauged(effect, time)
         elif isinstance(effect, Blocked | Unblocked):
@@ -385,7 +385,7 @@ class Node:
                 payload_bytes=payload_bytes(frame),
                 header_bytes=header_bytes(frame),
                 stamp_bytes=stamp_bytes(frame),
-                unstable=self._core.unstable(frame.group),
+                unstable=self._core.unstable(name_of(frame.group)),
                 copies=self._network.copies(self, effect),
                 flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
             )

@@ -9,7 +9,7 @@ from antiphon.core.effects import Frame
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, name_of
 
 
 class Applications:
@@ -66,13 +66,12 @@ class Applications:
             return
         if isinstance(frame, DataFrame) and frame.request is not None:
             self.asked(node, frame)
-        first = self._taken[node.id, frame.sender, frame.group]
-        self._taken[node.id, frame.sender, frame.group] = first + len(frame.payloads)
+        group = name_of(frame.group)
+        first = self._taken[node.id, frame.sender, group]
+        self._taken[node.id, frame.sender, group] = first + len(frame.payloads)
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
-                self._queue.at(
-                    self._queue.now, lambda payload: self.request(node, frame.group, payload), replies.payload
-                )
+                self._queue.at(self._queue.now, lambda payload: self.request(node, group, payload), replies.payload)
 
 
 class _Sender:
@@ -140,7 +139,7 @@ class _Replies:
 
     def due(self, process: ProcessId, frame: Frame, first: int) -> bool:
         """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
-        if process == self._workload.senders[0] or frame.group != self._workload.group:
+        if process == self._workload.senders[0] or name_of(frame.group) != self._workload.group:
             return False
         own = self.places.get(frame.sender, ())
         before = self._missing.get(process, self._workload.messages * len(self.places))
