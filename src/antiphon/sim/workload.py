@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from antiphon.core.classic.frames import DataFrame
-from antiphon.core.effects import Frame
+from antiphon.core.effects import Frame, InstallState
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
+from antiphon.sim.states import States
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId, name_of
 
@@ -15,7 +16,10 @@ from antiphon.types import GroupId, ProcessId, name_of
 class Applications:
     """All applications of a run: they ask by their workloads and count what they get."""
 
-    def __init__(self, workloads: tuple[Workload, ...], queue: EventQueue, chance: random.Random) -> None:
+    def __init__(
+        self, workloads: tuple[Workload, ...], queue: EventQueue, chance: random.Random, states: States | None = None
+    ) -> None:
+        """`states`: where groups change, what each application knows."""
         self.requests = 0
         self.deliveries = 0
         self.last_request_at = 0
@@ -24,6 +28,7 @@ class Applications:
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
+        self._states = states
         self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
         self._listens = any(workload.replies or workload.answers != "none" for workload in workloads)
         self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
@@ -37,7 +42,7 @@ class Applications:
 
     def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
         """An application asks to send, all of these in one turn of its loop."""
-        if node.crashed:
+        if not node.accepts(group):
             return
         self.requests += len(payloads)
         self.last_request_at = self._queue.now
@@ -62,6 +67,8 @@ class Applications:
     def taken(self, node: Node, frame: Frame) -> None:
         """Count deliveries; answer requests; send the reply that is due, as the next thing to happen."""
         self.deliveries += len(frame.payloads)
+        if self._states is not None:
+            self._states.delivered(node.id, frame)
         if not self._listens:
             return
         if isinstance(frame, DataFrame) and frame.request is not None:
@@ -72,6 +79,21 @@ class Applications:
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
                 self._queue.at(self._queue.now, lambda payload: self.request(node, group, payload), replies.payload)
+
+    def state(self, node: Node, group: GroupId) -> bytes:
+        """What the application knows."""
+        assert self._states is not None, "groups change"
+        return self._states.of(node.id, group)
+
+    def merge(self, node: Node, effect: InstallState) -> bytes:
+        """What the application knows once it has taken the states of others."""
+        assert self._states is not None, "groups change"
+        return self._states.merge(node.id, effect)
+
+    def left(self, node: Node, group: GroupId) -> None:
+        """Forget what it knew."""
+        assert self._states is not None, "groups change"
+        self._states.forget(node.id, group)
 
 
 class _Sender:

@@ -21,6 +21,8 @@ from antiphon.core.effects import (
     Discard,
     Frame,
     Gauge,
+    InstallState,
+    Left,
     Refuted,
     Stable,
     Suspected,
@@ -63,6 +65,7 @@ class Recorder:
         self._agreed = agreed
         self._acknowledge = _NUMBERED if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
+        self._first_views: dict[GroupId, str] = {}  # by formation
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
         self._numbers = dict.fromkeys(self._services, 0)
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
@@ -83,6 +86,40 @@ class Recorder:
     def moved(self, kind: str, group: GroupId, now: int) -> None:
         """The process joins or leaves a group."""
         self.rows.append({"time": now, "kind": kind, "group": group, "view": self._views.get(group)})
+
+    def parted(self, effect: Left, now: int) -> None:
+        """The protocol has done with a formation of a group, or with the group.
+
+        Then what its application asked for and no frame took is as if it had never been asked for.
+        """
+        self._released(effect.group, now)
+        if effect.successor is None:
+            group = name_of(effect.group)
+            self._numbers[group] -= len(self._waiting[group])
+            self._waiting[group].clear()
+
+    def left(self, effect: Left, now: int) -> None:
+        """The application, which asked for it, is out of the group."""
+        group = name_of(effect.group)
+        detail = compact_json({"graceful": effect.graceful})
+        row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}
+        self.rows.append(row)
+
+    def handed_over(self, view: View, state: bytes, now: int) -> None:
+        """The application hands its state over, as it is at the first view of a formed group."""
+        own = next(place for place, members in enumerate(view.classes) if self._me in members)
+        self._state(view.group, state, {"class": own, "role": "snapshot"}, now)
+
+    def merged(self, effect: InstallState, state: bytes, now: int) -> None:
+        """The application takes the states of other classes, and has this one from here on."""
+        for place, other in effect.states:
+            self._state(effect.group, other, {"class": place, "role": "installed"}, now)
+        self._state(effect.group, state, {"role": "merged"}, now)
+
+    def _state(self, formation: GroupId, state: bytes, detail: Mapping[str, object], now: int) -> None:
+        """States are told of at the first view of the formation, whatever the view is by now."""
+        row: Row = {"time": now, "kind": "state", "group": name_of(formation), "view": self._first_views[formation]}
+        self.rows.append(row | {"digest": digest(state), "detail": compact_json(detail)})
 
     def stopped(self, now: int, held: Mapping[GroupId, int], costs: Mapping[str, int]) -> None:
         """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
@@ -201,6 +238,8 @@ class Recorder:
         """A view is in force from here on; `left` tells who is out of it, and why; `signed` is another signature."""
         group = name_of(view.group)
         self._views[group] = view.id
+        if view.classes:
+            self._first_views[view.group] = view.id
         self.rows.append(
             {
                 "time": now,
