@@ -2,19 +2,23 @@
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from antiphon.core.effects import Deliver, Effect, Frame, InstallState, InstallView, Left, Scope, Transmit
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame
-from antiphon.scenario.model import Hosts, Network
+from antiphon.scenario.model import STATE_BYTES_MIN, Hosts, Network, Scenario
+from antiphon.scenario.read import parse_scenario
 from antiphon.scenario.units import Duration
+from antiphon.sim.cores import groups_of, outside_of
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
 from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
-from antiphon.sim.states import STATE_BYTES_MIN, States
+from antiphon.sim.run import Run, simulate
+from antiphon.sim.states import States
 from antiphon.sim.workload import Applications
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, digest
@@ -286,3 +290,143 @@ def test_a_class_of_which_nobody_is_left_changes_nothing() -> None:
     before = states.of(P1, G)
     assert states.merge(P1, InstallState(FORMED, (), 0)) == before
     assert states.merge(P3, InstallState(FORMED, (), None)) == bytes(SIZE)
+
+
+# Whole runs, with cores that know of nobody else
+
+
+class Loner(Puppet):
+    """A core that is alone in every group it is in, or joins, or forms."""
+
+    def __init__(self, me: ProcessId, groups: frozenset[GroupId]) -> None:
+        super().__init__()
+        self.me = me
+        self.effects += [InstallView(first_view(group, frozenset({me}))) for group in sorted(groups)]
+
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:
+        super().send(group, payload, now, label)
+        frame = BlockFrame(group, self.me, len(self.asked), len(self.asked) - 1, 0, (payload,), label)
+        self.effects += [Transmit(frame), Deliver(frame)]
+
+    def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
+        super().join(name, contacts, now)
+        self.effects.append(InstallView(first_view(name, frozenset({self.me}))))
+
+    def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        super().form(name, members, now)
+        self.effects.append(InstallView(first_view(name, frozenset({self.me}))))
+
+    def leave(self, name: GroupId, now: int) -> None:
+        super().leave(name, now)
+        self.effects.append(Left(name, graceful=True))
+
+    def unstable(self, group: GroupId) -> int:
+        return 0
+
+
+RUN = """
+name = "changing"
+quiet = "12s"
+duration = "1m"
+[[group]]
+name = "g"
+members = ["p1", "p2", "p3"]
+[[group]]
+name = "h"
+members = ["p1", "p2"]
+formed = true
+[[workload]]
+group = "g"
+messages = 100
+interval = "100ms"
+[[workload]]
+group = "h"
+messages = 100
+interval = "100ms"
+senders = ["p1", "p2"]
+"""
+
+
+def fault(at: str, kind: str, *lines: str) -> str:
+    return "\n".join(("[[fault]]", f'at = "{at}"', f'kind = "{kind}"', *lines, ""))
+
+
+FORMED_AT_2S = fault("2s", "form", 'process = "p1"', 'group = "h"')
+
+
+@pytest.fixture
+def loners(monkeypatch: pytest.MonkeyPatch) -> dict[ProcessId, Loner]:
+    cores: dict[ProcessId, Loner] = {}
+
+    def builder(scenario: Scenario, _: random.Random) -> Callable[[ProcessId], Loner]:
+        def build(process: ProcessId) -> Loner:
+            own = frozenset(GroupId(group.name) for group in groups_of(scenario, process))
+            cores[process] = Loner(process, own - outside_of(scenario, process))
+            return cores[process]
+
+        return build
+
+    monkeypatch.setattr("antiphon.sim.run.core_builder", builder)
+    return cores
+
+
+def numbers(run: Run, process: str, group: str, incarnation: int = 0) -> list[tuple[int, int]]:
+    """When which messages were asked for, in milliseconds."""
+    (history,) = (each for each in run.histories if (each.process, each.incarnation) == (process, incarnation))
+    return [
+        (row["requested"] // 1_000_000, row["number"])
+        for row in history.rows
+        if row["kind"] == "send" and row["group"] == group
+    ]
+
+
+def test_a_process_that_recovers_is_somebody_new_and_its_senders_go_on(loners: dict[ProcessId, Loner]) -> None:
+    moves = fault("3050ms", "crash", 'process = "p3"') + fault("5s", "recover", 'process = "p3"')
+    moves += fault("1s", "pause", 'process = "p3"', 'until = "7s"')
+    run = simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
+    named = [(each.process, each.incarnation) for each in run.histories]
+    assert named == [("p1", 0), ("p2", 0), ("p3", 0), ("p3", 1), ("world", 0)]
+    old, new = run.histories[2:4]
+    assert [row["kind"] for row in old.rows][-1] == "crash"
+    kinds = [row["kind"] for row in new.rows]
+    assert (kinds[:3], kinds[-1]) == (["start", "join", "view"], "stop")
+    start = json.loads(new.rows[0]["detail"])
+    assert start["groups"] == {"g": {"numbering": "separate", "service": "total"}}
+    assert loners[ProcessId("p3#1")].asked[0] == ("join", "g", (P1, P2))
+    assert new.rows[2]["members"] == ["p3#1"]
+    assert numbers(run, "p3", "g")[-1] == (900, 8)  # paused from then on, until it crashed
+    assert numbers(run, "p3", "g", 1) == [(5000 + 100 * number, number) for number in range(51)]
+
+
+def test_a_process_that_stays_down_asks_for_nothing_more(loners: dict[ProcessId, Loner]) -> None:
+    run = simulate(parse_scenario(RUN + FORMED_AT_2S + fault("3s", "crash", 'process = "p3"')))
+    assert numbers(run, "p3", "g")[-1][0] <= 3000
+    assert run.quiet
+
+
+def test_who_joins_later_and_who_leaves_asks_for_nothing_meanwhile(loners: dict[ProcessId, Loner]) -> None:
+    moves = fault("3010ms", "join", 'process = "p3"', 'group = "g"')
+    moves += fault("4010ms", "leave", 'process = "p2"', 'group = "g"')
+    moves += fault("6010ms", "join", 'process = "p2"', 'group = "g"', 'via = ["p3"]')
+    run = simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
+    starts = [json.loads(history.rows[0]["detail"])["groups"]["g"].get("members") for history in run.histories[:3]]
+    assert starts == [["p1", "p2"], ["p1", "p2"], None]
+    assert numbers(run, "p3", "g")[0] == (3100, 0)
+    told = [at for at, _ in numbers(run, "p2", "g")]
+    assert [at for at in told if 4000 < at < 6100] == []
+    assert [number for _, number in numbers(run, "p2", "g")] == [*range(len(told))]
+    assert ("join", "g", (ProcessId("p3"),)) in loners[P2].asked
+
+
+def test_nobody_asks_for_anything_in_a_group_before_it_is_formed(loners: dict[ProcessId, Loner]) -> None:
+    run = simulate(parse_scenario(RUN + FORMED_AT_2S))
+    assert ("form", "h", (P1, P2)) in loners[P1].asked
+    assert numbers(run, "p1", "h")[0] == (2000, 0)
+    assert numbers(run, "p2", "h") == []  # nobody has told it of a view
+
+
+def test_a_merge_names_whom_to_look_for_as_they_are_now(loners: dict[ProcessId, Loner]) -> None:
+    moves = fault("1s", "crash", 'process = "p3"') + fault("2s", "recover", 'process = "p3"')
+    moves += fault("3s", "merge", 'process = "p1"', 'group = "g"')
+    simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
+    assert ("merge", "g", (P2, P3)) in loners[P1].asked

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from antiphon.core.effects import Frame, InstallState
+from antiphon.scenario.model import STATE_BYTES_MIN
 from antiphon.types import GroupId, ProcessId, name_of
 
-_HASH_BYTES: Final = 16
-STATE_BYTES_MIN: Final = _HASH_BYTES + 8
-"""A running hash, and how many messages are in it."""
+_HASH_BYTES: Final = STATE_BYTES_MIN - 8  # behind it stands how many messages are in it
 _NOTHING: Final = bytes(STATE_BYTES_MIN)
 
 

@@ -17,18 +17,25 @@ class Applications:
     """All applications of a run: they ask by their workloads and count what they get."""
 
     def __init__(
-        self, workloads: tuple[Workload, ...], queue: EventQueue, chance: random.Random, states: States | None = None
+        self,
+        workloads: tuple[Workload, ...],
+        queue: EventQueue,
+        chance: random.Random,
+        states: States | None = None,
+        returns_at: Mapping[str, int] | None = None,
     ) -> None:
-        """`states`: where groups change, what each application knows."""
+        """`states`: where groups change, what each application knows. `returns_at`: who recovers, when at last."""
         self.requests = 0
         self.deliveries = 0
         self.last_request_at = 0
         self.outstanding = sum(workload.messages * len(workload.senders) for workload in workloads)
-        """Requests that are planned and not made yet; those of a process that crashed never will be."""
+        """Requests that are planned and not made yet; those of a process that is gone for good never will be."""
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
         self._states = states
+        self._returns_at = returns_at or {}
+        self._nodes: dict[str, Node] = {}  # by name, in its last incarnation
         self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
         self._listens = any(workload.replies or workload.answers != "none" for workload in workloads)
         self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
@@ -36,9 +43,22 @@ class Applications:
 
     def start(self, nodes: Mapping[ProcessId, Node]) -> None:
         """Let every sender of every workload begin."""
+        self._nodes |= {str(process): node for process, node in nodes.items()}
         for workload in self._workloads:
             for name in workload.senders if workload.messages else ():
-                _Sender(self, workload, nodes[ProcessId(name)], self._queue, self._chance).start()
+                _Sender(self, workload, name, self._queue, self._chance).start()
+
+    def recovered(self, name: str, node: Node) -> None:
+        """A process is up again: its senders go on."""
+        self._nodes[name] = node
+
+    def node(self, name: str) -> Node:
+        """The last incarnation of a process."""
+        return self._nodes[name]
+
+    def gone(self, name: str) -> bool:
+        """Whether a process is down for good."""
+        return self._nodes[name].crashed and self._queue.now >= self._returns_at.get(name, 0)
 
     def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
         """An application asks to send, all of these in one turn of its loop."""
@@ -97,18 +117,18 @@ class Applications:
 
 
 class _Sender:
-    """One sender of one workload."""
+    """One sender of one workload. What it would ask for while its process is down, or not in the group, is left out."""
 
     def __init__(
-        self, applications: Applications, workload: Workload, node: Node, queue: EventQueue, chance: random.Random
+        self, applications: Applications, workload: Workload, name: str, queue: EventQueue, chance: random.Random
     ) -> None:
         self._applications = applications
         self._workload = workload
         self._group = GroupId(workload.group)
-        self._node = node
+        self._name = name
         self._queue = queue
         self._chance = chance
-        self._filler = f".{node.id}.{workload.name}".encode().ljust(workload.payload, b".")
+        self._filler = f".{name}.{workload.name}".encode().ljust(workload.payload, b".")
         self._position = 0
 
     def start(self) -> None:
@@ -127,7 +147,7 @@ class _Sender:
     def _request_next(self, _: object) -> None:
         self._request(self._payload(self._position))
         self._position += 1
-        if self._node.crashed:
+        if self._applications.gone(self._name):
             self._applications.outstanding -= self._workload.messages - self._position
         elif self._position < self._workload.messages:
             self._schedule()
@@ -137,12 +157,13 @@ class _Sender:
 
     def _request(self, *payloads: bytes) -> None:
         applications, answers = self._applications, self._workload.answers
+        node = applications.node(self._name)
         applications.outstanding -= len(payloads)
         if answers == "none":
-            applications.request(self._node, self._group, *payloads, workload=self._workload.name)
+            applications.request(node, self._group, *payloads, workload=self._workload.name)
             return
         for payload in payloads:
-            applications.ask(self._node, self._group, payload, answers)
+            applications.ask(node, self._group, payload, answers)
 
     def _payload(self, position: int) -> bytes:
         """As many bytes as asked for, what differs first: most payloads of a run are different."""

@@ -46,5 +46,9 @@ class NewtopSettings:
     """After how long without a message an idle group is probed for crashed members; 0: never."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view without those who failed is installed (newtop.md 9.6); others than total order take `cut`."""
+    merge_every_ns: int = 0
+    """τ_probe: how often a member looks for others of its group that are out of its view; 0: never (newtop.md 11.2)."""
+    form_within_ns: int = 2_000_000_000
+    """τ_form: how long a formation, or a leave, may take before it is given up (newtop.md 11.1, 11.2)."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""
