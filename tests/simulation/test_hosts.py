@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.core.effects import Effect, Frame
+from antiphon.core.effects import Effect, Frame, InstallState
 from antiphon.scenario.model import Hosts, Network
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.links import Links
@@ -54,6 +54,13 @@ class Stubborn:
 class Nobody:
     def taken(self, node: Node, frame: Frame) -> None: ...
     def asked(self, node: Node, frame: Frame) -> None: ...
+    def state(self, node: Node, group: GroupId) -> bytes:
+        return b""
+
+    def merge(self, node: Node, effect: InstallState) -> bytes:
+        return b""
+
+    def left(self, node: Node, group: GroupId) -> None: ...
 
 
 def test_an_alarm_that_stays_due_is_an_error_not_an_endless_loop() -> None:

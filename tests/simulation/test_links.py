@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from antiphon.core.effects import Channel, Effect, Frame, Scope, Transmit
+from antiphon.core.effects import Channel, Effect, Frame, InstallState, Scope, Transmit
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.scenario.model import (
     Crash,
@@ -73,6 +73,13 @@ class Nobody:
 
     def taken(self, node: Node, frame: Frame) -> None: ...
     def asked(self, node: Node, frame: Frame) -> None: ...
+    def state(self, node: Node, group: GroupId) -> bytes:
+        return b""
+
+    def merge(self, node: Node, effect: InstallState) -> bytes:
+        return b""
+
+    def left(self, node: Node, group: GroupId) -> None: ...
 
 
 class World:

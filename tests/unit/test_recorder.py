@@ -2,10 +2,19 @@
 
 import json
 
-from antiphon.core.effects import Blocked, Confirmed, Departure, Discard, Gauge, Refuted, Suspected, Unblocked
+from antiphon.core.effects import Blocked, Confirmed, Departure, Discard, Gauge, Refuted, Stable, Suspected, Unblocked
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, Notice
 from antiphon.trace.recorder import Recorder, digest
-from antiphon.types import GroupId, ProcessId, first_view, shrunk_view, signature
+from antiphon.types import (
+    Company,
+    GroupId,
+    ProcessId,
+    first_view,
+    formed_group,
+    formed_view,
+    shrunk_view,
+    signature,
+)
 
 G, P1, P2, P3, P4 = GroupId("g"), ProcessId("p1"), ProcessId("p2"), ProcessId("p3"), ProcessId("p4")
 
@@ -163,3 +172,50 @@ def test_a_view_that_was_agreed_on_tells_who_left_and_why() -> None:
     untold = Recorder(P1, {G: "total"})
     untold.installed(view, 0)
     assert untold.rows[0]["detail"] is None
+
+
+FORMED = formed_group("g", 2, P1, 0)
+FROM_G = Company((P1, P2), first_view(G, frozenset({P1, P2})).id, 2, primary=True)
+JOINED = formed_view(FORMED, 7, (FROM_G, Company((P3,), None, 0, primary=False)), P1)
+
+
+def test_rows_bear_the_name_of_a_group_whatever_has_become_of_it() -> None:
+    history = recorder(b"a", b"b")
+    transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"a",), 0))
+    history.installed(JOINED, 60)
+    transmit(history, BlockFrame(FORMED, P1, 8, 7, 7, (b"b",), 1))
+    history.received(BlockFrame(FORMED, P2, 9, 7, 7), 70, unstable=0)
+    history.delivered(BlockFrame(FORMED, P1, 8, 7, 7, (b"b",), 1), 80)
+    history.suspected(Suspected(FORMED, P2, 9, "silent"), 81)
+    history.confirmed(Confirmed(FORMED, ((P2, 9),), (P1, P3)), 82)
+    history.noticed(Confirmed(FORMED, ((P2, 9),), (P1, P3)), 82)
+    history.prefix(Stable(FORMED, ((P1, 1),)), 83, unstable=0)
+    history.gauged(Gauge(FORMED, "buffers", 3), 84)
+    assert {row["group"] for row in history.rows} == {G}
+    assert {row["view"] for row in history.rows[2:] if row["kind"] != "gauge"} == {JOINED.id}
+    assert [number for number, _, _ in sends(history)] == [0, 1]
+    frames = [json.loads(row["detail"])["frame"] for row in history.rows if row["kind"] in ("transmit", "receive")]
+    assert frames == ["g/p1/1", f"{FORMED}/p1/8", f"{FORMED}/p2/9"]
+
+
+def test_the_first_view_of_a_formed_group_tells_who_came_along_with_whom() -> None:
+    history = Recorder(P1, {G: "total"}, agreed=True)
+    history.installed(JOINED, 0)
+    history.installed(shrunk_view(JOINED, [(P3, 9)]), 1)
+    first, later = history.rows
+    assert json.loads(first["detail"]) == {
+        "left": [],
+        "primary": True,
+        "signature": signature(JOINED),
+        "epoch": 2,
+        "classes": [["p1", "p2"], ["p3"]],
+    }
+    assert (first["previous"], first["transitional"]) == (FROM_G.view, [P1, P2])
+    assert json.loads(later["detail"]).keys() == {"left", "primary", "signature"}
+
+
+def test_a_sender_is_held_back_in_a_group_while_it_is_in_any_of_its_formations() -> None:
+    history = Recorder(P1, {G: "total"})
+    for effect in (Blocked(G, P2), Blocked(FORMED, P2), Unblocked(G), Unblocked(G), Unblocked(FORMED), Blocked(G, P3)):
+        history.held_back(effect, 0)
+    assert [(row["kind"], row["peer"]) for row in history.rows] == [("block", P2), ("unblock", None), ("block", P3)]

@@ -6,17 +6,24 @@ from typing import Final
 from antiphon.core.acks import literal as acks_literal
 from antiphon.core.classic import literal as classic_literal
 from antiphon.core.newtop import literal as newtop_literal
+from antiphon.scenario.changes import change_problems
 from antiphon.scenario.model import (
     OPTIONS_IN_FORCE,
     PROTOCOLS,
+    STATE_BYTES_MIN,
+    Change,
     Crash,
     Cut,
     Fault,
+    Form,
+    Group,
     Join,
     Leave,
     Loss,
+    Merge,
     Options,
     Partition,
+    Recover,
     Scenario,
     Suspect,
     absent_at_first,
@@ -26,6 +33,7 @@ from antiphon.scenario.model import (
 )
 
 Problems = Iterator[tuple[str, str]]
+_STATE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 ERRATA: Final[Mapping[str, tuple[str, ...]]] = {
     "newtop": newtop_literal.ERRATA,
@@ -70,7 +78,7 @@ def family_problems(scenario: Scenario) -> Problems:
     yield from _idle_option_problems(scenario)
     yield from _literal_problems(scenario)
     yield from _member_problems(scenario)
-    yield from _coming_and_going_problems(scenario)
+    yield from change_problems(scenario)
     yield from _OWN[scenario.protocol](scenario)
 
 
@@ -128,28 +136,6 @@ def _member_problems(scenario: Scenario) -> Problems:
             yield f"workload[{i}].replies", "goes with groups in which everybody sends and receives"
 
 
-def _coming_and_going_problems(scenario: Scenario) -> Problems:
-    """Who crashes, joins and leaves, each possible when it comes."""
-    members = {group.name: members_of(group) for group in scenario.group}
-    absent = {name: set(absent_at_first(scenario, name)) for name in members}
-    crashed: set[str] = set()
-    for i, fault in sorted(enumerate(scenario.fault), key=lambda entry: entry[1].at):
-        if not isinstance(fault, Crash | Join | Leave):
-            continue
-        if fault.process in crashed:
-            yield f"fault[{i}].process", f"{fault.process} has crashed before"
-        if isinstance(fault, Crash):
-            crashed.add(fault.process)
-            continue
-        if fault.process not in members.get(fault.group, ()):
-            yield f"fault[{i}].process", f"unknown process {fault.process!r} in group {fault.group!r}"
-            return
-        if (fault.process in absent[fault.group]) is not isinstance(fault, Join):
-            state = "is in" if isinstance(fault, Join) else "is not in"
-            yield f"fault[{i}].process", f"{fault.process} {state} group {fault.group} at that time"
-        absent[fault.group] ^= {fault.process}
-
-
 def _newtop_problems(scenario: Scenario) -> Problems:
     options, services = scenario.options, frozenset(group.service for group in scenario.group)
     if options.compression and not {"causal-fast", "causal-vector"} & services:
@@ -165,14 +151,69 @@ def _newtop_problems(scenario: Scenario) -> Problems:
         if group.numbering == "block" and options.suspect_after and group.service not in ("total", "causal-slow"):
             why = f"under {group.service} a view changes by a flush, which no window may hold back"
             yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
+    yield from _formation_problems(scenario)
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Join | Leave):
-            why = "it needs groups that are formed while others run, which this version does not have"
-            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with newtop: {why}"
         if isinstance(fault, Crash | Partition | Cut | Suspect) and not membership(scenario):
             why = "with options.suspect_after = 0s nobody would ever find out"
             yield f"fault[{i}].kind", f"{_kind(fault)!r} needs membership: {why}"
     yield from _no_requests(scenario)
+
+
+FORMING: Final = ("total", "total-safe")
+"""The services of groups that can be formed, joined, left and merged: the freeze is one of the total order."""
+
+
+def _formation_problems(scenario: Scenario) -> Problems:
+    """What groups that change ask for (newtop.md 11)."""
+    options = scenario.options
+    keys = [(f"fault[{i}].kind", fault) for i, fault in enumerate(scenario.fault) if isinstance(fault, Change)]
+    asking = [(key, _kind(fault), _concerned(scenario, fault)) for key, fault in keys]
+    if options.merge_every:
+        asking.append(("options.merge_every", "merging", tuple(group.name for group in scenario.group)))
+    asking += [
+        (f"group[{i}].formed", "formed", (group.name,)) for i, group in enumerate(scenario.group) if group.formed
+    ]
+    services = {group.name: group.service for group in scenario.group}
+    for key, what, groups in asking:
+        if not membership(scenario):
+            yield key, f"{what!r} needs membership: with options.suspect_after = 0s views never change"
+        for name in groups:
+            if services.get(name) not in FORMING:
+                yield (
+                    key,
+                    f"{what!r} goes with service {' and '.join(FORMING)} only; group {name} gets {services[name]}",
+                )
+    if asking and options.form_within and options.form_within < options.suspect_after:
+        yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
+    if options.form_within and not asking:
+        yield "options.form_within", "changes nothing: no group is formed, joined, left or merged"
+    if 0 < options.merge_every < options.suspect_after:
+        yield "options.merge_every", "must be at least options.suspect_after, or 0s"
+    for i, group in enumerate(scenario.group):
+        if not group.formed and {*members_of(group)} == absent_at_first(scenario, group.name):
+            yield f"group[{i}].members", "somebody must be in it at first; or it is formed = true"
+        if not STATE_BYTES_MIN <= group.state_bytes <= _STATE_BYTES_MAX:
+            yield f"group[{i}].state_bytes", f"must be between {STATE_BYTES_MIN} and {_STATE_BYTES_MAX:,}"
+
+
+def _concerned(scenario: Scenario, fault: Change) -> tuple[str, ...]:
+    if isinstance(fault, Recover):
+        return tuple(group.name for group in scenario.group if fault.process in members_of(group))
+    return (fault.group,)
+
+
+def _no_formations(scenario: Scenario) -> Problems:
+    """What only groups have that are formed while others work."""
+    for i, fault in enumerate(scenario.fault):
+        if isinstance(fault, Form | Merge | Recover):
+            why = "its groups are there from the start, and whoever crashes is gone for good"
+            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with {scenario.protocol}: {why}"
+        if isinstance(fault, Join) and fault.via is not None:
+            yield f"fault[{i}].via", f"changes nothing: with {scenario.protocol} whoever joins asks nobody"
+    for i, group in enumerate(scenario.group):
+        if group.formed or group.state_bytes != Group(name="", members=()).state_bytes:
+            key = "formed" if group.formed else "state_bytes"
+            yield f"group[{i}].{key}", "belongs to groups that are formed while others work, which newtop alone has"
 
 
 def _no_links(scenario: Scenario) -> Problems:
@@ -181,6 +222,7 @@ def _no_links(scenario: Scenario) -> Problems:
         if isinstance(fault, Partition | Cut | Suspect):
             why = "who has failed is told there, never wrongly"
             yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with {scenario.protocol}: {why}"
+    yield from _no_formations(scenario)
 
 
 def _classic_problems(scenario: Scenario) -> Problems:

@@ -43,6 +43,10 @@ class Options(_Table, frozen=True, kw_only=True):
     """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view is installed when a member fails (newtop.md 9.6); all but "cut" go with total order."""
+    merge_every: Duration = Duration(0)
+    """τ_probe: how often a member looks for others of its group that are out of its view, to merge; "0s": never."""
+    form_within: Duration = Duration(0)
+    """τ_form: how long forming or leaving a group may take before it is given up; "0s": four times suspect_after."""
     acks: Acks = "timestamp"
     """How receivers acknowledge, and so how stability is found (Berket98)."""
     clock: Literal["physical", "logical"] = "physical"
@@ -67,12 +71,16 @@ PROTOCOLS: Final = {
 OPTIONS_IN_FORCE: Final = {
     "newtop": frozenset(
         "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after idle_probe "
-        "view_change literal".split()
+        "view_change merge_every form_within literal".split()
     ),
     "classic": frozenset("suspect_after literal".split()),
     "acks": frozenset("acks clock send_every ack_every stability suspect_after literal".split()),
 }
 """The options that act in this version, by family."""
+
+
+STATE_BYTES_MIN: Final = 24
+"""What the simulated applications need for their state: a hash, and a count of messages."""
 
 
 class Group(_Table, frozen=True, kw_only=True):
@@ -95,6 +103,10 @@ class Group(_Table, frozen=True, kw_only=True):
     """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
     numbering: Literal["separate", "block"] = "separate"
     """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
+    formed: bool = False
+    """Nobody is in it at first; a fault of kind `form` forms it."""
+    state_bytes: int = 32
+    """How large the state is that applications of this group hand over to those who join or merge."""
 
 
 class Member(_Table, frozen=True, kw_only=True):
@@ -276,6 +288,37 @@ class Join(_Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
     at: Duration
     process: str
     group: str
+    via: tuple[str, ...] | None = None
+    """newtop: whom it asks to be taken in; default: all others that the group names."""
+
+
+class Form(_Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
+    """The process forms a group that says `formed = true`."""
+
+    at: Duration
+    process: str
+    group: str
+    members: tuple[str, ...] | None = None
+    """With whom, itself among them; default: all that the group names."""
+
+
+class Merge(_Table, frozen=True, kw_only=True, tag_field="kind", tag="merge"):
+    """The process looks at once for others of its group, to merge with what they are in."""
+
+    at: Duration
+    process: str
+    group: str
+    with_: tuple[str, ...] | None = None
+    """For whom; default: all others that the group names."""
+
+
+class Recover(_Table, frozen=True, kw_only=True, tag_field="kind", tag="recover"):
+    """A process that has crashed starts again, as a new incarnation that is in no group, and joins."""
+
+    at: Duration
+    process: str
+    joins: tuple[str, ...] | None = None
+    """Which groups, by way of all others that they name; default: those it was in when it crashed."""
 
 
 class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
@@ -284,7 +327,11 @@ class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
     at: Duration
 
 
-Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Suspect | Crash | Leave | Join | Heal
+Change = Join | Leave | Form | Merge | Recover
+"""What changes who is in a group otherwise than by failures; with newtop it takes groups that are formed anew."""
+Moment = Suspect | Crash | Join | Leave | Form | Merge | Recover | Heal
+"""What happens once, and does not end."""
+Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Moment
 
 
 class Scenario(_Table, frozen=True, kw_only=True):
@@ -317,6 +364,20 @@ def membership(scenario: Scenario) -> bool:
     return scenario.protocol == "newtop" and bool(scenario.options.suspect_after)
 
 
+def changes(scenario: Scenario) -> bool:
+    """Whether groups are formed, joined, left or merged while they work (newtop)."""
+    return scenario.protocol == "newtop" and (
+        bool(scenario.options.merge_every)
+        or any(group.formed for group in scenario.group)
+        or any(isinstance(fault, Change) for fault in scenario.fault)
+    )
+
+
+def form_within(options: Options) -> Duration:
+    """τ_form, as it acts."""
+    return options.form_within or Duration(4 * options.suspect_after)
+
+
 def accusers(fault: Suspect) -> tuple[str, ...]:
     """Who suspects."""
     return (fault.by,) if isinstance(fault.by, str) else fault.by
@@ -339,10 +400,12 @@ def role_of(scenario: Scenario, group: str, process: str) -> Member:
 
 
 def absent_at_first(scenario: Scenario, group: str) -> frozenset[str]:
-    """The members that are not in the group from the start: the first thing they do there is to join."""
-    first: dict[str, Join | Leave] = {}
+    """The members that are not in the group from the start: it is formed later, or the first they do is to join."""
+    if any(other.formed for other in scenario.group if other.name == group):
+        return frozenset(name for other in scenario.group if other.name == group for name in members_of(other))
+    first: dict[str, Join | Leave | Crash] = {}
     for fault in sorted(scenario.fault, key=lambda fault: fault.at):
-        if isinstance(fault, Join | Leave) and fault.group == group:
+        if isinstance(fault, Crash) or (isinstance(fault, Join | Leave) and fault.group == group):
             first.setdefault(fault.process, fault)
     return frozenset(process for process, fault in first.items() if isinstance(fault, Join))
 

@@ -12,6 +12,7 @@ import msgspec
 import tomli_w
 
 from antiphon.errors import ConfigurationError
+from antiphon.scenario.changes import complete_changes
 from antiphon.scenario.model import (
     PROTOCOLS,
     Fault,
@@ -30,10 +31,6 @@ from antiphon.scenario.validate import MEMBERS_MAX, problems
 
 _LATER: Final = {
     "protocol": (["intergroup"], "this version has newtop, classic and acks"),
-    "kind": (
-        "recover form merge".split(),
-        "it needs groups that are formed while others run, which this version does not have",
-    ),
     "service": (["total-safe"], "this version has no safe delivery"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
@@ -168,4 +165,4 @@ def _complete(scenario: Scenario) -> Scenario:
         )
         for number, workload in enumerate(scenario.workload, start=1)
     )
-    return replace(scenario, group=groups, workload=workloads)
+    return complete_changes(replace(scenario, group=groups, workload=workloads))

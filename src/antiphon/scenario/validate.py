@@ -8,16 +8,14 @@ from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.errors import some
 from antiphon.scenario.families import family_problems
 from antiphon.scenario.model import (
-    Crash,
     Cut,
     Delay,
     Fault,
     Group,
     Heal,
-    Join,
-    Leave,
     Lognormal,
     Loss,
+    Moment,
     Options,
     Partition,
     Pause,
@@ -28,6 +26,8 @@ from antiphon.scenario.model import (
     Uniform,
     Workload,
     accusers,
+    changes,
+    form_within,
     members_of,
     membership,
 )
@@ -44,8 +44,10 @@ _ROUND_TRIP_NS: Final = 20_000_000
 """2δ: a question and its answer (newtop.md 12)."""
 _QUIET_SUSPICIONS: Final = 8
 """So many times `suspect_after` may pass, in a bad case, from the last fault to the view without those who failed."""
+_QUIET_FORMATIONS: Final = 2
+"""So many times a group may have to be formed, in a bad case, and somebody to be looked for."""
 _SKEW_NS_MAX: Final = 24 * 3_600_000_000_000
-_NAME: Final = re.compile(r"[^\s#/:]{1,60}")
+_NAME: Final = re.compile(r"[^\s#@/:]{1,60}")
 
 
 def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -74,6 +76,8 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         for key, problem in _fault_problems(scenario, fault):
             yield f"fault[{i}].{key}", problem
     yield from family_problems(scenario)
+    if changes(scenario):
+        yield from _forming_problems(scenario)
 
 
 def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
@@ -107,6 +111,17 @@ def _membership_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "quiet", f"must be at least {least}: that long it may take to agree on who has failed"
 
 
+def _forming_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """A formation may fail because somebody is not there, and is tried again when that has been agreed on."""
+    options = scenario.options
+    least = options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after
+    least += _QUIET_FORMATIONS * (form_within(options) + options.merge_every)
+    if scenario.quiet < least:
+        parts = f"options.idle_probe, {_QUIET_SUSPICIONS} times options.suspect_after and {_QUIET_FORMATIONS} times"
+        why = "that long it may take until those who are connected are in one group"
+        yield "quiet", f"must be at least {parts} options.form_within and options.merge_every together: {why}"
+
+
 def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     groups = scenario.group
     if not groups:
@@ -116,7 +131,7 @@ def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if not _NAME.fullmatch(group.name) or group.name in [other.name for other in groups[:i]]:
             yield (
                 f"group[{i}].name",
-                f"{group.name!r} must be unique, short, and without spaces, '#', '/' and ':'",
+                f"{group.name!r} must be unique, short, and without spaces, '#', '@', '/' and ':'",
             )
         if not 1 <= len(members) <= MEMBERS_MAX or len(set(members)) < len(members):
             yield f"group[{i}].members", f"must be 1 to {MEMBERS_MAX} different processes"
@@ -181,7 +196,7 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
         name = getattr(fault, key.replace("from", "from_"), None)
         if name is not None and name not in scenario.processes:
             yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
-    if not isinstance(fault, Suspect | Crash | Join | Leave) and fault.until is not None and fault.until <= fault.at:
+    if not isinstance(fault, Moment) and fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     match fault:
         case Suspect():

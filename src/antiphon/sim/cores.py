@@ -15,8 +15,8 @@ from antiphon.core.contract import Core
 from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
-from antiphon.scenario.model import Group, Scenario, absent_at_first, members_of, membership, role_of
-from antiphon.types import GroupId, ProcessId, View, first_view
+from antiphon.scenario.model import Group, Scenario, absent_at_first, form_within, members_of, membership, role_of
+from antiphon.types import GroupId, ProcessId, View, first_view, split_process_id
 
 Build = Callable[[ProcessId], Core]
 """Makes the core of one process."""
@@ -37,9 +37,19 @@ def rides(scenario: Scenario) -> bool:
     return scenario.protocol == "acks" and scenario.options.acks == "transitive"
 
 
-def groups_of(scenario: Scenario, process: str) -> list[Group]:
+def groups_of(scenario: Scenario, process: ProcessId) -> list[Group]:
     """The groups that name the process."""
-    return [group for group in scenario.group if process in members_of(group)]
+    name, _ = split_process_id(process)
+    return [group for group in scenario.group if name in members_of(group)]
+
+
+def outside_of(scenario: Scenario, process: ProcessId) -> frozenset[GroupId]:
+    """Of these, where members agree on who is in them, those in which it is not when it starts."""
+    _, incarnation = split_process_id(process)
+    groups = groups_of(scenario, process) if scenario.protocol == "newtop" else ()
+    return frozenset(
+        GroupId(group.name) for group in groups if incarnation or process in absent_at_first(scenario, group.name)
+    )
 
 
 def _newtop(scenario: Scenario, _: random.Random) -> Build:
@@ -64,9 +74,13 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
             suspect_after_ns=suspect_after,
             idle_probe_ns=int(options.idle_probe) if suspect_after else 0,
             view_change=options.view_change,
+            merge_every_ns=int(options.merge_every),
+            form_within_ns=int(form_within(options)) or NewtopSettings().form_within_ns,
             tracing=scenario.trace == "full",
         )
-        return NewtopProcess(process, {view.group: view for view in _in(views, groups)}, settings, rules)
+        outside = outside_of(scenario, process)
+        own = [views[group.name] for group in groups if group.name not in outside]
+        return NewtopProcess(process, {view.group: view for view in own}, settings, rules)
 
     return build
 
@@ -124,20 +138,25 @@ def _acks_plan(scenario: Scenario, group: Group) -> AcksGroupPlan:
 
 
 def _first_views(scenario: Scenario) -> Mapping[str, View]:
-    """The configured view of each group, one object for all its members; a process that only sends is outside."""
+    """The configured view of each group, one object for all its members.
+
+    A process that only sends is outside, as is one that joins later; a group that is formed later has none.
+    """
     return {
-        group.name: first_view(
-            GroupId(group.name),
-            frozenset(
-                ProcessId(name) for name in members_of(group) if role_of(scenario, group.name, name).role != "sender"
-            ),
-        )
+        group.name: first_view(GroupId(group.name), frozenset(map(ProcessId, present_in(scenario, group))))
         for group in scenario.group
+        if not group.formed
     }
 
 
-def _in(views: Mapping[str, View], groups: list[Group]) -> list[View]:
-    return [views[group.name] for group in groups]
+def present_in(scenario: Scenario, group: Group) -> list[str]:
+    """Those who are members of a group from the start."""
+    absent = absent_at_first(scenario, group.name)
+    return [
+        name
+        for name in members_of(group)
+        if name not in absent and role_of(scenario, group.name, name).role != "sender"
+    ]
 
 
 _BUILDERS: Final[Mapping[str, Callable[[Scenario, random.Random], Build]]] = {

@@ -12,12 +12,16 @@ from antiphon.scenario.model import (
     Cut,
     Delay,
     Fault,
+    Form,
     Heal,
     Join,
     Leave,
     Loss,
+    Merge,
+    Moment,
     Partition,
     Pause,
+    Recover,
     Skew,
     Slow,
     Stall,
@@ -28,7 +32,10 @@ from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, split_process_id
+
+Revive = Callable[[Recover], Node]
+"""Starts a process that has crashed again, as its next incarnation, and lets it join."""
 
 
 class Faults:
@@ -37,6 +44,8 @@ class Faults:
     In each of `companies` all wait for the slowest. Of a crash every other process learns `notice_ns` later or up to
     half as much again, all of the same crashes in the same order: a perfect failure detector, which needs bounds that
     only a simulation has (N4). With None nobody is told: members find out for themselves.
+
+    A fault is about the process that bears the name when it begins; what ends, ends there.
     """
 
     def __init__(
@@ -49,12 +58,16 @@ class Faults:
         companies: Sequence[frozenset[ProcessId]],
         notice_ns: int | None,
         chance: random.Random,
+        revive: Revive | None = None,
     ) -> None:
         self.ended_at: int | None = None
         self.components: list[list[ProcessId]] = []
         """Once the plan has ended, the stable components."""
         self._queue = queue
         self._nodes = nodes
+        self._current = {str(process): node for process, node in nodes.items()}
+        self._struck: dict[int, Node] = {}  # by fault: the process it befell
+        self._revive = revive
         self._network = network
         self._world = world
         self._companies = companies
@@ -62,10 +75,10 @@ class Faults:
         self._chance = chance
         self._noticed: dict[ProcessId, int] = {}  # when each process learns of the last loss so far
         self._entries_left = 0
-        self._factors: dict[tuple[type[Fault], str], list[float]] = defaultdict(list)
+        self._factors: dict[tuple[type[Fault], ProcessId], list[float]] = defaultdict(list)
         for fault in plan:
             self._plan(fault.at, fault, begins=True)
-            if not isinstance(fault, Heal | Suspect | Crash | Join | Leave) and fault.until is not None:
+            if not isinstance(fault, Moment) and fault.until is not None:
                 self._plan(fault.until, fault, begins=False)
         if not plan:
             self._end()
@@ -90,30 +103,49 @@ class Faults:
 
     def _apply(self, fault: Fault, begins: bool) -> None:
         match fault:
-            case Pause():
-                self._node(fault.process).pause(begins)
-            case Stall():
-                self._node(fault.process).stall(begins)
-            case Slow():
-                self._node(fault.process).slowness = self._combined(fault, begins, fault.factor)
-            case Skew():
-                rate = self._combined(fault, begins, fault.rate)
-                self._node(fault.process).skew(int(fault.offset) if begins else 0, rate)
+            case Pause() | Stall() | Slow() | Skew():
+                if begins:
+                    self._struck[id(fault)] = self._node(fault.process)
+                self._strike(self._struck[id(fault)], fault, begins)
             case Delay() | Loss() | Partition() | Cut() if begins:
                 self._network.disturb(fault)
             case Delay() | Loss() | Partition() | Cut():
                 self._network.calm(fault)
             case Suspect():
                 for name in accusers(fault):
-                    self._node(name).suspect(ProcessId(fault.process))
+                    self._node(name).suspect(self._node(fault.process).id)
             case Heal():
                 self._network.calm()
             case Crash():
                 self._crash(self._node(fault.process))
+            case Recover():
+                assert self._revive is not None, "only where processes find out for themselves who has failed"
+                self._current[fault.process] = self._revive(fault)
+            case Join() | Leave() | Form() | Merge():
+                self._move(self._node(fault.process), GroupId(fault.group), fault)
+
+    def _move(self, node: Node, group: GroupId, fault: Join | Leave | Form | Merge) -> None:
+        match fault:
             case Join():
-                self._node(fault.process).join(GroupId(fault.group))
+                node.join(group, self._ids(fault.via))
             case Leave():
-                self._node(fault.process).leave(GroupId(fault.group))
+                node.leave(group)
+            case Form():
+                node.form(group, self._ids(fault.members))
+            case Merge():
+                node.merge(group, self._ids(fault.with_))
+
+    def _strike(self, node: Node, fault: Pause | Stall | Slow | Skew, begins: bool) -> None:
+        match fault:
+            case Pause():
+                node.pause(begins)
+            case Stall():
+                node.stall(begins)
+            case Slow():
+                node.slowness = self._combined(node, fault, begins, fault.factor)
+            case Skew():
+                rate = self._combined(node, fault, begins, fault.rate)
+                node.skew(int(fault.offset) if begins else 0, rate)
 
     def _crash(self, node: Node) -> None:
         node.crash()
@@ -132,9 +164,9 @@ class Faults:
         node.lost(lost)
         self._done()
 
-    def _combined(self, fault: Slow | Skew, begins: bool, factor: float) -> float:
+    def _combined(self, node: Node, fault: Slow | Skew, begins: bool, factor: float) -> float:
         """The product of all factors of this kind now in force at a process: faults may overlap."""
-        factors = self._factors[type(fault), fault.process]
+        factors = self._factors[type(fault), node.id]
         if begins:
             factors.append(factor)
         else:
@@ -142,7 +174,11 @@ class Faults:
         return math.prod(factors)
 
     def _node(self, name: str) -> Node:
-        return self._nodes[ProcessId(name)]
+        """The last incarnation of a process."""
+        return self._current[name]
+
+    def _ids(self, names: tuple[str, ...] | None) -> tuple[ProcessId, ...]:
+        return tuple(self._current[name].id for name in names or ())
 
     def _end(self) -> None:
         self.ended_at = self._queue.now
@@ -168,9 +204,14 @@ class Faults:
 
     def _served(self, component: list[ProcessId]) -> list[ProcessId]:
         """Those of a component who do not have to wait for a process that takes nothing."""
-        stalled = {process for process in component if self._nodes[process].stalled}
+        stalled = {_name(process) for process in component if self._nodes[process].stalled}
         waiting = stalled.union(*(company for company in self._companies if company & stalled))
-        return [process for process in component if process not in waiting]
+        return [process for process in component if _name(process) not in waiting]
+
+
+def _name(process: ProcessId) -> ProcessId:
+    """Whose incarnation it is, as the companies name it."""
+    return ProcessId(split_process_id(process)[0])
 
 
 def _closure(

@@ -115,6 +115,10 @@ class SimulatedNetwork:
         for scope, chosen in ((Scope.RECEIVERS, view.receivers), (Scope.SENDERS, view.senders)):
             self._private[process, view.group, scope] = [self._nodes[member] for member in chosen or ()]
 
+    def forget(self, process: ProcessId, group: GroupId) -> None:
+        """The process has no view of that group any more, if it had one."""
+        self._views.pop((process, group), None)
+
     def disturb(self, fault: Delay | Loss | Partition | Cut) -> None:
         """Put a fault on links in force."""
         if isinstance(fault, Delay | Loss):

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from antiphon.core.contract import Asking, Attended, Connecting, Core, Suspecting
+from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Suspecting
 from antiphon.core.effects import (
     Answered,
     Blocked,
@@ -35,7 +35,7 @@ from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 
@@ -48,6 +48,19 @@ class Application(Protocol):
     def asked(self, node: "Node", frame: Frame) -> None:
         """The application at `node` has got a request outside the order of its group."""
 
+    def state(self, node: "Node", group: GroupId) -> bytes:
+        """What the application at `node` knows in that group."""
+
+    def merge(self, node: "Node", effect: InstallState) -> bytes:
+        """The application at `node` takes the states of others; gives the one it has from here on."""
+
+    def left(self, node: "Node", group: GroupId) -> None:
+        """The application at `node` is not in that group any more."""
+
+
+Seen = Deliver | InstallView | InstallState | Left | Answered | Confirmed
+"""What an application gets to in one order."""
+
 
 class Node:
     """One process: core, inbox, timer, and the side that the application sees."""
@@ -57,6 +70,7 @@ class Node:
         "_armed",
         "_armed_for",
         "_busy",
+        "_changing",
         "_choked",
         "_clock",
         "_consume_ns",
@@ -64,10 +78,13 @@ class Node:
         "_heeded",
         "_host",
         "_inbox",
+        "_leaving",
         "_network",
+        "_outside",
         "_paused",
         "_queue",
         "_requests",
+        "_returns",
         "_service_ns",
         "_stalled",
         "_taken",
@@ -98,7 +115,9 @@ class Node:
         network: SimulatedNetwork,
         application: Application,
         recorder: Recorder | None,
+        outside: frozenset[GroupId] = frozenset(),
     ) -> None:
+        """`outside`: groups that it is not in from the start, but may come to be."""
         self.id = process
         self.recorder = recorder
         self.slowness = 1.0
@@ -124,10 +143,14 @@ class Node:
         self._armed_for: int | None = None  # the core's deadline when it was last looked at
         self._inbox: list[object] = []
         self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
-        self._untaken: deque[Deliver | InstallView | Answered | Confirmed] = deque()
+        self._untaken: deque[Seen] = deque()
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
         self._heeded = core.heeds_application
         self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
+        self._changing = cast("Changing", core) if hasattr(core, "form") else None
+        self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
+        self._leaving: set[GroupId] = set()
+        self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}  # by whom, once it has left
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
         """A frame reaches this host."""
 
@@ -186,13 +209,25 @@ class Node:
         """Suspect somebody, rightly or not."""
         self.do(lambda now: cast("Suspecting", self._core).suspect(process, now))
 
-    def join(self, group: GroupId) -> None:
-        """Enter a group."""
-        self.do(lambda now: self._move("join", group, now))
+    def accepts(self, group: GroupId) -> bool:
+        """Whether its application may send there: it lives, and is in the group or has asked to be."""
+        return not self.crashed and group not in self._outside
+
+    def join(self, group: GroupId, contacts: tuple[ProcessId, ...] = ()) -> None:
+        """Enter a group; where members agree on who is in it, by asking one of these."""
+        self.do(lambda now: self._join(group, contacts, now))
 
     def leave(self, group: GroupId) -> None:
         """Take leave of a group."""
-        self.do(lambda now: self._move("leave", group, now))
+        self.do(lambda now: self._leave(group, now))
+
+    def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None:
+        """Form a group that there is not yet."""
+        self.do(lambda now: self._form(group, members, now))
+
+    def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
+        """Look for these, to be in one group with them again."""
+        self.do(lambda now: cast("Changing", self._core).merge(group, others, now))
 
     def do(self, action: Callable[[int], None]) -> None:
         """Do something with the core, now or, if the process is paused, when it goes on."""
@@ -292,11 +327,32 @@ class Node:
             label = self.recorder.requested(group, payload, self._queue.now) if ordered else 0
         cast("Asking", self._core).ask(group, payload, answers, now, label)
 
-    def _move(self, kind: str, group: GroupId, now: int) -> None:
+    def _join(self, group: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
+        if group in self._leaving:
+            self._returns[group] = contacts
+            return
+        self._outside.discard(group)
         if self.recorder is not None:
-            self.recorder.moved(kind, group, self._queue.now)
-        core = cast("Connecting", self._core)
-        (core.join if kind == "join" else core.leave)(group, now)
+            self.recorder.moved("join", group, self._queue.now)
+        if self._changing is not None:
+            self._changing.join(group, contacts, now)
+        else:
+            cast("Connecting", self._core).join(group, now)
+
+    def _leave(self, group: GroupId, now: int) -> None:
+        """Where members agree on who is in a group, the application is out of it when it gets to `Left`."""
+        if self._changing is not None:
+            self._outside.add(group)
+            self._leaving.add(group)
+            self._changing.leave(group, now)
+            return
+        if self.recorder is not None:
+            self.recorder.moved("leave", group, self._queue.now)
+        cast("Connecting", self._core).leave(group, now)
+
+    def _form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        self._outside.discard(group)
+        cast("Changing", self._core).form(group, members, now)
 
     def _send(self, group: GroupId, payload: bytes, now: int) -> None:
         self.inputs += 1
@@ -312,7 +368,7 @@ class Node:
 
     def _record_receipt(self, recorder: Recorder, frame: Frame, relay: ProcessId | None = None) -> None:
         """A copy is received like the frame it is a copy of, also one in a refutation that a repair brings."""
-        recorder.received(frame, self._queue.now, unstable=self._core.unstable(frame.group), relay=relay)
+        recorder.received(frame, self._queue.now, unstable=self._core.unstable(name_of(frame.group)), relay=relay)
         for copy in frame.copies:
             self._record_receipt(recorder, copy, frame.sender)
 
@@ -340,13 +396,13 @@ class Node:
                 self._install(effect, now)
             elif isinstance(effect, Query):
                 self._application.asked(self, effect.frame)
-            elif isinstance(effect, Answered):
+            elif isinstance(effect, Answered | InstallState):
                 self._untaken.append(effect)
                 self._catch_up(now)
             elif isinstance(effect, Reach):
                 self._network.install(self.id, effect.view)
-            elif isinstance(effect, InstallState | Left):
-                raise NotImplementedError
+            elif isinstance(effect, Left):
+                self._part(effect, now)
             elif self.recorder is not None:
                 self._record(self.recorder, effect, now)
 
@@ -359,6 +415,14 @@ class Node:
         elif self.recorder is not None:
             self.recorder.installed(effect.view, self._queue.now)
 
+    def _part(self, effect: Left, now: int) -> None:
+        """Nothing goes to the members any more; the application gets to it in its order."""
+        self._network.forget(self.id, effect.group)
+        if self.recorder is not None:
+            self.recorder.parted(effect, self._queue.now)
+        self._untaken.append(effect)
+        self._catch_up(now)
+
     def _record(
         self,
         recorder: Recorder,
@@ -367,7 +431,7 @@ class Node:
     ) -> None:
         time = self._queue.now
         if isinstance(effect, Stable | Discard):
-            recorder.prefix(effect, time, unstable=self._core.unstable(effect.group))
+            recorder.prefix(effect, time, unstable=self._core.unstable(name_of(effect.group)))
         elif isinstance(effect, Gauge):
             recorder.gauged(effect, time)
         elif isinstance(effect, Blocked | Unblocked):
@@ -388,7 +452,7 @@ class Node:
                 payload_bytes=payload_bytes(frame),
                 header_bytes=header_bytes(frame),
                 stamp_bytes=stamp_bytes(frame),
-                unstable=self._core.unstable(frame.group),
+                unstable=self._core.unstable(name_of(frame.group)),
                 copies=self._network.copies(self, effect),
                 flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
             )
@@ -409,20 +473,51 @@ class Node:
         self._busy = False
         self.turn()
 
-    def _hand_over(self, effect: Deliver | InstallView | Answered | Confirmed, now: int) -> None:
+    def _hand_over(self, effect: Seen, now: int) -> None:
         if isinstance(effect, Deliver):
             self._deliver(effect.frame, now)
+        elif isinstance(effect, InstallView):
+            self._enter(effect, now)
+        elif isinstance(effect, InstallState):
+            merged = self._application.merge(self, effect)
+            if self.recorder is not None:
+                self.recorder.merged(effect, merged, self._queue.now)
+        elif isinstance(effect, Left):
+            self._leave_behind(effect, now)
+        elif self.recorder is not None:
+            if isinstance(effect, Answered):
+                self.recorder.answered(effect, self._queue.now)
+            else:
+                self.recorder.noticed(effect, self._queue.now)
+
+    def _enter(self, effect: InstallView, now: int) -> None:
+        """The application gets to a view; its state goes out as it is here (newtop.md 11.2 rule 7)."""
+        view, group = effect.view, name_of(effect.view.group)
+        if self._viewed is not None:
+            self._viewed(view, now)
+        if self.recorder is not None:
+            self.recorder.installed(view, self._queue.now, effect.left, effect.signature)
+        if group not in self._leaving:
+            self._outside.discard(group)  # others have formed it, with us in it
+        if effect.snapshot:
+            state = self._application.state(self, group)
+            if self.recorder is not None:
+                self.recorder.handed_over(view, state, self._queue.now)
+            cast("Changing", self._core).state(view, state, now)
+
+    def _leave_behind(self, effect: Left, now: int) -> None:
+        """The application is out of a group; one that goes over to its successor notices nothing."""
+        group = name_of(effect.group)
+        if effect.successor is not None:
             return
-        if isinstance(effect, InstallView) and self._viewed is not None:
-            self._viewed(effect.view, now)
-        if self.recorder is None:
-            return
-        if isinstance(effect, Answered):
-            self.recorder.answered(effect, self._queue.now)
-        elif isinstance(effect, Confirmed):
-            self.recorder.noticed(effect, self._queue.now)
-        else:
-            self.recorder.installed(effect.view, self._queue.now, effect.left, effect.signature)
+        self._application.left(self, group)
+        self._outside.add(group)
+        if group in self._leaving:
+            self._leaving.remove(group)
+            if self.recorder is not None:
+                self.recorder.left(effect, self._queue.now)
+        if group in self._returns:
+            self._join(group, self._returns.pop(group), now)
 
     def _deliver(self, frame: Frame, now: int) -> None:
         if self.recorder is not None:

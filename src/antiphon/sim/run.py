@@ -8,18 +8,20 @@ from dataclasses import dataclass
 
 import msgspec
 
-from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Scenario, members_of, membership, role_of
+from antiphon.scenario.changes import returns_at
+from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Recover, Scenario, changes, members_of, membership, role_of
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import core_builder, groups_of, perpetual, rides
+from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, present_in, rides
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
 from antiphon.sim.network import Carry, SimulatedNetwork
 from antiphon.sim.node import Node
+from antiphon.sim.states import States
 from antiphon.sim.workload import Applications
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
-from antiphon.types import WORLD, GroupId, ProcessId
+from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +53,28 @@ class _Simulation:
         self._scenario = scenario
         self._queue = EventQueue()
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
-        self._applications = Applications(scenario.workload, self._queue, self._chance("workload"))
+        self._applications = Applications(
+            scenario.workload,
+            self._queue,
+            self._chance("workload"),
+            States({GroupId(group.name): group.state_bytes for group in scenario.group}) if changes(scenario) else None,
+            returns_at(scenario.fault),
+        )
         links = Links(self._queue, self._chance("links"), int(scenario.options.suspect_after) // 2)
         self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry, links)
         self._build = core_builder(scenario, self._chance("cores"))
-        processes = [ProcessId(name) for name in scenario.processes]
-        hosts = [Host() for _ in range(min(scenario.hosts.count or len(processes), len(processes)))]
-        self._nodes = {process: self._node(process, hosts[rank % len(hosts)]) for rank, process in enumerate(processes)}
+        names = scenario.processes
+        hosts = [Host() for _ in range(min(scenario.hosts.count or len(names), len(names)))]
+        self._hosts = {name: hosts[rank % len(hosts)] for rank, name in enumerate(names)}
+        self._nodes = {process: self._node(process) for process in map(ProcessId, names)}
+        """Every incarnation of every process."""
 
     def run(self) -> Run:
         """From the start of every process to its stop."""
         scenario, queue = self._scenario, self._queue
         with _no_garbage_collection():
-            self._start()
+            for node in self._nodes.values():
+                self._begin(node)
             faults = Faults(
                 scenario.fault,
                 queue,
@@ -73,6 +84,7 @@ class _Simulation:
                 self._companies(),
                 None if scenario.protocol == "newtop" else int(scenario.options.suspect_after),
                 self._chance("notices"),
+                self._revive,
             )
             self._applications.start(self._nodes)
             ended = self._run_until_quiet(faults) if perpetual(scenario) else queue.run(int(scenario.duration))
@@ -80,7 +92,7 @@ class _Simulation:
             ended or (self._only_timers_left() and queue.now - self._last_disturbance(faults) >= scenario.quiet)
         )
         self._stop(ended, quiet)
-        recorders = [node.recorder for node in self._nodes.values()] + [self._world]
+        recorders = [self._nodes[process].recorder for process in self._in_order()] + [self._world]
         return Run(
             id=run_id(scenario),
             scenario=scenario,
@@ -127,7 +139,7 @@ class _Simulation:
         connected = {process for component in faults.components for process in component}
         asked = connected if membership(self._scenario) else {*self._nodes}
         return any(
-            ProcessId(name) in asked and self._nodes[ProcessId(name)].holds(GroupId(group.name))
+            self._applications.node(name).id in asked and self._applications.node(name).holds(GroupId(group.name))
             for group in self._scenario.group
             for name in members_of(group)
         )
@@ -157,18 +169,38 @@ class _Simulation:
         """One stream of randomness per purpose: a change in one does not shift the others."""
         return random.Random(f"{self._scenario.seed}/{purpose}")
 
-    def _node(self, process: ProcessId, host: Host) -> Node:
+    def _in_order(self) -> list[ProcessId]:
+        """Every incarnation, those of one process together."""
+        place = {name: rank for rank, name in enumerate(self._scenario.processes)}
+        return sorted(self._nodes, key=lambda process: (place[split_process_id(process)[0]], split_process_id(process)))
+
+    def _node(self, process: ProcessId) -> Node:
         scenario = self._scenario
         return Node(
             process,
             self._build(process),
-            host=host,
+            host=self._hosts[split_process_id(process)[0]],
             hosts=scenario.hosts,
             queue=self._queue,
             network=self._network,
             application=self._applications,
             recorder=self._recorder(process) if scenario.trace == "full" else None,
+            outside=outside_of(scenario, process),
         )
+
+    def _revive(self, fault: Recover) -> Node:
+        """A process comes back as somebody new, in no group, and asks whoever else may be in its groups."""
+        applications = self._applications
+        name, incarnation = split_process_id(applications.node(fault.process).id)
+        process = process_id(name, incarnation + 1)
+        node = self._nodes[process] = self._node(process)
+        applications.recovered(name, node)
+        self._begin(node)
+        members = {group.name: members_of(group) for group in self._scenario.group}
+        for group in fault.joins or ():
+            contacts = tuple(applications.node(other).id for other in members[group] if other != name)
+            node.join(GroupId(group), contacts)
+        return node
 
     def _recorder(self, process: ProcessId) -> Recorder:
         scenario = self._scenario
@@ -179,21 +211,24 @@ class _Simulation:
         """What a process gets in a group; one that only sends there gets nothing delivered."""
         return "sending" if role_of(self._scenario, group.name, process).role == "sender" else group.service
 
-    def _start(self) -> None:
+    def _begin(self, node: Node) -> None:
         options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
         in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[self._scenario.protocol]}
-        for process, node in self._nodes.items():
-            if node.recorder is not None:
-                groups = {group.name: self._told(group, process) for group in groups_of(self._scenario, process)}
-                detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
-                node.recorder.note("start", 0, compact_json(detail))
-            node.turn()
+        if node.recorder is not None:
+            groups = {group.name: self._told(group, node.id) for group in groups_of(self._scenario, node.id)}
+            detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
+            node.recorder.note("start", self._queue.now, compact_json(detail))
+        node.turn()
 
-    def _told(self, group: Group, process: str) -> dict[str, object]:
-        """What a process goes by in a group, as its `start` row tells."""
-        told: dict[str, object] = {"members": sorted(members_of(group)), "service": self._service(group, process)}
+    def _told(self, group: Group, process: ProcessId) -> dict[str, object]:
+        """What a process goes by in a group, as its `start` row tells; members, if it is there from the start."""
+        told: dict[str, object] = {"service": self._service(group, process)}
         if self._scenario.protocol == "newtop":
             told["numbering"] = group.numbering
+            if group.name not in outside_of(self._scenario, process):
+                told["members"] = sorted(present_in(self._scenario, group))
+        else:
+            told["members"] = sorted(members_of(group))
         if self._scenario.protocol == "acks":
             member = role_of(self._scenario, group.name, process)
             told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})

@@ -5,25 +5,37 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from antiphon.core.classic.frames import DataFrame
-from antiphon.core.effects import Frame
+from antiphon.core.effects import Frame, InstallState
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
+from antiphon.sim.states import States
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, name_of
 
 
 class Applications:
     """All applications of a run: they ask by their workloads and count what they get."""
 
-    def __init__(self, workloads: tuple[Workload, ...], queue: EventQueue, chance: random.Random) -> None:
+    def __init__(
+        self,
+        workloads: tuple[Workload, ...],
+        queue: EventQueue,
+        chance: random.Random,
+        states: States | None = None,
+        returns_at: Mapping[str, int] | None = None,
+    ) -> None:
+        """`states`: where groups change, what each application knows. `returns_at`: who recovers, when at last."""
         self.requests = 0
         self.deliveries = 0
         self.last_request_at = 0
         self.outstanding = sum(workload.messages * len(workload.senders) for workload in workloads)
-        """Requests that are planned and not made yet; those of a process that crashed never will be."""
+        """Requests that are planned and not made yet; those of a process that is gone for good never will be."""
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
+        self._states = states
+        self._returns_at = returns_at or {}
+        self._nodes: dict[str, Node] = {}  # by name, in its last incarnation
         self._awaited = {workload.name: _Replies(workload) for workload in workloads if workload.replies}
         self._listens = any(workload.replies or workload.answers != "none" for workload in workloads)
         self._sent: dict[tuple[ProcessId, GroupId], int] = defaultdict(int)
@@ -31,13 +43,26 @@ class Applications:
 
     def start(self, nodes: Mapping[ProcessId, Node]) -> None:
         """Let every sender of every workload begin."""
+        self._nodes |= {str(process): node for process, node in nodes.items()}
         for workload in self._workloads:
             for name in workload.senders if workload.messages else ():
-                _Sender(self, workload, nodes[ProcessId(name)], self._queue, self._chance).start()
+                _Sender(self, workload, name, self._queue, self._chance).start()
+
+    def recovered(self, name: str, node: Node) -> None:
+        """A process is up again: its senders go on."""
+        self._nodes[name] = node
+
+    def node(self, name: str) -> Node:
+        """The last incarnation of a process."""
+        return self._nodes[name]
+
+    def gone(self, name: str) -> bool:
+        """Whether a process is down for good."""
+        return self._nodes[name].crashed and self._queue.now >= self._returns_at.get(name, 0)
 
     def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
         """An application asks to send, all of these in one turn of its loop."""
-        if node.crashed:
+        if not node.accepts(group):
             return
         self.requests += len(payloads)
         self.last_request_at = self._queue.now
@@ -62,32 +87,48 @@ class Applications:
     def taken(self, node: Node, frame: Frame) -> None:
         """Count deliveries; answer requests; send the reply that is due, as the next thing to happen."""
         self.deliveries += len(frame.payloads)
+        if self._states is not None:
+            self._states.delivered(node.id, frame)
         if not self._listens:
             return
         if isinstance(frame, DataFrame) and frame.request is not None:
             self.asked(node, frame)
-        first = self._taken[node.id, frame.sender, frame.group]
-        self._taken[node.id, frame.sender, frame.group] = first + len(frame.payloads)
+        group = name_of(frame.group)
+        first = self._taken[node.id, frame.sender, group]
+        self._taken[node.id, frame.sender, group] = first + len(frame.payloads)
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
-                self._queue.at(
-                    self._queue.now, lambda payload: self.request(node, frame.group, payload), replies.payload
-                )
+                self._queue.at(self._queue.now, lambda payload: self.request(node, group, payload), replies.payload)
+
+    def state(self, node: Node, group: GroupId) -> bytes:
+        """What the application knows."""
+        assert self._states is not None, "groups change"
+        return self._states.of(node.id, group)
+
+    def merge(self, node: Node, effect: InstallState) -> bytes:
+        """What the application knows once it has taken the states of others."""
+        assert self._states is not None, "groups change"
+        return self._states.merge(node.id, effect)
+
+    def left(self, node: Node, group: GroupId) -> None:
+        """Forget what it knew."""
+        assert self._states is not None, "groups change"
+        self._states.forget(node.id, group)
 
 
 class _Sender:
-    """One sender of one workload."""
+    """One sender of one workload. What it would ask for while its process is down, or not in the group, is left out."""
 
     def __init__(
-        self, applications: Applications, workload: Workload, node: Node, queue: EventQueue, chance: random.Random
+        self, applications: Applications, workload: Workload, name: str, queue: EventQueue, chance: random.Random
     ) -> None:
         self._applications = applications
         self._workload = workload
         self._group = GroupId(workload.group)
-        self._node = node
+        self._name = name
         self._queue = queue
         self._chance = chance
-        self._filler = f".{node.id}.{workload.name}".encode().ljust(workload.payload, b".")
+        self._filler = f".{name}.{workload.name}".encode().ljust(workload.payload, b".")
         self._position = 0
 
     def start(self) -> None:
@@ -106,7 +147,7 @@ class _Sender:
     def _request_next(self, _: object) -> None:
         self._request(self._payload(self._position))
         self._position += 1
-        if self._node.crashed:
+        if self._applications.gone(self._name):
             self._applications.outstanding -= self._workload.messages - self._position
         elif self._position < self._workload.messages:
             self._schedule()
@@ -116,12 +157,13 @@ class _Sender:
 
     def _request(self, *payloads: bytes) -> None:
         applications, answers = self._applications, self._workload.answers
+        node = applications.node(self._name)
         applications.outstanding -= len(payloads)
         if answers == "none":
-            applications.request(self._node, self._group, *payloads, workload=self._workload.name)
+            applications.request(node, self._group, *payloads, workload=self._workload.name)
             return
         for payload in payloads:
-            applications.ask(self._node, self._group, payload, answers)
+            applications.ask(node, self._group, payload, answers)
 
     def _payload(self, position: int) -> bytes:
         """As many bytes as asked for, what differs first: most payloads of a run are different."""
@@ -140,7 +182,7 @@ class _Replies:
 
     def due(self, process: ProcessId, frame: Frame, first: int) -> bool:
         """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
-        if process == self._workload.senders[0] or frame.group != self._workload.group:
+        if process == self._workload.senders[0] or name_of(frame.group) != self._workload.group:
             return False
         own = self.places.get(frame.sender, ())
         before = self._missing.get(process, self._workload.messages * len(self.places))

@@ -3,6 +3,8 @@
 It stands outside, in the driver of simulator or runtime, and numbers the application's messages itself: a core that
 loses, doubles or invents a message cannot make its trace agree. Rows are dicts of the columns that apply
 (`trace/schema.py`); `trace/table.py` makes Arrow of them.
+
+Rows tell of a group by its name, whatever has become of it; messages are numbered on over all its formations.
 """
 
 import hashlib
@@ -19,12 +21,14 @@ from antiphon.core.effects import (
     Discard,
     Frame,
     Gauge,
+    InstallState,
+    Left,
     Refuted,
     Stable,
     Suspected,
     Unblocked,
 )
-from antiphon.types import GroupId, ProcessId, View, signature, split_process_id
+from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
 
 Row = dict[str, Any]
 _NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush"})
@@ -61,10 +65,11 @@ class Recorder:
         self._agreed = agreed
         self._acknowledge = _NUMBERED if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
+        self._first_views: dict[GroupId, str] = {}  # by formation
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
         self._numbers = dict.fromkeys(self._services, 0)
         self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
-        self._blocked: set[GroupId] = set()
+        self._blocked: dict[GroupId, set[GroupId]] = {}  # by name, in which of its formations
         self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
         self._unanswered: dict[GroupId, int] = {}
         self._names: dict[ProcessId, tuple[str, int]] = {}
@@ -81,6 +86,40 @@ class Recorder:
     def moved(self, kind: str, group: GroupId, now: int) -> None:
         """The process joins or leaves a group."""
         self.rows.append({"time": now, "kind": kind, "group": group, "view": self._views.get(group)})
+
+    def parted(self, effect: Left, now: int) -> None:
+        """The protocol has done with a formation of a group, or with the group.
+
+        Then what its application asked for and no frame took is as if it had never been asked for.
+        """
+        self._released(effect.group, now)
+        if effect.successor is None:
+            group = name_of(effect.group)
+            self._numbers[group] -= len(self._waiting[group])
+            self._waiting[group].clear()
+
+    def left(self, effect: Left, now: int) -> None:
+        """The application, which asked for it, is out of the group."""
+        group = name_of(effect.group)
+        detail = compact_json({"graceful": effect.graceful})
+        row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}
+        self.rows.append(row)
+
+    def handed_over(self, view: View, state: bytes, now: int) -> None:
+        """The application hands its state over, as it is at the first view of a formed group."""
+        own = next(place for place, members in enumerate(view.classes) if self._me in members)
+        self._state(view.group, state, {"class": own, "role": "snapshot"}, now)
+
+    def merged(self, effect: InstallState, state: bytes, now: int) -> None:
+        """The application takes the states of other classes, and has this one from here on."""
+        for place, other in effect.states:
+            self._state(effect.group, other, {"class": place, "role": "installed"}, now)
+        self._state(effect.group, state, {"role": "merged"}, now)
+
+    def _state(self, formation: GroupId, state: bytes, detail: Mapping[str, object], now: int) -> None:
+        """States are told of at the first view of the formation, whatever the view is by now."""
+        row: Row = {"time": now, "kind": "state", "group": name_of(formation), "view": self._first_views[formation]}
+        self.rows.append(row | {"digest": digest(state), "detail": compact_json(detail)})
 
     def stopped(self, now: int, held: Mapping[GroupId, int], costs: Mapping[str, int]) -> None:
         """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
@@ -118,9 +157,9 @@ class Recorder:
         A large message is sent with the last of its fragments: there is its place in the order. `copies` tells how
         many receivers it goes to.
         """
-        kind = frame.kind
+        kind, group = frame.kind, name_of(frame.group)
         if kind == "data" and frame.sender == self._me:
-            self._sent(frame, now)
+            self._sent(frame, group, now)
         detail: dict[str, object] = {
             "copies": copies,
             "count": len(frame.payloads) if kind == "data" else 0,
@@ -131,13 +170,13 @@ class Recorder:
         if flow is not None:
             detail["flow"] = flow
         if kind in self._acknowledge:
-            detail["senders"] = self._senders.get(frame.group, ())
+            detail["senders"] = self._senders.get(group, ())
         self.rows.append(
             {
                 "time": now,
                 "kind": "transmit",
-                "group": frame.group,
-                "view": self._views.get(frame.group),
+                "group": group,
+                "view": self._views.get(group),
                 "orderer": frame.orderer,
                 "clock": frame.clock,
                 "payload_bytes": payload_bytes,
@@ -150,7 +189,7 @@ class Recorder:
     def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
         """A frame reaches the protocol: one row a message, and one without number where it ends none."""
         sender, incarnation = self._name(frame.sender)
-        kind = frame.kind
+        kind, group = frame.kind, name_of(frame.group)
         numbers: list[int | None] = []
         if kind == "data":
             numbers += range(frame.label, frame.label + len(frame.payloads))
@@ -160,11 +199,11 @@ class Recorder:
                 {
                     "time": now,
                     "kind": "receive",
-                    "group": frame.group,
+                    "group": group,
                     "sender": sender,
                     "sender_incarnation": incarnation,
                     "number": number,
-                    "view": self._views.get(frame.group),
+                    "view": self._views.get(group),
                     "peer": relay or frame.sender,
                     "clock": frame.clock,
                     "unstable": unstable,
@@ -175,13 +214,14 @@ class Recorder:
     def delivered(self, frame: Frame, now: int) -> None:
         """The application takes the messages of a frame."""
         sender, incarnation = self._name(frame.sender)
-        service, view = self._services[frame.group], self._views.get(frame.group)
+        group = name_of(frame.group)
+        service, view = self._services[group], self._views.get(group)
         for position, payload in enumerate(frame.payloads):
             self.rows.append(
                 {
                     "time": now,
                     "kind": "deliver",
-                    "group": frame.group,
+                    "group": group,
                     "sender": sender,
                     "sender_incarnation": incarnation,
                     "number": frame.label + position,
@@ -196,12 +236,15 @@ class Recorder:
 
     def installed(self, view: View, now: int, left: tuple[Departure, ...] = (), signed: str | None = None) -> None:
         """A view is in force from here on; `left` tells who is out of it, and why; `signed` is another signature."""
-        self._views[view.group] = view.id
+        group = name_of(view.group)
+        self._views[group] = view.id
+        if view.classes:
+            self._first_views[view.group] = view.id
         self.rows.append(
             {
                 "time": now,
                 "kind": "view",
-                "group": view.group,
+                "group": group,
                 "view": view.id,
                 "members": list(view.members),
                 "previous": view.previous,
@@ -212,7 +255,8 @@ class Recorder:
 
     def suspected(self, effect: Suspected | Refuted, now: int) -> None:
         """We suspect a member, or do so no longer."""
-        row: Row = {"time": now, "kind": "refute", "group": effect.group, "view": self._views.get(effect.group)}
+        group = name_of(effect.group)
+        row: Row = {"time": now, "kind": "refute", "group": group, "view": self._views.get(group)}
         row["peer"] = effect.process
         if isinstance(effect, Suspected):
             detail = compact_json({"reason": effect.reason})
@@ -221,14 +265,14 @@ class Recorder:
 
     def confirmed(self, effect: Confirmed, now: int) -> None:
         """The protocol knows that some have failed, together: one row each."""
-        detail = compact_json({"failed": effect.failed})
+        detail, group = compact_json({"failed": effect.failed}), name_of(effect.group)
         for process, last_block in effect.failed:
             self.rows.append(
                 {
                     "time": now,
                     "kind": "confirm",
-                    "group": effect.group,
-                    "view": self._views.get(effect.group),
+                    "group": group,
+                    "view": self._views.get(group),
                     "members": list(effect.members),
                     "peer": process,
                     "clock": last_block,
@@ -238,12 +282,13 @@ class Recorder:
 
     def noticed(self, effect: Confirmed, now: int) -> None:
         """The application is told whom deliveries speak for from here on."""
+        group = name_of(effect.group)
         self.rows.append(
             {
                 "time": now,
                 "kind": "transitional",
-                "group": effect.group,
-                "view": self._views.get(effect.group),
+                "group": group,
+                "view": self._views.get(group),
                 "members": list(effect.members),
             }
         )
@@ -263,23 +308,30 @@ class Recorder:
         self.rows.append(row)
 
     def _told(self, view: View, left: tuple[Departure, ...], signed: str) -> str | None:
-        """Of a private view, to whom and from whom its messages go; of one agreed on, who left and why."""
+        """Of a private view, to whom and from whom its messages go; of one agreed on, who left and why.
+
+        Of the first one of a formed group also how many formations lie behind it, and who came along with whom.
+        """
         if self._agreed:
             departures = [departure._asdict() for departure in left]
-            return compact_json({"left": departures, "primary": view.primary, "signature": signed})
+            told: dict[str, object] = {"left": departures, "primary": view.primary, "signature": signed}
+            if view.classes:
+                told |= {"classes": view.classes, "epoch": epoch_of(view.group)}
+            return compact_json(told)
         if view.receivers is None or view.senders is None:
             return None
-        self._senders[view.group] = view.senders
+        self._senders[name_of(view.group)] = view.senders
         return compact_json({"receivers": view.receivers, "senders": view.senders})
 
     def prefix(self, effect: Stable | Discard, now: int, *, unstable: int) -> None:
         """A prefix of each sender's messages became stable, or was freed."""
+        group = name_of(effect.group)
         self.rows.append(
             {
                 "time": now,
                 "kind": "stable" if isinstance(effect, Stable) else "discard",
-                "group": effect.group,
-                "view": self._views.get(effect.group),
+                "group": group,
+                "view": self._views.get(group),
                 "unstable": unstable,
                 "upto": list(effect.upto),
                 "detail": '{"evicted":true}' if isinstance(effect, Discard) and effect.evicted else None,
@@ -289,22 +341,36 @@ class Recorder:
     def gauged(self, effect: Gauge, now: int) -> None:
         """A bounded quantity has a new high."""
         detail = compact_json({"name": effect.name, "value": effect.value})
-        self.rows.append({"time": now, "kind": "gauge", "group": effect.group, "peer": effect.of, "detail": detail})
+        group = name_of(effect.group)
+        self.rows.append({"time": now, "kind": "gauge", "group": group, "peer": effect.of, "detail": detail})
 
     def held_back(self, effect: Blocked | Unblocked, now: int) -> None:
         """Flow control stops our sender, or releases it."""
-        kind, peer = ("block", effect.by) if isinstance(effect, Blocked) else ("unblock", None)
-        if (kind == "block") != (effect.group in self._blocked):  # that it waits for somebody else now is no new stop
-            self._blocked ^= {effect.group}
-            self.rows.append({"time": now, "kind": kind, "group": effect.group, "peer": peer})
+        if isinstance(effect, Unblocked):
+            self._released(effect.group, now)
+            return
+        group = name_of(effect.group)
+        blocked = self._blocked.setdefault(group, set())
+        if not blocked:  # that it waits for somebody else now is no new stop
+            self.rows.append({"time": now, "kind": "block", "group": group, "peer": effect.by})
+        blocked.add(effect.group)
 
-    def _sent(self, frame: Frame, now: int) -> None:
+    def _released(self, formation: GroupId, now: int) -> None:
+        """Nothing holds our sender back in that formation of the group; perhaps in another one."""
+        group = name_of(formation)
+        blocked = self._blocked.get(group)
+        if blocked and formation in blocked:
+            blocked.remove(formation)
+            if not blocked:
+                self.rows.append({"time": now, "kind": "unblock", "group": group, "peer": None})
+
+    def _sent(self, frame: Frame, group: GroupId, now: int) -> None:
         """The `send` rows tell what the application handed over, not what the core made of it.
 
         Requests below the frame's first label that no frame took were passed over by the core. They count as sent:
         nobody will deliver them, and liveness will tell. A frame that leaves again has nothing left to tell.
         """
-        waiting, last = self._waiting[frame.group], frame.label + len(frame.payloads) - 1
+        waiting, last = self._waiting[group], frame.label + len(frame.payloads) - 1
         while waiting and waiting[0][0] <= last:
             number, requested, payload = waiting.popleft()
             self.rows.append(
@@ -312,12 +378,12 @@ class Recorder:
                     "time": now,
                     "requested": requested,
                     "kind": "send",
-                    "group": frame.group,
+                    "group": group,
                     "sender": self.process,
                     "sender_incarnation": self.incarnation,
                     "number": number,
-                    "service": self._services[frame.group],
-                    "view": self._views.get(frame.group),
+                    "service": self._services[group],
+                    "view": self._views.get(group),
                     "clock": frame.clock,
                     "payload_bytes": len(payload),
                     "digest": digest(payload),

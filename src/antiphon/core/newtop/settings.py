@@ -46,9 +46,9 @@ class NewtopSettings:
     """After how long without a message an idle group is probed for crashed members; 0: never."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
     """How a view without those who failed is installed (newtop.md 9.6); others than total order take `cut`."""
-    form_within_ns: int = 2_000_000_000
-    """τ_form: how long a process that takes part in a formation waits for its outcome, or a leave may take."""
     merge_every_ns: int = 0
-    """τ_probe: how often a member looks for those whom it has been with and is not; 0: never (newtop.md 11.2)."""
+    """τ_probe: how often a member looks for others of its group that are out of its view; 0: never (newtop.md 11.2)."""
+    form_within_ns: int = 2_000_000_000
+    """τ_form: how long a formation, or a leave, may take before it is given up (newtop.md 11.1, 11.2)."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""
