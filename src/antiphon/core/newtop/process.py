@@ -193,7 +193,7 @@ class NewtopProcess:
     def drain(self, now: int) -> list[Effect]:
         """Speak, deliver, draw the consequences; once more as long as that lets something else happen."""
         stirred, early, formations = self._stirred, self._early, self._formations
-        if not stirred and not early:
+        if not stirred and not early and (formations is None or not formations.busy):
             return []
         effects: list[Effect] = []
         again = True
