@@ -34,7 +34,6 @@ _LATER: Final = {
         "recover form merge".split(),
         "it needs groups that are formed while others run, which this version does not have",
     ),
-    "service": (["total-safe"], "this version has no safe delivery"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""

@@ -28,6 +28,7 @@ class NewtopGroup(Holdings):
 
     __slots__ = (  # CPython looks attributes up more slowly where an instance has more than thirty in its dict
         "_announces",
+        "_awaits_acknowledgments",
         "_channel",
         "_heard_at",
         "_rank_of",
@@ -86,6 +87,7 @@ class NewtopGroup(Holdings):
         self._window_bytes = settings.window_bytes
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
         self._announces = rules.announces and len(view.members) > 1
+        self._awaits_acknowledgments = self.safe and rules.awaits_acknowledgments
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
         self._begin_membership(me, view, settings, rules, around)
@@ -238,17 +240,17 @@ class NewtopGroup(Holdings):
             self._settle_flow(flow, effects)
         stable = complete_at.minimum
         if stable > self._stable_block:
-            self._stable_block = stable
-            if flow is None:
-                self._free(stable, effects)
-            elif not self._by_block:
-                self._forget(self.buffers.nulls.free(stable))
+            self._stabilised(stable, effects)
         if not self._unbounded and self.buffers.tracing:
             self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
-        if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
+        if self._announces and (
+            news.at is None
+            or (flow is not None and news.presses(flow.complete))
+            or (self.safe and news.awaits(complete))
+        ):
             news.weigh(complete, flow, now)
         if self.suspector.idle and (self.received > complete or self.sent > complete or self.unanswered):
-            self.suspector.begin(self.largest, now)
+            self.suspector.begin(self, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
@@ -361,7 +363,17 @@ class NewtopGroup(Holdings):
     @property
     def unanswered(self) -> bool:
         """Whether something else than a number is owed to us: room in the window, a vote, an acknowledgment."""
-        return self.blocked or self.wary or (self.recovery is not None and self.recovery.waits)
+        return self.blocked or self.wary or self.unacknowledged or (self.recovery is not None and self.recovery.waits)
+
+    @property
+    def unacknowledged(self) -> bool:
+        """Whether deliveries may wait for the word of a member that it has what we have (newtop.md 14, rule 3)."""
+        return self._awaits_acknowledgments and self._complete_at.minimum < self.awaited_block
+
+    @property
+    def awaited_block(self) -> int:
+        """Up to where we wait to hear that others have what we have: for messages, not for nulls (E-83)."""
+        return min(self.last_received.minimum, self.news.awaited)
 
     def deaf_since(self, process: ProcessId) -> int | None:
         """On datagrams: since when a member has answered nothing; None if nothing is open."""

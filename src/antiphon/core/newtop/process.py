@@ -45,6 +45,8 @@ class NewtopProcess:
         assert not settings.block_numbered or not settings.suspect_after_ns or self._order.cut_after is not None, (
             "a flush is in no window, so blocks cannot be counted"
         )
+        self._safe = [group for group in self._groups.values() if group.safe]
+        assert not self._safe or settings.view_change == "cut", "safe delivery goes with cuts (newtop.md 14)"
         self._crossing = self._order.crosses and len(views) > 1
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
@@ -138,6 +140,8 @@ class NewtopProcess:
             effects += early
             early.clear()
             self._speak(stirred, now, effects)
+            for group in self._safe:
+                group.stabilise(effects)
             ready = self._order.take(self._cuts[0][0] if self._cuts else BEYOND)
             if ready:
                 self._deliver(ready, stirred, now, effects)

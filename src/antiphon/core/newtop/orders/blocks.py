@@ -1,8 +1,9 @@
-"""Orders by block numbers alone: the total order and the Slow causal order (Macedo94 §4.5, §5.4)."""
+"""Orders by block numbers alone: total, total and safe, Slow causal (Macedo94 §4.5, §5.4; newtop.md 14)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import takewhile
 from operator import attrgetter
 from typing import ClassVar, Final
 
@@ -101,6 +102,48 @@ class TotalOrder:
 
     def _complete_everywhere(self) -> int:
         return min([column.minimum for column in self._columns])
+
+
+class SafeOrder(TotalOrder):
+    """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
+
+    The order stays one over all groups: what is not stable holds back all that is larger, in every group, and the cuts.
+    """
+
+    def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:
+        super().__init__(me, groups, settings)
+        self._groups = groups
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
+        """Others deliver it only when they have heard that we have it, so that is news (rule 2)."""
+        group.news.awaited = max(group.news.awaited, frame.block)
+        return super().received(group, frame, now)
+
+    sent = received
+
+    def take(self, upto: int) -> list[BlockFrame]:
+        """Up to the first that somebody may lack."""
+        ready: list[BlockFrame] = []
+        limit = min(upto, self._complete_everywhere())
+        while self._blocks and self._blocks[0] <= limit:
+            row = self._rows[self._blocks[0]]
+            row.sort(key=_SENDER)
+            stable = list(takewhile(self._stable, row))
+            ready += stable
+            if len(stable) < len(row):
+                del row[: len(stable)]
+                break
+            del self._rows[heappop(self._blocks)]
+        if ready:
+            self._counter.witness(ready[-1].block)
+        return ready
+
+    def passed(self, block: int) -> bool:
+        """Nor is anything up to there held back."""
+        return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
+
+    def _stable(self, frame: BlockFrame) -> bool:
+        return frame.block <= self._groups[frame.group].safe_block
 
 
 class SlowOrder(TotalOrder):
