@@ -14,7 +14,7 @@ def test_causal_services_promise_all_but_a_common_order(service: str) -> None:
     assert PROMISES["newtop", service] < PROMISES["newtop", "total"]
 
 
-@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D11", "D13", "D14", "O7", "S3", "S5", "S6"])
+@pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D13", "D14", "O7", "S5", "S6"])
 def test_what_newtop_does_not_promise(property_id: str) -> None:
     newtop = [promised for (protocol, _), promised in PROMISES.items() if protocol == "newtop"]
     assert all(property_id not in promised for promised in newtop)
@@ -22,9 +22,25 @@ def test_what_newtop_does_not_promise(property_id: str) -> None:
 
 def test_every_checker_has_somebody_who_promises() -> None:
     offered = set().union(*PROMISES.values(), *CLOSED.values())
-    assert set(JUDGED) - offered == {"D11"}  # what `safe` delivery will promise; until then it can only be required
+    assert set(JUDGED) <= offered
     assert not set(JUDGED) & set(NOT_JUDGED)
     assert NOT_JUDGED == ("O9",)
+
+
+def test_safe_delivery_promises_two_more_than_total_order() -> None:
+    more = {"S3", "D11"}
+    assert PROMISES["newtop", "total-safe"] - PROMISES["newtop", "total"] == more
+    assert PROMISES["newtop", "total"] < PROMISES["newtop", "total-safe"]
+    others = [promised for kind, promised in PROMISES.items() if kind != ("newtop", "total-safe")]
+    assert all(more.isdisjoint(promised) for promised in [*others, *CLOSED.values()])
+
+
+@pytest.mark.parametrize("suspect_after", ["100ms", "0s"])
+def test_uniform_agreement_is_promised_only_where_views_change(suspect_after: str) -> None:
+    options = {"view_change": "cut", "suspect_after": suspect_after, "idle_probe": "0s", "time_silence": "0s"}
+    found = verdicts(Trace({"a": ["p1", "p2"]}, service="total-safe", options=options).begin().end())
+    assert (found["D11", "a"].outcome == "not promised") is (suspect_after == "0s")
+    assert found["S3", "a"].outcome == "vacuous"
 
 
 @pytest.mark.parametrize("view_change", ["cut", "remove", "closed", None])

@@ -48,6 +48,8 @@ BREAKS: dict[str, set[str]] = {
     "E-31": {"O4"},
     "E-43": {"M5", "M6e", "L1"},
     "E-46": {"D8"},
+    "E-73": {"L2", "L3", "L6", "L8"},
+    "E-74": {"L2", "L3", "L6", "L8"},
     "N1": {"O6", "O5"},
     "T6": {"L2"},
     "T8": set(),  # budgets, see below
@@ -78,8 +80,8 @@ def nulls_per_message(run: Run) -> float:
 
 
 def test_every_erratum_has_its_scenario() -> None:
-    """T11 is about a formula: no rule of the protocol is wrong, so there is nothing to follow as printed."""
-    assert sorted(path.stem for path in SCENARIOS.glob("*.toml")) == sorted([*ERRATA, "T11"])
+    """T11 is about a formula, E-72 about the judge: no rule of a protocol is wrong there that one could follow."""
+    assert sorted(path.stem for path in SCENARIOS.glob("*.toml")) == sorted([*ERRATA, "T11", "E-72"])
     assert {*ERRATA} | CONSTRUCTED == {erratum for family in BY_FAMILY.values() for erratum in family}
     assert sorted(ERRATA) == sorted(BREAKS)
 
@@ -99,6 +101,8 @@ def test_every_erratum_has_its_scenario() -> None:
         ("E-25", 'suspect_after = "80ms"', True),
         ("E-25", 'suspect_after = "0s"', False),
         ("E-30", "", False),
+        ("E-73", "", False),
+        ("E-74", "", False),
     ],
 )
 def test_a_printed_rule_that_would_change_nothing_is_refused(erratum: str, options: str, changes: bool) -> None:
@@ -145,6 +149,20 @@ def test_e_29_in_the_same_schedule_two_views_call_themselves_primary() -> None:
     views = [row for history in adopted.histories for row in history.rows if row["kind"] == "view"]
     primary = {tuple(row["members"]) for row in views if '"primary":true' in row["detail"]}
     assert {("a1", "a2", "x"), ("b1", "b2", "x")} <= primary
+
+
+def test_e_72_of_everybody_in_the_view_safe_delivery_cannot_speak() -> None:
+    """What is promised keeps to the notice; D11 as it is worded, when required, does not."""
+    run = simulate(read_scenario(SCENARIOS / "E-72.toml"))
+    assert run.quiet
+    assert violated(run) == set()
+    assert violated(run, frozenset({"D11"})) == {"D11"}
+    told = [
+        [row["kind"] for row in history.rows if row["kind"] in ("transitional", "deliver", "view")]
+        for history in run.histories
+    ]
+    assert told[0] == told[1] == ["view", "transitional", "deliver", "deliver", "view"]
+    assert told[2] == ["view", "transitional", "view", "deliver"]
 
 
 def excluded_by_j(*literal: str) -> Cluster:

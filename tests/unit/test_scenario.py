@@ -199,7 +199,10 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ('[[group]]\nname = "other"\nmembers = ["world"]', ["group[1].members", "world"]),
         ('[[group]]\nname = "other"\nmembers = 0', ["group[1].members"]),
         ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "causal"', ["group[1].service", "causal"]),
-        ('[[group]]\nname = "other"\nmembers = ["q"]\nservice = "total-safe"', ["group[1].service", "safe delivery"]),
+        (
+            '[[group]]\nname = "other"\nmembers = ["q"]\nservice = "total-safe"\n[options]\nview_change = "closed"',
+            ["options.view_change", "closed", "total-safe"],
+        ),
         ('[[site]]\nname = "north"', ["site"]),
         ("[sweep]\nseeds = 10", ["sweep"]),
     ],

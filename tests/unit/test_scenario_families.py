@@ -48,7 +48,7 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
     ("text", "sentence"),
     [
         (ACKS + 'service = "total"\n', "group[0].service: acks offers fifo, not 'total'"),
-        (NEWTOP + 'service = "fifo"\n', "group[0].service: newtop offers total, causal-slow"),
+        (NEWTOP + 'service = "fifo"\n', "group[0].service: newtop offers total, total-safe"),
         (CLASSIC + 'numbering = "block"\n', "group[0].numbering: belongs to flow control"),
         (CLASSIC + "[options]\nwindow = 5\n", "options.window: changes nothing: classic has no such option"),
         (NEWTOP + '[options]\nacks = "vector"\n', "options.acks: changes nothing: newtop has no such option"),

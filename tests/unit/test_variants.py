@@ -49,6 +49,7 @@ def refused(chosen: Scenario, name: str) -> str:
 def test_every_family_and_service_has_a_name() -> None:
     assert [*VARIANTS] == [
         "newtop:total",
+        "newtop:total-safe",
         "newtop:causal-slow",
         "newtop:causal-fast",
         "newtop:causal-relative",
@@ -246,7 +247,7 @@ def test_what_only_one_family_can_answer() -> None:
 
 def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
     sentence = refused(scenario(), "newtop:fifo")
-    assert sentence.startswith("there is no protocol 'newtop:fifo'; there are newtop:total, newtop:causal-slow")
+    assert sentence.startswith("there is no protocol 'newtop:fifo'; there are newtop:total, newtop:total-safe")
 
 
 def test_a_name_that_grows_too_long_is_refused() -> None:

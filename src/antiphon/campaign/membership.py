@@ -37,7 +37,7 @@ from antiphon.scenario.model import (
 from antiphon.scenario.units import Duration
 from antiphon.scenario.validate import WINDOW_MIN
 
-Service = Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
+Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 SERVICES: Final[Mapping[Service, int]] = {
     "total": 50,
     "causal-slow": 14,
@@ -77,17 +77,22 @@ _Members = Mapping[str, tuple[str, ...]]
 
 def draw_membership(chance: random.Random) -> Scenario:
     """One run of the family; the scenario's name tells the shape."""
+    return draw_with_failures(chance, "membership", SERVICES)
+
+
+def draw_with_failures(chance: random.Random, family: str, services: Mapping[Service, int]) -> Scenario:
+    """Groups that all get one of these services, in how many of a hundred runs each, and what befalls them."""
     calm = chance.random() < CALM
     network = _network(chance, [0.0, 0.02] if calm else [0.0, 0.0, 0.02, 0.02, 0.1, 0.25])
     datagrams = network.transport == "datagram"
     (shape,) = chance.choices([*SHAPES], [*SHAPES.values()])
     groups = placed(chance, _shape(chance, shape, PROCESSES_ON_DATAGRAMS if datagrams else 8))
-    (service,) = chance.choices([*SERVICES], [*SERVICES.values()])
+    (service,) = chance.choices([*services], [*services.values()])
     options = _options(chance, service, [250, 400] if datagrams else [150, 250, 300, 400])
     hosts = draw_hosts(chance) if chance.random() < 0.25 and not calm else Hosts()
     faults = _Faults(chance, groups, options.suspect_after // MS, datagrams=datagrams)
     return Scenario(
-        name=f"membership-{shape}",
+        name=f"{family}-{shape}",
         duration=Duration(8_000 * MS),
         quiet=Duration(QUIET * options.suspect_after + options.idle_probe),
         options=options,
@@ -131,7 +136,7 @@ def _options(chance: random.Random, service: Service, probes_ms: list[int]) -> O
 
 def _groups(chance: random.Random, groups: _Members, service: Service) -> tuple[Group, ...]:
     """Block numbers may pace a group only if its members are in no other (flow-control.md 7), and nothing flushes."""
-    blocks = len(groups) == 1 and chance.random() < 0.3 and service in ("total", "causal-slow")
+    blocks = len(groups) == 1 and chance.random() < 0.3 and service in ("total", "total-safe", "causal-slow")
     numbering: Literal["block", "separate"] = "block" if blocks else "separate"
     return tuple(
         Group(name=name, members=members, service=service, numbering=numbering) for name, members in groups.items()

@@ -113,9 +113,10 @@ class Departure(NamedTuple):
     last_block: int
     """Its last number that those who go on agreed to have."""
     reason: str
-    """Why we suspected it: `silent` (owes a number), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking`
-    (flow control waits for it), `unready` (a change of views does), `deaf` (it answers nothing, on datagrams), `parted`
-    (it has excluded us), `left` (it says so), `injected`."""
+    """Why we suspected it: `silent` (owes a number), `unacknowledged` (owes the word that it has what waits for safe
+    delivery), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking` (flow control waits for it), `unready`
+    (a change of views does), `deaf` (it answers nothing, on datagrams), `parted` (it has excluded us), `left` (it says
+    so), `injected`."""
     accusers: tuple[ProcessId, ...]
     """Whose votes there were when it was confirmed."""
     silent_ns: int

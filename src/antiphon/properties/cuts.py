@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from antiphon.properties.companies import companies, departure, passage
 from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.membership import Membership
+from antiphon.properties.notices import Notices
 from antiphon.properties.promises import SENDING, Promises
 from antiphon.properties.sets import Delivered
 from antiphon.properties.verdict import Verdict, Violation
@@ -341,11 +342,15 @@ def _tell_cut(history: History, member: int, most: tuple[int, int], less: tuple[
 
 
 def check_uniform_agreement(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """D11: what anybody delivers in a view, also one that crashes, all who go on from that view delivered in it."""
+    """D11: what anybody delivers in a view, also one that crashes, all who go on from that view delivered in it.
+
+    Where it is promised, not those whose failure the application had been told of before (newtop.md 14, rule 5); where
+    it is only required, everybody.
+    """
     promised: BoolArray = promises.pairs("D11")
     if not promised.any():
         return nothing_asked(history, promises, "D11")
-    stays = history.stays
+    stays, claims = history.stays, _Claims(history, promises.scoped("D11"), delivered)
     views: dict[tuple[int, int], list[int]] = defaultdict(list)
     for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True)):
         if promised[process, group] and not stays.private[stay]:
@@ -355,21 +360,42 @@ def check_uniform_agreement(history: History, promises: Promises, delivered: Del
         onward = [stay for stay in together if stays.following[stay] >= 0]
         opportunities[group] += len(onward) * (np.count_nonzero(delivered.count[together]))
         if onward and _differ(delivered, together):
-            found += _not_uniform(history, delivered, together, onward)
+            found += _not_uniform(history, claims, together, onward)
     return over_groups(history, promises, "D11", opportunities, gathered(found))
 
 
-def _not_uniform(history: History, delivered: Delivered, together: list[int], onward: list[int]) -> Iterable[Found]:
-    """Each message that somebody delivered there, with each who went on without it."""
-    holder: dict[int, int] = {}
+class _Claims:
+    """For whom a delivery speaks."""
+
+    def __init__(self, history: History, scoped: BoolArray, delivered: Delivered) -> None:
+        self.delivered = delivered
+        self._history, self._scoped = history, scoped
+
+    @cached_property
+    def _notices(self) -> Notices:
+        return Notices(self._history)
+
+    def excused(self, stay: int, row: int) -> frozenset[int]:
+        """Who need not have delivered what was delivered at that row of the stay."""
+        process, group = int(self._history.stays.process[stay]), int(self._history.stays.group[stay])
+        return self._notices.excused(process, group, row) if self._scoped[process, group] else frozenset()
+
+
+def _not_uniform(history: History, claims: _Claims, together: list[int], onward: list[int]) -> Iterable[Found]:
+    """Each message that somebody delivered there, with each who went on without it and was not excused."""
+    delivered = claims.delivered
+    holders: dict[int, dict[frozenset[int], int]] = defaultdict(dict)
     for stay in together:
         for message, row in zip(delivered.messages(stay).tolist(), delivered.rows(stay).tolist(), strict=True):
-            holder.setdefault(message, row)
-    everything = np.array(sorted(holder), np.int64)
+            holders[message].setdefault(claims.excused(stay, row), row)
+    everything = np.array(sorted(holders), np.int64)
     for stay in onward:
+        lacking = int(history.stays.process[stay])
         for message in everything[~np.isin(everything, delivered.messages(stay))].tolist():
-            tell = partial(_tell_not_uniform, history, holder[message], stay)
-            yield departure(history, stay), int(history.stays.group[stay]), tell
+            row = next((row for excused, row in holders[message].items() if lacking not in excused), None)
+            if row is not None:
+                tell = partial(_tell_not_uniform, history, row, stay)
+                yield departure(history, stay), int(history.stays.group[stay]), tell
 
 
 def _tell_not_uniform(history: History, row: int, stay: int) -> Violation:

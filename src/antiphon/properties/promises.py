@@ -16,7 +16,7 @@ from antiphon.properties.suspectors import Suspectors
 
 JUDGED: Final = tuple(
     "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D13 D14 "
-    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
+    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
 )
 """The properties that have a checker, in the order of their verdicts."""
 
@@ -36,6 +36,13 @@ _NV: Final = frozenset("M6 M11 D5 D6 D7".split())
 
 Only there concurrent views are disjoint, so that of two at most one can hold a majority: hence M11 is promised there
 alone.
+"""
+
+_SAFE: Final = _N | frozenset("S3 D11".split())
+"""Class N with safe delivery: nothing is delivered before it is known to be stable (newtop.md 14).
+
+D11 and S1 are asked, as its rule 5 says, of those for whom a delivery speaks: members whose failure was agreed and
+told before are not among them (`notices.py`, `receipts.py`).
 """
 
 _SC: Final = _N - frozenset("O5 O5x O6 O8".split())
@@ -82,6 +89,7 @@ F1, which the table has too, is left out: nothing is bounded there in this versi
 
 PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("newtop", "total"): _N,
+    ("newtop", "total-safe"): _SAFE,
     ("newtop", "causal-slow"): _SC,
     ("newtop", "causal-fast"): _FC,
     ("newtop", "causal-relative"): _RC,
@@ -99,7 +107,7 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
 CLOSED: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _NV}
 """What a process promises besides if it was started with `view_change = "closed"`."""
 
-_MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 L5 L10".split())
+_MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split())
 """What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
 
 _ALIVE: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O6"])}
@@ -180,6 +188,14 @@ class Promises:
         if _mentions(_ALIVE, property_id):
             offered &= ~(self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None])
         return offered
+
+    def scoped(self, property_id: str) -> BoolArray:
+        """By process and group: the property is promised there, in the scope of the promise.
+
+        One that is required is meant as it is worded, without any.
+        """
+        offered = self.offered(property_id)
+        return np.zeros_like(offered) if property_id in self._required else offered
 
     def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
         """By process: what is so of the family of its protocol."""

@@ -149,7 +149,7 @@ def check_stable_prefix(history: History, promises: Promises, prefixes: Prefixes
     judged = promised[marks.process, marks.group]
     lowered = np.flatnonzero(judged & (marks.number < marks.before))
     # A total order that is only required of a process says nothing about how it finds stability.
-    by_blocks = promised & promises.offered("O6") & (windows.by_block | ~windows.on[:, None])
+    by_blocks = promised & promises.offered("O6") & (windows.by_block | ~windows.on[:, None] | promises.offered("S3"))
     order = _order(history, marks, by_blocks)
     skipped, seen_at = _skipped(history, marks, order)
 

@@ -72,6 +72,7 @@ PROMISES: Final = {
     "O8": Promise("causal total order", "One such order exists that also puts every cause before its effect."),
     "S1": Promise("safe indication", "What a process calls stable has been received by everybody whom it was for."),
     "S2": Promise("safe prefix", "What is stable stays stable, and nothing before it in the order is left behind."),
+    "S3": Promise("safe delivery", "A process delivers a message only when it knows that everybody has it."),
     "S4": Promise("no early discard", "A process frees a message only when everybody is known to have it."),
     "S5": Promise("known senders", "An acknowledgment is counted only if it speaks for the sender that counts it."),
     "S6": Promise("connected", "Sender and receiver count each other from when both are there until one of them goes."),

@@ -136,19 +136,26 @@ def _member_problems(scenario: Scenario) -> Problems:
             yield f"workload[{i}].replies", "goes with groups in which everybody sends and receives"
 
 
+_BY_NUMBER: Final = frozenset({"total", "total-safe", "causal-slow"})
+"""Services under which views change by numbers."""
+
+
 def _newtop_problems(scenario: Scenario) -> Problems:
     options, services = scenario.options, frozenset(group.service for group in scenario.group)
     if options.compression and not {"causal-fast", "causal-vector"} & services:
         yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
     if scenario.member:
         yield "member", "every member of a newtop group sends and receives alike"
-    if options.view_change != "cut" and services != {"total"}:
+    if options.view_change != "cut" and "total-safe" in services:
+        why = "a message that all must have is told apart from others by the number of the cut"
+        yield "options.view_change", f"{options.view_change!r} does not go with service total-safe; {why}"
+    elif options.view_change != "cut" and services != {"total"}:
         why = "causal orders install a view at a cut or by a flush"
         yield "options.view_change", f"{options.view_change!r} goes with service total only; {why}"
     if options.view_change != "cut" and not options.suspect_after:
         yield "options.view_change", "changes nothing: with options.suspect_after = 0s views never change"
     for i, group in enumerate(scenario.group):
-        if group.numbering == "block" and options.suspect_after and group.service not in ("total", "causal-slow"):
+        if group.numbering == "block" and options.suspect_after and group.service not in _BY_NUMBER:
             why = f"under {group.service} a view changes by a flush, which no window may hold back"
             yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
     yield from _formation_problems(scenario)

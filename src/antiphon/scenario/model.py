@@ -62,7 +62,7 @@ class Options(_Table, frozen=True, kw_only=True):
 
 
 PROTOCOLS: Final = {
-    "newtop": ("total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
+    "newtop": ("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
     "classic": ("total", "causal", "fifo", "reliable"),
     "acks": ("fifo",),
 }
@@ -92,6 +92,7 @@ class Group(_Table, frozen=True, kw_only=True):
     service: Literal[
         "",
         "total",
+        "total-safe",
         "causal-slow",
         "causal-fast",
         "causal-relative",

@@ -31,7 +31,6 @@ from antiphon.scenario.validate import MEMBERS_MAX, problems
 
 _LATER: Final = {
     "protocol": (["intergroup"], "this version has newtop, classic and acks"),
-    "service": (["total-safe"], "this version has no safe delivery"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""

@@ -142,11 +142,15 @@ def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield from _overlap_problems(i, group, groups[:i])
 
 
+_ONE_ORDER: Final = frozenset({"total", "total-safe"})
+"""Services that a process may have side by side: one order, and only what a message waits for differs."""
+
+
 def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
     """Groups that share a process are ordered together, so what they promise must go together."""
     for other in earlier:
         shared = sorted({*members_of(group)} & {*members_of(other)})
-        if shared and group.service != other.service:
+        if shared and group.service != other.service and not {group.service, other.service} <= _ONE_ORDER:
             yield f"group[{i}].service", f"{shared[0]} is in group {other.name} too, which gets {other.service}"
         if shared and "block" in (group.numbering, other.numbering):
             yield (

@@ -58,9 +58,11 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
 
     def build(process: ProcessId) -> Core:
         groups = groups_of(scenario, process)
-        service: Service = groups[0].service  # type: ignore[assignment]  # the same in all groups of a process
+        services = {group.service for group in groups}
+        service: Service = "total-safe" if "total-safe" in services else groups[0].service  # type: ignore[assignment]
         settings = NewtopSettings(
             service=service,
+            merely_total=frozenset(GroupId(group.name) for group in groups if group.service != service),
             silence_timeout_ns=options.time_silence,
             packing=options.packing,
             frame_bytes_max=options.frame_bytes,

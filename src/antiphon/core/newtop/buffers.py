@@ -21,6 +21,7 @@ class Buffers:
         "_evicted",
         "_highs",
         "_of_sender",
+        "_unsafe",
         "_view",
         "bounded",
         "nulls",
@@ -29,7 +30,7 @@ class Buffers:
         "tracing",
     )
 
-    def __init__(self, view: View, settings: NewtopSettings, *, by_block: bool) -> None:
+    def __init__(self, view: View, settings: NewtopSettings, *, by_block: bool, safe: bool = False) -> None:
         self.bounded = Retained()
         """What flow control bounds, where it is on."""
         self.nulls = self.bounded if by_block else Retained()
@@ -43,6 +44,8 @@ class Buffers:
         self._evicted = Retained()  # given up before they were stable here; kept to tell when they become so
         self._of_sender = [0] * len(view.members)  # frames in `bounded`, by rank of sender; counted for the trace
         self._highs: dict[str, int] = {}
+        self._unsafe = Retained() if safe and settings.tracing and settings.flow_control else None
+        """By block what is not stable as safe delivery sees it, where flow control sees it otherwise; for the trace."""
 
     @property
     def frames(self) -> int:
@@ -54,6 +57,8 @@ class Buffers:
         self.bounded.hold(number, frame)
         if self.tracing:
             self._of_sender[rank] += 1
+            if self._unsafe is not None:
+                self._unsafe.hold(frame.block, frame)
 
     def held(self) -> Iterable[BlockFrame]:
         """All of them, in no particular order."""
@@ -65,6 +70,8 @@ class Buffers:
         """Forget a frame that nobody will deliver."""
         if self.bounded.drop(number, frame) and self.tracing:
             self._of_sender[rank] -= 1
+            if self._unsafe is not None:
+                self._unsafe.drop(frame.block, frame)
 
     def evict(self, unconsumed: int | None) -> BlockFrame | None:
         """Nothing is free: give up the smallest number (fb2), if the algorithm allows it and our application has it.
@@ -91,9 +98,18 @@ class Buffers:
                 self._of_sender[self._view.ranks[frame.sender]] -= 1
             known = self._evicted.free(stable) + freed
             if upto := _last_labels(known):
-                effects.append(Stable(self._view.group, upto))
+                if self._unsafe is None:
+                    effects.append(Stable(self._view.group, upto))
                 effects.append(Discard(self._view.group, upto))
         return freed
+
+    def tell_safe(self, stable_block: int, effects: list[Effect]) -> None:
+        """All members have these blocks, whether or not their applications have taken them: for safe delivery's sake.
+
+        Flow control calls a message stable later, when all have taken it; then it is only freed.
+        """
+        if self._unsafe is not None and (upto := _last_labels(self._unsafe.free(stable_block))):
+            effects.append(Stable(self._view.group, upto))
 
     def gauge(self, own_bytes: int, effects: list[Effect]) -> None:
         """Tell new highs of what flow control bounds."""

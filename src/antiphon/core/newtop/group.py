@@ -28,6 +28,7 @@ class NewtopGroup(Holdings):
 
     __slots__ = (  # CPython looks attributes up more slowly where an instance has more than thirty in its dict
         "_announces",
+        "_awaits_acknowledgments",
         "_channel",
         "_heard_at",
         "_rank_of",
@@ -92,6 +93,7 @@ class NewtopGroup(Holdings):
         self._window_bytes = settings.window_bytes
         self._channel = Channel.DATAGRAM if settings.datagrams else Channel.STREAM
         self._announces = rules.announces and len(view.members) > 1
+        self._awaits_acknowledgments = self.safe and rules.awaits_acknowledgments
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
         self.donation: tuple[int, Outbox] | None = None
@@ -257,20 +259,20 @@ class NewtopGroup(Holdings):
             self._settle_flow(flow, effects)
         stable = complete_at.minimum
         if stable > self._stable_block:
-            self._stable_block = stable
-            if flow is None:
-                self._free(stable, effects)
-            elif not self._by_block:
-                self._forget(self.buffers.nulls.free(stable))
+            self._stabilised(stable, effects)
         if not self._unbounded and self.buffers.tracing:
             self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
-        if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
+        if self._announces and (
+            news.at is None
+            or (flow is not None and news.presses(flow.complete))
+            or (self.safe and news.awaits(complete))
+        ):
             news.weigh(complete, flow, now)
         if self.wanted and complete >= self.wanted:
             self.wanted = 0
             self.say_alive(now)
         if self.suspector.idle and (self.received > complete or self.sent > complete or self.unanswered):
-            self.suspector.begin(self.largest, now)
+            self.suspector.begin(self, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
@@ -396,13 +398,9 @@ class NewtopGroup(Holdings):
             or self.wary
             or self.wants is not None
             or self.wanted > 0
+            or self.unacknowledged
             or (self.recovery is not None and self.recovery.waits)
         )
-
-    @property
-    def stable_block(self) -> int:
-        """All members have said that they have completed this number."""
-        return self._complete_at.minimum
 
     def flushes(self, number: int, now: int) -> None:
         """We are about to leave, and wait for everybody to have completed this number."""
@@ -425,6 +423,16 @@ class NewtopGroup(Holdings):
     def unheard(self) -> list[ProcessId]:
         """Members of whom nothing has come since the group was formed."""
         return [process for process, rank in self.ranks.items() if rank != self.my_rank and not self._heard_at[rank]]
+
+    @property
+    def unacknowledged(self) -> bool:
+        """Whether deliveries may wait for the word of a member that it has what we have (newtop.md 14, rule 3)."""
+        return self._awaits_acknowledgments and self._complete_at.minimum < self.awaited_block
+
+    @property
+    def awaited_block(self) -> int:
+        """Up to where we wait to hear that others have what we have: for messages, not for nulls (E-83)."""
+        return min(self.last_received.minimum, self.news.awaited)
 
     def deaf_since(self, process: ProcessId) -> int | None:
         """On datagrams: since when a member has answered nothing; None if nothing is open."""

@@ -48,6 +48,7 @@ class Holdings:
         "position",
         "ranks",
         "recovery",
+        "safe",
         "transfer",
         "view",
     )
@@ -64,23 +65,23 @@ class Holdings:
         """The same of those who are in the view in force."""
         self.last_received = MinVector(size, base)
         """LRV (RV in Macedo95): per member its last block number here, our own included."""
+        self.safe = settings.service == "total-safe" and name_of(view.group) not in settings.merely_total
+        """Whether messages of this group are delivered only when they are stable (newtop.md 14)."""
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
         self.recovery = Recovery(me, view, settings) if settings.datagrams else None
         self._by_block = self.flow is None or name_of(view.group) in settings.block_numbered
         if self.flow is not None and self._by_block:
             self.flow.begin(base)
-        self.buffers = Buffers(view, settings, by_block=self._by_block)
+        self.buffers = Buffers(view, settings, by_block=self._by_block, safe=self.safe)
         self._bounded = self.buffers.bounded
         self._unbounded = self.flow is None and not settings.tracing  # the short way, for nobody counts
-        self.news = News(settings, base, by_block=self._by_block)
+        self.news = News(settings, base, by_block=self._by_block, safe=self.safe)
         self._complete_at = MinVector(size, base)  # what each member said it had completed, in blocks (lcb)
         self._complete = base  # our own entry of it
         self._stable_block = base  # the smallest entry of it when we last looked
         self._freed = 0  # the stable number up to which buffers were freed
         self.fragments = Fragments(settings.message_bytes_max)
-        self._handed: deque[int | None] = (
-            deque()
-        )  # flow numbers of what the application has not taken; or it counts as such
+        self._handed: deque[int | None] = deque()  # flow numbers of what the application has not taken, if they count
         self.position = 0
         """How many `Deliver` effects the application has taken."""
         self._accounted = 0  # how many of them flow control knows of
@@ -91,6 +92,38 @@ class Holdings:
     def complete_block(self) -> int:
         """D: the largest block that nobody can still send into."""
         return self.last_received.minimum
+
+    @property
+    def stable_block(self) -> int:
+        """S: the largest block that all who have not failed are known to have completed."""
+        return self._complete_at.minimum
+
+    @property
+    def safe_block(self) -> int:
+        """Up to where messages need not wait to become stable."""
+        return self._complete_at.minimum if self.safe else BEYOND
+
+    def acknowledged(self, rank: int) -> int:
+        """What that member said it had completed."""
+        return self._complete_at.values[rank]
+
+    def stabilise(self, effects: list[Effect]) -> None:
+        """Learn what is stable before anything is delivered for it (newtop.md 14, rule 1)."""
+        complete = self.last_received.minimum
+        if complete > self._complete:
+            self._complete = complete
+            self._complete_at.raise_to(self.my_rank, complete)
+        if self._complete_at.minimum > self._stable_block:
+            self._stabilised(self._complete_at.minimum, effects)
+
+    def _stabilised(self, stable: int, effects: list[Effect]) -> None:
+        """All have every block up to there: where flow control does not count them, they may go."""
+        self._stable_block = stable
+        self.buffers.tell_safe(stable, effects)
+        if self.flow is None:
+            self._free(stable, effects)
+        elif not self._by_block:
+            self._forget(self.buffers.nulls.free(stable))
 
     def reached(self, process: ProcessId) -> int:
         """The last number of that member that we have."""

@@ -281,7 +281,9 @@ class NothingDeferred(ClosedChange):
 _SERVICES: Final[Mapping[str, frozenset[Service]]] = {
     "E-14": frozenset({"causal-relative"}),
     "E-31": frozenset({"total", "causal-slow"}),
-    "E-43": frozenset({"total", "causal-slow"}),
+    "E-43": frozenset({"total", "total-safe", "causal-slow"}),
+    "E-73": frozenset({"total-safe"}),
+    "E-74": frozenset({"total-safe"}),
 }
 """Of rules that are no orders, the orders that they act under, where not under all."""
 _ORDERS: Final[Mapping[str, Mapping[Service, type[Order]]]] = {
@@ -313,9 +315,13 @@ _OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "E-29": {"signature": counted},
     "E-43": {"answers_cuts": False},
     "E-45": {"agreement": BlindToMarks},
+    "E-73": {"announces": False},
+    "E-74": {"awaits_acknowledgments": False},
 }
 _WITH_FLOW_CONTROL: Final = frozenset({"E-18", "E-19b", "E-20"})
-_WITH_MEMBERSHIP: Final = frozenset("E-19 E-20 E-22 E-23 E-24 E-25 E-27 E-28 E-29 E-30 E-31 E-43 E-45 E-46".split())
+_WITH_MEMBERSHIP: Final = frozenset(
+    "E-19 E-20 E-22 E-23 E-24 E-25 E-27 E-28 E-29 E-30 E-31 E-43 E-45 E-46 E-74".split()
+)
 _WITH_SEVERAL_GROUPS: Final = frozenset({"E-43"})
 ERRATA: Final = tuple(
     sorted({*_ORDERS, *_CHANGES, *_OTHERS}, key=lambda erratum: (int(erratum[2:].rstrip("b")), erratum))

@@ -2,7 +2,8 @@
 
 Every message says what its sender has completed. After the last one of a burst nobody would ever hear of the rest,
 so it is announced when the sender has been silent for the silence timeout. Where silence is answered at once a short
-pause takes its place, except that half a window of news does not wait: somebody may be blocked for it.
+pause takes its place, except that half a window of news does not wait: somebody may be blocked for it. Nor does, in
+safe delivery, that we have a message: all others deliver it only then (newtop.md 14, rule 2).
 """
 
 from antiphon.core.newtop.flow import FlowControl
@@ -16,18 +17,20 @@ class News:
     __slots__ = (
         "_algorithm",
         "_by_block",
+        "_eager",
         "_pause_ns",
         "_pressing",
         "_pressing_bytes",
         "_spoke_at",
         "at",
+        "awaited",
         "block",
         "bytes",
         "complete",
         "stable",
     )
 
-    def __init__(self, settings: NewtopSettings, base: int, *, by_block: bool) -> None:
+    def __init__(self, settings: NewtopSettings, base: int, *, by_block: bool, safe: bool = False) -> None:
         self.at: int | None = None
         """When to look whether something must be announced."""
         self.block = base
@@ -35,6 +38,9 @@ class News:
         self.complete = self.stable = base if settings.flow_control and by_block else 0
         self.bytes = 0
         """Payload bytes that came since."""
+        self.awaited = 0
+        """The largest number of a message; kept where safe delivery asks for it."""
+        self._eager = safe and not settings.silence_timeout_ns
         self._pressing, self._pressing_bytes = max(1, settings.window // 2), settings.window_bytes // 2
         if settings.silence_timeout_ns or not settings.flow_control:
             self._pressing = self._pressing_bytes = 1 << 62
@@ -56,10 +62,14 @@ class News:
             self.bytes >= self._pressing_bytes and complete > self.complete
         )
 
+    def awaits(self, complete_block: int) -> bool:
+        """Whether that we have completed so much does not wait, for deliveries elsewhere do."""
+        return self._eager and self.awaited > self.block < complete_block
+
     def weigh(self, complete_block: int, flow: FlowControl | None, now: int) -> None:
         """Set the alarm if there is something to say."""
         waiting = self.waiting(flow)
-        if waiting > 0 and self.presses(self.complete + waiting):
+        if (waiting > 0 and self.presses(self.complete + waiting)) or self.awaits(complete_block):
             self.at = now
         elif waiting > 0 or complete_block > self.block:
             self.at = now + self._pause_ns
@@ -70,7 +80,11 @@ class News:
         waiting = self.waiting(flow)
         if waiting <= 0 and complete_block <= self.block:
             return False
-        if self._spoke_at + self._pause_ns > now and not self.presses(self.complete + waiting):
+        if (
+            self._spoke_at + self._pause_ns > now
+            and not self.presses(self.complete + waiting)
+            and not self.awaits(complete_block)
+        ):
             self.at = self._spoke_at + self._pause_ns
             return False
         return True

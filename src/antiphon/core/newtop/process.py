@@ -58,6 +58,7 @@ class NewtopProcess:
         assert not settings.block_numbered or not settings.suspect_after_ns or self._order.cut_after is not None, (
             "a flush is in no window, so blocks cannot be counted"
         )
+        assert settings.service != "total-safe" or settings.view_change == "cut", "safe delivery goes with cuts"
         self._weigh_groups()
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
@@ -201,10 +202,7 @@ class NewtopProcess:
             effects += early
             early.clear()
             self._speak(stirred, now, effects)
-            upto = self._cuts[0][0] if self._cuts else BEYOND
-            if formations is not None and formations.limit < upto:
-                upto = formations.limit
-            ready = self._order.take(upto)
+            ready = self._take_turns(effects)
             if ready:
                 self._deliver(ready, stirred, now, effects)
             again = self._suspecting and self._change_views(stirred, now, effects)
@@ -233,6 +231,13 @@ class NewtopProcess:
         if formations is not None and formations.at != self._formations_armed:
             self._arm_formations()
         return effects
+
+    def _take_turns(self, effects: list[Effect]) -> list[BlockFrame]:
+        """Whatever has its turn, up to where a view changes or a formation has stopped us."""
+        for group in self._safe:
+            group.stabilise(effects)
+        upto, formations = self._cuts[0][0] if self._cuts else BEYOND, self._formations
+        return self._order.take(upto if formations is None or upto < formations.limit else formations.limit)
 
     def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Let leave what waits, and the nulls that are owed and due."""
@@ -596,6 +601,7 @@ class NewtopProcess:
 
     def _weigh_groups(self) -> None:
         """Groups have come or gone."""
+        self._safe = [group for group in self._groups.values() if group.safe]
         self._crossing = self._order.crosses and len(self._groups) > 1
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""

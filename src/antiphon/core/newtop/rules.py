@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from antiphon.core.newtop.agreement import Agreement
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.formation import Formations
-from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
+from antiphon.core.newtop.orders.blocks import SafeOrder, SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, VectorOrder
@@ -18,6 +18,7 @@ from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {
     "total": TotalOrder,
+    "total-safe": SafeOrder,
     "causal-slow": SlowOrder,
     "causal-fast": FastOrder,
     "causal-relative": RelativeOrder,
@@ -44,6 +45,8 @@ class Rules:
     """Whether a process numbers its messages of all groups from one counter (E-14)."""
     answers_cuts: bool = True
     """Whether all groups of a process get to the number behind which a view of one of them changes (E-43)."""
+    awaits_acknowledgments: bool = True
+    """Whether, in safe delivery, a member that owes nothing but an acknowledgment is suspected too (E-74)."""
     suspector: type[Suspector] = Suspector
     agreement: type[Agreement] = Agreement
     formations: type[Formations] = Formations

@@ -5,7 +5,7 @@ from typing import Literal
 
 from antiphon.types import GroupId
 
-Service = Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
+Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,9 @@ class NewtopSettings:
     """The same for every member of a group."""
 
     service: Service = "total"
-    """The order of delivery, the same in all groups of a process."""
+    """The order of delivery, the same in all groups of a process; in `total-safe` some may wait for less."""
+    merely_total: frozenset[GroupId] = frozenset()
+    """Under `total-safe`: groups whose messages do not wait until they are stable, as under `total`."""
     silence_timeout_ns: int = 0
     """How long a member may stay silent after a block appeared before it sends a null; 0 answers at once."""
     announce_pause_ns: int = 10_000_000

@@ -1,7 +1,8 @@
 """The suspector: when silence speaks against a member (newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
 
 It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
-a number has been owed it remembers, of each look, the largest number that there was: constant cost per message.
+a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
+does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
 """
 
 from collections import deque
@@ -21,7 +22,18 @@ _PROBE_STEP_NS: Final = 10_000_000
 class Suspector:
     """The clocks of one member in one group. All clauses ask: is it silent, and does it owe us something."""
 
-    __slots__ = ("_pardoned", "_patience_ns", "_period_ns", "_probe_ns", "_samples", "_severed", "at", "clock", "idle")
+    __slots__ = (
+        "_completed",
+        "_pardoned",
+        "_patience_ns",
+        "_period_ns",
+        "_probe_ns",
+        "_samples",
+        "_severed",
+        "at",
+        "clock",
+        "idle",
+    )
 
     def __init__(self, size: int, settings: NewtopSettings, now: int = 0) -> None:
         self.clock = [0] * size
@@ -33,20 +45,23 @@ class Suspector:
         self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
         self._severed: set[int] = set()
         self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
+        self._completed: deque[tuple[int, int]] = deque()  # (when, what was to be acknowledged then), in safe groups
         self._patience_ns = settings.suspect_after_ns
         self._period_ns = settings.suspect_after_ns // 4
         self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
 
-    def begin(self, largest: int, now: int) -> None:
+    def begin(self, group: "NewtopGroup", now: int) -> None:
         """Somebody owes something from now on."""
         self.idle = False
-        self._samples.append((now, largest))
+        self._samples.append((now, group.largest))
+        self._note_completion(group, now)
         self.at = now + self._period_ns
 
     def rest(self, group: "NewtopGroup", now: int) -> None:
         """Nobody owes anything: wait for the next probe, if idle groups are probed."""
         self.idle = self._patience_ns > 0
         self._samples.clear()
+        self._completed.clear()
         self.at = max(self._probe_due(group), now + 1) if self._probes(group) else None
 
     def severed(self, rank: int, now: int) -> None:
@@ -68,11 +83,12 @@ class Suspector:
             if self._probes(group) and now >= self._probe_due(group):
                 group.show_life(now)
                 if self.idle and group.largest > group.complete_block:
-                    self.begin(group.largest, now)
+                    self.begin(group, now)
         else:
             sampled = self._samples[-1][1] if self._samples else group.complete_block
             if group.largest > sampled:
                 self._samples.append((now, group.largest))
+            self._note_completion(group, now)
             self._accuse(group, now)
             group.agreement.evaluate(now)  # a time of grace may be over
         if group.largest > group.complete_block or group.unanswered:
@@ -86,6 +102,8 @@ class Suspector:
         agreement, complete = group.agreement, group.complete_block
         while self._samples and self._samples[0][1] <= complete:
             self._samples.popleft()
+        while self._completed and self._completed[0][1] <= group.stable_block:
+            self._completed.popleft()
         owing = group.change.owing(group.view)
         for process, rank in [*group.ranks.items()]:
             if rank != group.my_rank and (reason := self._charge(group, process, rank, owing, now)):
@@ -97,7 +115,7 @@ class Suspector:
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
     ) -> str | None:
-        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77), a flush (e).
+        """What a silent member owes: a number, an acknowledgment (a), a vote (b), room (d), a flush (e), a notice (E-77).
 
         Whoever is deaf may not know what it owes; that it does not answer is enough (E-80).
         """
@@ -109,12 +127,23 @@ class Suspector:
         owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
         charges = (
             ("silent", owed),
+            ("unacknowledged", self._unacknowledged_since(group, rank)),
             ("mute", group.agreement.mute(process)),
             ("blocking", group.blocked_at if group.waits_for(rank) else None),
             ("unready", owing.get(process)),
             ("unready", group.flush_owed(rank)),
         )
         return next((reason for reason, since in charges if since is not None and since <= limit), None)
+
+    def _note_completion(self, group: "NewtopGroup", now: int) -> None:
+        known = self._completed[-1][1] if self._completed else group.stable_block
+        if group.unacknowledged and group.awaited_block > known:
+            self._completed.append((now, group.awaited_block))
+
+    def _unacknowledged_since(self, group: "NewtopGroup", rank: int) -> int | None:
+        """Since when we have completed what that member has not said to have (newtop.md 14, rule 3)."""
+        said = group.acknowledged(rank)
+        return next((when for when, number in self._completed if number > said), None)
 
     def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
         """On datagrams, it has not answered for so long that the connection counts as broken."""
@@ -129,7 +158,7 @@ class Suspector:
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
         """While clauses b to d may apply, somebody may take our silence for death; also while only we wait (L10)."""
         asks = group.blocked and group.blocked_at + self._period_ns <= now
-        waits = group.wary or group.wanted or group.largest > group.complete_block
+        waits = group.wary or group.wanted or group.largest > group.complete_block or group.unacknowledged
         if asks or (waits and group.spoke_at + self._period_ns <= now):
             group.say_alive(now, blocked=asks)
 

@@ -1,11 +1,13 @@
-"""Orders by block numbers alone: the total order and the Slow causal order (Macedo94 §4.5, §5.4)."""
+"""Orders by block numbers alone: total, total and safe, Slow causal (Macedo94 §4.5, §5.4; newtop.md 14)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import takewhile
 from operator import attrgetter
 from typing import ClassVar, Final
 
+from antiphon.core.clocks import BlockCounter
 from antiphon.core.newtop.agreement import Detection
 from antiphon.core.newtop.frames import BlockFrame, Stamp
 from antiphon.core.newtop.group import NewtopGroup
@@ -38,7 +40,7 @@ class TotalOrder:
     def _begin(self) -> None:
         self._columns = [group.last_received for group in self._groups.values()]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
-        self._counter = next((group.counter for group in self._groups.values()), None)  # one for all groups
+        self._counter = next((group.counter for group in self._groups.values()), BlockCounter())  # one for all groups
 
     def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
         """One more that deliveries wait for."""
@@ -87,7 +89,7 @@ class TotalOrder:
             if len(row) > 1:
                 row.sort(key=_SENDER)
             ready += row
-        if ready and self._counter is not None:
+        if ready:
             self._counter.witness(ready[-1].block)
         return ready
 
@@ -122,6 +124,44 @@ class TotalOrder:
 
     def _complete_everywhere(self) -> int:
         return min([column.minimum for column in self._columns], default=BEYOND)
+
+
+class SafeOrder(TotalOrder):
+    """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
+
+    The order stays one over all groups: what is not stable holds back all that is larger, in every group, and the cuts.
+    """
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
+        """Others deliver it only when they have heard that we have it, so that is news (rule 2)."""
+        group.news.awaited = max(group.news.awaited, frame.block)
+        return super().received(group, frame, now)
+
+    sent = received
+
+    def take(self, upto: int) -> list[BlockFrame]:
+        """Up to the first that somebody may lack."""
+        ready: list[BlockFrame] = []
+        limit = min(upto, self._complete_everywhere())
+        while self._blocks and self._blocks[0] <= limit:
+            row = self._rows[self._blocks[0]]
+            row.sort(key=_SENDER)
+            stable = list(takewhile(self._stable, row))
+            ready += stable
+            if len(stable) < len(row):
+                del row[: len(stable)]
+                break
+            del self._rows[heappop(self._blocks)]
+        if ready:
+            self._counter.witness(ready[-1].block)
+        return ready
+
+    def passed(self, block: int) -> bool:
+        """Nor is anything up to there held back."""
+        return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
+
+    def _stable(self, frame: BlockFrame) -> bool:
+        return frame.block <= self._groups[frame.group].safe_block
 
 
 class SlowOrder(TotalOrder):
