@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antiphon.campaign.acks import draw_acks
+from antiphon.campaign.changes import draw_changes
 from antiphon.campaign.classic import draw_classic, draw_two_phase
 from antiphon.campaign.fixed import draw_fixed_group
 from antiphon.campaign.membership import draw_membership
@@ -56,6 +57,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "safe",
             "Safe delivery under the failures of the family membership, in some runs beside groups in total order.",
             draw_safe,
+        ),
+        Family(
+            "changes",
+            "Groups that are formed, joined, left and merged, and processes that come back, amid failures.",
+            draw_changes,
         ),
         Family(
             "fixed-group",

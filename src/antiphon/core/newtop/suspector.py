@@ -115,7 +115,7 @@ class Suspector:
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
     ) -> str | None:
-        """What a silent member owes: a number, an acknowledgment (a), a vote (b), room (d), a flush (e), a notice (E-77).
+        """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
 
         Whoever is deaf may not know what it owes; that it does not answer is enough (E-80).
         """

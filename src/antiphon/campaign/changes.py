@@ -1,0 +1,138 @@
+"""The family `changes`: groups that are formed, joined, left and merged, and processes that come back, amid failures.
+
+Faults, networks and workloads are those of the family `membership`. On top of them processes come and go, at moments of
+their own or when something else breaks; in most runs members look for those whom they have lost, so that what heals
+grows together again.
+"""
+
+import random
+from typing import Final
+
+from msgspec.structs import replace
+
+from antiphon.campaign.draws import MS
+from antiphon.campaign.membership import draw_with_failures
+from antiphon.scenario.changes import complete_changes
+from antiphon.scenario.model import (
+    Crash,
+    Fault,
+    Form,
+    Group,
+    Join,
+    Leave,
+    Merge,
+    Recover,
+    Scenario,
+    Workload,
+    members_of,
+)
+from antiphon.scenario.units import Duration
+from antiphon.scenario.validate import problems
+
+MERGED: Final = 0.7
+"""Share of the runs in which members look for one another."""
+RECOVERED: Final = 0.6
+"""Share of crashed processes that come back."""
+FORMED: Final = 0.3
+"""Share of the runs in which one more group is formed on the way."""
+SETTLING: Final = 8
+"""How many times a merge may be tried before a run is over."""
+
+
+def draw_changes(chance: random.Random) -> Scenario:
+    """One run of the family; the scenario's name tells the shape."""
+    scenario = draw_with_failures(chance, "changes", {"total": 80, "total-safe": 20})
+    suspect_after = int(scenario.options.suspect_after)
+    merge_every = chance.choice([2, 3, 5]) * suspect_after if chance.random() < MERGED else 0
+    phase = max((int(fault.at) for fault in scenario.fault), default=3 * suspect_after)
+    scenario = replace(
+        scenario,
+        duration=Duration(40_000 * MS),
+        quiet=Duration(scenario.quiet + SETTLING * (merge_every + 3 * suspect_after)),
+        options=replace(scenario.options, merge_every=Duration(merge_every)),
+        group=tuple(replace(group, state_bytes=chance.choice([32, 32, 1000, 100_000])) for group in scenario.group),
+    )
+    if chance.random() < FORMED:
+        scenario = _with_formed_group(chance, scenario, phase)
+    faults = [*scenario.fault, *_changes(chance, scenario, phase)]
+    return _possible(replace(scenario, fault=tuple(faults)))
+
+
+def _with_formed_group(chance: random.Random, scenario: Scenario, phase: int) -> Scenario:
+    """Of some of the processes there are, whatever else they are in."""
+    count = chance.randint(2, min(4, len(scenario.processes)))
+    members = tuple(chance.sample(scenario.processes, count))
+    first = scenario.group[0]
+    group = Group(name="formed", members=members, service=first.service, formed=True)
+    at = Duration(chance.randint(0, phase))
+    late = Workload(
+        name="formed",
+        group="formed",
+        senders=members,
+        messages=chance.choice([1, 2]),
+        interval=Duration(phase + chance.randint(1, 4) * scenario.options.suspect_after),
+        payload=8,
+    )
+    return replace(
+        scenario,
+        group=(*(replace(each, numbering="separate") for each in scenario.group), group),
+        workload=(*scenario.workload, late),
+        fault=(*scenario.fault, Form(at=at, process=members[0], group="formed")),
+    )
+
+
+def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Fault]:
+    """Who comes and goes, whether or not it can: what is impossible is left out in the end."""
+    suspect_after = int(scenario.options.suspect_after)
+    crashes = [fault for fault in scenario.fault if isinstance(fault, Crash)]
+    moments = [int(fault.at) for fault in scenario.fault] or [phase // 2]
+    changes: list[Fault] = []
+    for crash in crashes:
+        if chance.random() < RECOVERED:
+            at = crash.at + chance.choice([1, 20, suspect_after // MS, 3 * suspect_after // MS]) * MS
+            changes.append(Recover(at=Duration(at), process=crash.process))
+    for _ in range(chance.choice([1, 1, 2, 3, 4])):
+        group = chance.choice([each for each in scenario.group if len(members_of(each)) > 1])
+        process = chance.choice(members_of(group))
+        near = chance.choice(moments) + chance.randint(-30, 30) * MS
+        at = Duration(max(0, near if chance.random() < 0.5 else chance.randint(0, phase)))
+        kind = chance.choice(["join", "join", "leave", "leave again", "merge"])
+        if kind == "join":
+            changes.append(Join(at=at, process=process, group=group.name))
+        elif kind == "merge":
+            changes.append(Merge(at=at, process=process, group=group.name))
+        else:
+            changes.append(Leave(at=at, process=process, group=group.name))
+            if kind == "leave again":
+                back = at + chance.choice([1, 50, 2 * suspect_after // MS]) * MS
+                changes.append(Join(at=Duration(back), process=process, group=group.name))
+    return changes
+
+
+def _possible(scenario: Scenario) -> Scenario:
+    """Without what cannot happen when it would, and with somebody in every group from the start."""
+    while (problem := next(problems(complete_changes(scenario)), None)) is not None:
+        table, place = problem[0].partition("[")[0], int(problem[0].partition("[")[2].partition("]")[0])
+        if table == "fault":
+            scenario = _without(scenario, place)
+        elif (group := scenario.group[place]).formed:
+            scenario = _without_group(scenario, group.name)
+        else:
+            joins = [
+                i for i, fault in enumerate(scenario.fault) if isinstance(fault, Join) and fault.group == group.name
+            ]
+            scenario = _without(scenario, joins[0])
+    return scenario
+
+
+def _without(scenario: Scenario, place: int) -> Scenario:
+    return replace(scenario, fault=(*scenario.fault[:place], *scenario.fault[place + 1 :]))
+
+
+def _without_group(scenario: Scenario, name: str) -> Scenario:
+    return replace(
+        scenario,
+        group=tuple(group for group in scenario.group if group.name != name),
+        workload=tuple(workload for workload in scenario.workload if workload.group != name),
+        fault=tuple(fault for fault in scenario.fault if getattr(fault, "group", None) != name),
+    )
