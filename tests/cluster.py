@@ -65,6 +65,13 @@ class Cluster:
         for name in everybody:
             self.settle(name)
 
+    def add(self, name: str) -> None:
+        """Enter a process whose core is there."""
+        for notebook in (self.delivered, self.transmitted, self.control, self.effects, self.views):
+            notebook[name] = []
+        self._offered[name] = deque()
+        self.settle(name)
+
     def core(self, name: str) -> NewtopProcess:
         return self.cores[ProcessId(name)]
 

@@ -136,6 +136,12 @@ class InstallView(NamedTuple):
     """The application is to hand its state over when it gets here, before it takes anything else (`Changing.state`)."""
 
 
+class Reach(NamedTuple):
+    """From here on frames to that group go to the members of this view; the application gets to it later."""
+
+    view: View
+
+
 class InstallState(NamedTuple):
     """The application's state of a group is from here on what these classes had at its first view, merged in order."""
 
@@ -228,6 +234,7 @@ Effect = (
     | Query
     | Answered
     | InstallView
+    | Reach
     | InstallState
     | Left
     | Suspected

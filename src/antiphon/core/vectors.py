@@ -18,10 +18,10 @@ class MinVector:
 
     __slots__ = ("_holders", "minimum", "values")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, base: int = 0) -> None:
         assert size > 0
-        self.values = [0] * size
-        self.minimum = 0
+        self.values = [base] * size
+        self.minimum = base
         self._holders = size
 
     @property

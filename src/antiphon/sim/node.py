@@ -22,6 +22,7 @@ from antiphon.core.effects import (
     InstallView,
     Left,
     Query,
+    Reach,
     Refuted,
     Stable,
     Suspected,
@@ -398,6 +399,8 @@ class Node:
             elif isinstance(effect, Answered | InstallState):
                 self._untaken.append(effect)
                 self._catch_up(now)
+            elif isinstance(effect, Reach):
+                self._network.install(self.id, effect.view)
             elif isinstance(effect, Left):
                 self._part(effect, now)
             elif self.recorder is not None:

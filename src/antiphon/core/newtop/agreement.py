@@ -13,6 +13,7 @@ from antiphon.core.newtop.frames import (
     AliveFrame,
     BlockFrame,
     ConfirmedFrame,
+    LeavingFrame,
     MembershipFrame,
     RefuteFrame,
     SuspectFrame,
@@ -68,6 +69,7 @@ class Agreement:
     __slots__ = (
         "_around",
         "_examined",
+        "_gone",
         "_grace_ns",
         "_group",
         "_me",
@@ -91,6 +93,7 @@ class Agreement:
         self._examined: set[tuple[ProcessId, Suspicion]] = set()  # pending accusations that we have refuted
         self._suspected: dict[ProcessId, _Suspected] = {}
         self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
+        self._gone: set[ProcessId] = set()  # by their own word no members any more
         self._me = me
         self._group = group
         self._grace_ns = settings.suspect_after_ns
@@ -110,7 +113,7 @@ class Agreement:
             return False
         if sender not in self.suspicions:
             return True
-        if self.excludes_me(frame):
+        if self.excludes_me(frame) or isinstance(frame, LeavingFrame):
             self._sure.add(sender)
         elif sender not in self._sure and self._alone_with(sender):
             self._trust(sender, now)  # nobody else can have used our vote (E-25)
@@ -130,6 +133,8 @@ class Agreement:
             self._on_refute(frame, now)
         elif isinstance(frame, ConfirmedFrame):
             self._on_confirmed(frame, now)
+        elif isinstance(frame, LeavingFrame):
+            self.renounced(frame.sender, now)
         self.evaluate(now)
 
     def suspect(self, process: ProcessId, reason: str, now: int) -> None:
@@ -151,6 +156,14 @@ class Agreement:
         if process in self._group.ranks and process not in self.failed:
             self._sure.add(process)
             self.suspect(process, "parted", now)
+
+    def renounced(self, process: ProcessId, now: int) -> None:
+        """By its own word it is no member any more: no silence is needed, and nobody waits for its vote (11.2)."""
+        if process in self._group.ranks and process not in self.failed:
+            self._sure.add(process)
+            self._gone.add(process)
+            self.suspect(process, "left", now)
+            self.evaluate(now)
 
     def excludes_me(self, frame: Frame) -> bool:
         """Whether its sender says by it that it has excluded us: by the mark on a message (E-45), or outright."""
@@ -244,6 +257,8 @@ class Agreement:
         self._acquit(process, now)
         self._refute((process, last), now)
         self._replay(process, now)
+        if process in self._gone:
+            self.renounced(process, now)  # others had more of it, but it is gone all the same
 
     def _trust(self, process: ProcessId, now: int) -> None:
         """In a view of two, a message that comes directly says more than any vote."""

@@ -69,6 +69,13 @@ class FlowControl:
         self._window = settings.window
         self._window_bytes = settings.window_bytes
 
+    def begin(self, base: int) -> None:
+        """Numbers of the group begin above this one, where they are those of its blocks."""
+        for vector in (self.received, self.completed, self.stable_at):
+            for rank in range(len(vector.values)):
+                vector.raise_to(rank, base)
+        self.complete = self.stable = self.super_stable = self.counter = self.sent = self.largest = self._settled = base
+
     @property
     def ahead(self) -> int:
         """How many of our own frames are above `stable`."""

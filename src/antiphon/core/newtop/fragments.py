@@ -30,14 +30,15 @@ class Fragments:
             return frame
         pieces = self.open.setdefault(sender, [])
         self._sizes[sender] = size = self._sizes.get(sender, 0) + sum(map(len, frame.payloads))
-        if size > self._bytes_max:
+        large = size > self._bytes_max and frame.state is None  # a state may be of any size
+        if large:
             pieces.clear()
         else:
             pieces += frame.payloads
         if frame.more:
             return None
         del self.open[sender], self._sizes[sender]
-        return frame._replace(payloads=(b"".join(pieces),)) if size <= self._bytes_max else None
+        return None if large else frame._replace(payloads=(b"".join(pieces),))
 
     def forget(self, sender: ProcessId) -> None:
         """The sender is gone: of a message that was cut in the middle nothing is left, at all members alike."""

@@ -95,7 +95,7 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`; or `null`, which says nothing."""
+        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`; or `null`: nothing."""
         if self.payloads:
             return "fragment" if self.more else "data" if self.state is None else "state"
         return "null" if self.notice is None else self.notice.kind
@@ -274,6 +274,8 @@ class VoteFrame(Control):
     group: GroupId
     sender: ProcessId
     number: int | None
+    epoch: int
+    """The largest epoch of that name that the sender has heard of: what is formed must be above it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from antiphon.core.newtop.agreement import Surroundings
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
 from antiphon.core.newtop.holdings import Holdings
-from antiphon.core.newtop.outbox import Outbox
+from antiphon.core.newtop.outbox import Outbox, Parcel
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId, View
 
@@ -41,8 +41,10 @@ class NewtopGroup(Holdings):
         "blocked_at",
         "change",
         "counter",
+        "donation",
         "early",
         "excluded",
+        "frozen",
         "notices",
         "outbox",
         "place",
@@ -53,6 +55,8 @@ class NewtopGroup(Holdings):
         "spoke_at",
         "suspector",
         "unseen",
+        "wanted",
+        "wants",
         "wary",
     )
 
@@ -65,14 +69,16 @@ class NewtopGroup(Holdings):
         rules: "Rules",
         around: Surroundings,
         early: list[Effect],
+        base: int = 0,
+        now: int = 0,
     ) -> None:
-        super().__init__(me, view, settings, rules)
+        super().__init__(me, view, settings, rules, base)
         self.early = early
         """What membership lets happen between two drains, in order; one list for all groups of the process."""
         self.counter = counter
-        self.sent = 0
+        self.sent = base
         """SENT: our own last number in this group."""
-        self.received = 0
+        self.received = base
         """RECD: the largest number received."""
         self.silence = rules.silence(settings.silence_timeout_ns)
         self.outbox = Outbox(packing=settings.packing, frame_bytes_max=settings.frame_bytes_max)
@@ -88,10 +94,18 @@ class NewtopGroup(Holdings):
         self._announces = rules.announces and len(view.members) > 1
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
-        self._begin_membership(me, view, settings, rules, around)
+        self.donation: tuple[int, Outbox] | None = None
+        """The state of our class, on its way to those who come from elsewhere; before anything of the application."""
+        self.frozen = False
+        """Whether our application's messages wait for the end of a formation, or of the group."""
+        self.wants: tuple[int, int] | None = None
+        """The number that must be stable before we leave, and since when we wait for that."""
+        self.wanted = 0
+        """The number that somebody who leaves wants us to complete."""
+        self._begin_membership(me, view, settings, rules, around, now)
 
     def _begin_membership(
-        self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules", around: Surroundings
+        self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules", around: Surroundings, now: int
     ) -> None:
         self.place = view.ranks[me]
         """Our own rank in the view in force."""
@@ -103,11 +117,11 @@ class NewtopGroup(Holdings):
         """Whether frames must pass the filter of agreement: somebody is suspected, accused or failed."""
         self.unseen = False
         """In closed mode: our application has not got to the view in force yet."""
-        self.row_at = 0
+        self.row_at = now
         """When the last number above all others came or left."""
-        self.spoke_at = 0
+        self.spoke_at = now
         """When we last multicast something here."""
-        self.suspector = rules.suspector(len(view.members), settings)
+        self.suspector = rules.suspector(len(view.members), settings, now)
         self._heard_at = self.suspector.clock
         self.agreement = rules.agreement(me, self, settings, around)
         self.change = rules.change(settings)
@@ -121,20 +135,25 @@ class NewtopGroup(Holdings):
     @property
     def released(self) -> bool:
         """Whether what had held our application back would let it go on."""
-        if not self.blocked or (self._held and not self.notices):
+        if not self.blocked or (self._held and not self.notices and self.donation is None):
             return False
         flow = self.flow
         return flow is None or flow.permits(self._next_number(flow), self._next_bytes)
 
     @property
     def _held(self) -> bool:
-        """Whether our application must not send until the view has changed."""
+        """Whether our application must not send until the view has changed, the group, or its state is told."""
+        if self.frozen or (self.transfer is not None and (self.transfer.owes or self.donation is not None)):
+            return True
         return self.change.holds_senders and bool(self.agreement.failed or self.unseen)
 
     @property
     def _next_bytes(self) -> int:
         """How much the next numbered message that wants to leave carries at least."""
-        return self.outbox.least_bytes if self.outbox.waiting and not self.notices else 0
+        if self.notices:
+            return 0
+        outbox = self.outbox if self.donation is None else self.donation[1]
+        return outbox.least_bytes if outbox.waiting else 0
 
     @property
     def deadline(self) -> int | None:
@@ -247,18 +266,21 @@ class NewtopGroup(Holdings):
             self.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
         if self._announces and (news.at is None or (flow is not None and news.presses(flow.complete))):
             news.weigh(complete, flow, now)
+        if self.wanted and complete >= self.wanted:
+            self.wanted = 0
+            self.say_alive(now)
         if self.suspector.idle and (self.received > complete or self.sent > complete or self.unanswered):
             self.suspector.begin(self.largest, now)
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
         block, flow, outbox, header = 0, self.flow, self.outbox, None
-        while self.notices or outbox.waiting:
+        while self.notices or outbox.waiting or self.donation is not None:
             if self.notices and self.notices[0].kind == "flush":
                 block = self._flush(self.notices.popleft(), now, effects)
                 continue
             room = self._window_bytes
-            if self._held and not self.notices:
+            if self._held and not self.notices and self.donation is None:
                 self._tell_blocked(min(self.agreement.failed, default=self._me), now, effects)
                 break
             if flow is not None:
@@ -271,8 +293,16 @@ class NewtopGroup(Holdings):
                 header = flow.header(number)
             if not self._held:
                 self._tell_unblocked(effects)
-            notice = self.notices.popleft() if self.notices else None
-            label, payloads, more = outbox.take(room) if notice is None else (0, (), False)
+            notice, state = self.notices.popleft() if self.notices else None, None
+            parcel: Parcel = (0, (), False)
+            if notice is None and self.donation is not None:
+                state, source = self.donation
+                parcel = source.take(room)
+                if not source.waiting:
+                    self.donation = None
+            elif notice is None:
+                parcel = outbox.take(room)
+            label, payloads, more = parcel
             if flow is not None:
                 flow.unconsumed.add(number)
                 flow.counted(number, sum(map(len, payloads)))
@@ -280,10 +310,10 @@ class NewtopGroup(Holdings):
             complete, stamp = self.last_received.minimum, order.stamp(self) if order.stamps else None
             frame = BlockFrame(
                 self.view.group, self._me, block, self.sent, complete, payloads, label, header, stamp, more,
-                excluded=self.excluded, notice=notice,
+                excluded=self.excluded, notice=notice, state=state,
             )  # fmt: skip
             order.sent(self, self._transmit(frame, now, effects), now)
-        if not outbox.waiting and not self.notices:
+        if not outbox.waiting and not self.notices and self.donation is None:
             self._tell_unblocked(effects)  # a notice had been refused, and the application has nothing to wait for
         return block
 
@@ -361,7 +391,40 @@ class NewtopGroup(Holdings):
     @property
     def unanswered(self) -> bool:
         """Whether something else than a number is owed to us: room in the window, a vote, an acknowledgment."""
-        return self.blocked or self.wary or (self.recovery is not None and self.recovery.waits)
+        return (
+            self.blocked
+            or self.wary
+            or self.wants is not None
+            or self.wanted > 0
+            or (self.recovery is not None and self.recovery.waits)
+        )
+
+    @property
+    def stable_block(self) -> int:
+        """All members have said that they have completed this number."""
+        return self._complete_at.minimum
+
+    def flushes(self, number: int, now: int) -> None:
+        """We are about to leave, and wait for everybody to have completed this number."""
+        self.wants = number, now
+
+    def flush_owed(self, rank: int) -> int | None:
+        """Since when we wait for that member to say so (9.2 e); None if we do not."""
+        if self.wants is None or self._complete_at.values[rank] >= self.wants[0]:
+            return None
+        return self.wants[1]
+
+    def want(self, number: int, now: int) -> None:
+        """Somebody is about to leave: complete this number, and say so (newtop.md 8)."""
+        self.wanted = max(self.wanted, number)
+        if self.sent < number:
+            self.null(number, now, self.early)
+            self.expect(number, now)
+
+    @property
+    def unheard(self) -> list[ProcessId]:
+        """Members of whom nothing has come since the group was formed."""
+        return [process for process, rank in self.ranks.items() if rank != self.my_rank and not self._heard_at[rank]]
 
     def deaf_since(self, process: ProcessId) -> int | None:
         """On datagrams: since when a member has answered nothing; None if nothing is open."""

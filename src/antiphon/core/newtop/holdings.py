@@ -17,10 +17,11 @@ from antiphon.core.newtop.news import News
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import BEYOND, MinVector
-from antiphon.types import ProcessId, View
+from antiphon.types import ProcessId, View, name_of
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.rules import Rules
+    from antiphon.core.newtop.transfer import Transfer
 
 
 class Holdings:
@@ -47,10 +48,11 @@ class Holdings:
         "position",
         "ranks",
         "recovery",
+        "transfer",
         "view",
     )
 
-    def __init__(self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules") -> None:
+    def __init__(self, me: ProcessId, view: View, settings: NewtopSettings, rules: "Rules", base: int) -> None:
         size = len(view.members)
         self._me = me
         self.my_rank = view.ranks[me]
@@ -60,24 +62,30 @@ class Holdings:
         """Places in all vectors, those of the first view, whoever leaves."""
         self.ranks = dict(view.ranks)
         """The same of those who are in the view in force."""
-        self.last_received = MinVector(size)
+        self.last_received = MinVector(size, base)
         """LRV (RV in Macedo95): per member its last block number here, our own included."""
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
         self.recovery = Recovery(me, view, settings) if settings.datagrams else None
-        self._by_block = self.flow is None or view.group in settings.block_numbered
+        self._by_block = self.flow is None or name_of(view.group) in settings.block_numbered
+        if self.flow is not None and self._by_block:
+            self.flow.begin(base)
         self.buffers = Buffers(view, settings, by_block=self._by_block)
         self._bounded = self.buffers.bounded
         self._unbounded = self.flow is None and not settings.tracing  # the short way, for nobody counts
-        self.news = News(settings, by_block=self._by_block)
-        self._complete_at = MinVector(size)  # what each member said it had completed, in blocks (lcb)
-        self._complete = 0  # our own entry of it
-        self._stable_block = 0  # the smallest entry of it when we last looked
+        self.news = News(settings, base, by_block=self._by_block)
+        self._complete_at = MinVector(size, base)  # what each member said it had completed, in blocks (lcb)
+        self._complete = base  # our own entry of it
+        self._stable_block = base  # the smallest entry of it when we last looked
         self._freed = 0  # the stable number up to which buffers were freed
         self.fragments = Fragments(settings.message_bytes_max)
-        self._handed: deque[int] = deque()  # flow numbers of what the application has not taken
+        self._handed: deque[int | None] = (
+            deque()
+        )  # flow numbers of what the application has not taken; or it counts as such
         self.position = 0
         """How many `Deliver` effects the application has taken."""
         self._accounted = 0  # how many of them flow control knows of
+        self.transfer: Transfer | None = None
+        """Of a formed group, the states that are under way between its members."""
 
     @property
     def complete_block(self) -> int:
@@ -108,11 +116,15 @@ class Holdings:
             number = frame.flow.number
             if number > flow.counter:
                 flow.counter = number
-            if whole is None:
-                flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take any notice
+            if whole is None or frame.state is not None or (self.transfer is not None and self.transfer.waits):
+                flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take the rest
             else:
                 self._handed.append(number)
         return whole
+
+    def release(self) -> None:
+        """A message that counted as taken already is handed to the application."""
+        self._handed.append(None)
 
     # Members that fail
 
@@ -200,7 +212,8 @@ class Holdings:
     def _note_taken(self, flow: FlowControl) -> None:
         while self._accounted < self.position:
             self._accounted += 1
-            flow.unconsumed.remove(self._handed.popleft())
+            if (number := self._handed.popleft()) is not None:
+                flow.unconsumed.remove(number)
 
     def _slowest(self, flow: FlowControl) -> ProcessId:
         """Whom our application waits for: the member that has completed least, ourselves last among equals."""

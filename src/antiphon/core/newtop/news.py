@@ -27,13 +27,12 @@ class News:
         "stable",
     )
 
-    def __init__(self, settings: NewtopSettings, *, by_block: bool) -> None:
+    def __init__(self, settings: NewtopSettings, base: int, *, by_block: bool) -> None:
         self.at: int | None = None
         """When to look whether something must be announced."""
-        self.block = 0
+        self.block = base
         """The largest complete block, as we said last; `complete` and `stable` are likewise flow control's."""
-        self.complete = 0
-        self.stable = 0
+        self.complete = self.stable = base if settings.flow_control and by_block else 0
         self.bytes = 0
         """Payload bytes that came since."""
         self._pressing, self._pressing_bytes = max(1, settings.window // 2), settings.window_bytes // 2

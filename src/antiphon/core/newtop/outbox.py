@@ -42,6 +42,13 @@ class Outbox:
             self._label = label
         self.waiting.append(payload)
 
+    def remove_all(self) -> list[tuple[bytes, int]]:
+        """Everything that has not left as a whole, with its label: it will leave elsewhere."""
+        found = [(payload, self._label + place) for place, payload in enumerate(self.waiting)]
+        self.waiting.clear()
+        self._taken_bytes = 0
+        return found
+
     def take(self, room_bytes: int) -> Parcel:
         """The next frame's worth: at least `least_bytes`, and no more than fits in a frame and in `room_bytes`."""
         waiting = self.waiting

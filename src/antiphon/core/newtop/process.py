@@ -7,20 +7,35 @@ one group causes in the others (rule CA4); and the ordering part, which decides 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from itertools import repeat
-from typing import Final
+from typing import Final, cast
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.effects import Deliver, Effect, Frame, InstallView
+from antiphon.core.effects import Channel, Deliver, Effect, Frame, InstallView, Left, Reach, Transmit
 from antiphon.core.newtop.agreement import Detection, Surroundings
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, NewtopFrame
+from antiphon.core.newtop.formation import Formations
+from antiphon.core.newtop.frames import (
+    AliveFrame,
+    BlockFrame,
+    FormationFrame,
+    InstallFrame,
+    LeavingFrame,
+    MembershipFrame,
+    NewtopFrame,
+    WantFrame,
+)
 from antiphon.core.newtop.group import NewtopGroup
+from antiphon.core.newtop.orders.contract import FormingOrder
+from antiphon.core.newtop.outbox import Outbox
 from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.newtop.transfer import Transfer
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
-from antiphon.types import GroupId, ProcessId, View, shrunk_view
+from antiphon.types import GroupId, ProcessId, View, formed_view, name_of, shrunk_view
 
 _new: Final = tuple.__new__
+_FORMATIONS: Final = GroupId("")
+"""What stands for the alarm of the formations among those of the groups."""
 
 
 class NewtopProcess:
@@ -31,30 +46,25 @@ class NewtopProcess:
     ) -> None:
         self.deadline: int | None = None
         """When time alone makes something due; a plain attribute, for it is read after every event."""
-        counter, around = BlockCounter(), Surroundings(self._take, self._relayed, self._confirmed)
+        self.counter = BlockCounter()
         self._me = me
         self._rules = rules
+        self._settings = settings
+        self._around = Surroundings(self._take, self._relayed, self._confirmed)
         self._early: list[Effect] = []  # what happened between drains, in order; kept in place, groups write to it
-        self._groups = {
-            name: NewtopGroup(
-                me, view, counter if rules.one_counter else BlockCounter(), settings, rules, around, self._early
-            )
-            for name, view in views.items()
-        }
+        self._groups = {view.group: self._new_group(view) for view in views.values()}
+        self._current = {name_of(group): group for group in self._groups}  # by the name that applications know
         self._order = rules.orders[settings.service](me, self._groups, settings)
         assert not settings.block_numbered or not settings.suspect_after_ns or self._order.cut_after is not None, (
             "a flush is in no window, so blocks cannot be counted"
         )
-        self._crossing = self._order.crosses and len(views) > 1
-        self._stirs = self._crossing or not self._order.crosses
-        """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
+        self._weigh_groups()
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
         self._special = False  # a piece of a larger message, or a notice, has been seen
-        self._cuts: list[
-            tuple[int, int, GroupId, Detection]
-        ] = []  # heap: where views change, in the order of all groups
+        self._cuts: list[tuple[int, int, GroupId, Detection | None]] = []
+        """Heap: where views change, in the order of all groups; without a detection, the first of a formed group."""
         self._confirmations = 0
         self._suspecting = settings.suspect_after_ns > 0
         self._to_answer = 0  # the largest data number of any group
@@ -62,22 +72,35 @@ class NewtopProcess:
         self._stirred = dict(self._groups)
         """Groups in which something may follow from what was fed since the last drain."""
         self._timers: Timers[tuple[GroupId]] = Timers()
+        self._forming = cast("FormingOrder", self._order) if self._suspecting and self._order.forms else None
+        self._formations = rules.formations(me, settings, self) if self._forming is not None else None
+        self._early_sends: dict[GroupId, list[tuple[bytes, int]]] = {}  # to groups that we are about to be in
         self._writable = True
         if not settings.datagrams:
             self.receive = self._take  # type: ignore[method-assign]  # frames come in order: nothing to restore
         self._early += [InstallView(view) for view in views.values()]
         for group in self._groups.values():
             group.suspector.rest(group, 0)
+            if self._formations is not None:
+                self._formations.entered(group, 0)
+        self._arm_formations()
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
-        """Keep a message until `drain` numbers it."""
-        self._stirred[group] = own = self._groups[group]
+        """Keep a message until `drain` numbers it; if we are about to become a member, until we are."""
+        current = self._current.get(group)
+        if current is None:
+            self._early_sends[group].append((payload, label))
+            return
+        self._stirred[current] = own = self._groups[current]
         own.outbox.put(payload, label)
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
         group = self._groups.get(frame.group)
-        if group is None or group.recovery is None or not isinstance(frame, NewtopFrame):
+        if group is None or isinstance(frame, FormationFrame):
+            self._take_strange(frame, now)
+            return
+        if group.recovery is None or not isinstance(frame, NewtopFrame):
             return
         self._stirred[frame.group] = group
         ready = group.recovery.receive(frame, now)
@@ -91,22 +114,29 @@ class NewtopProcess:
     def tick(self, now: int) -> None:
         """Nothing but the passing of time: `drain` looks at what is due."""
         for (name,) in self._timers.due(now):
-            self._stirred[name] = group = self._groups[name]
-            group.armed = None
+            group = self._groups.get(name)
+            if group is not None:
+                self._stirred[name] = group
+                group.armed = None
+            elif name == _FORMATIONS and self._formations is not None:
+                self._formations.tick(now)
+                self._arm_formations()
         self.deadline = self._timers.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> None:  # noqa: ARG002
         """The application has taken messages: flow control counts them as complete here (Δ)."""
         if not self._plain:
-            own = self._groups[group]
+            own = self._groups.get(group)
+            if own is None:
+                return  # of a group that is no more
             own.position = position
             if own.awaits_application:
                 self._stirred[group] = own
 
     def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
         """The application has got to a view: what it sends from now on, it sends in this one."""
-        group = self._groups[view.group]
-        if group.view.id == view.id:
+        group = self._groups.get(view.group)
+        if group is not None and group.view.id == view.id:
             group.unseen = False
             self._stirred[view.group] = group
 
@@ -127,10 +157,43 @@ class NewtopProcess:
             self._stirred[name] = group
             group.agreement.suspect(process, "injected", now)
 
+    # Groups that change (11)
+
+    def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        """Form a new group of these."""
+        self._about_to_enter(name).form(name, members, now)
+        self._arm_formations()
+
+    def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
+        """Be taken in by those whom one of these is with."""
+        self._about_to_enter(name).join(name, contacts, now)
+        self._arm_formations()
+
+    def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:  # noqa: ARG002
+        """Look for these at once."""
+        assert self._formations is not None
+        self._formations.merge(name, others)
+        self.stir()
+
+    def leave(self, name: GroupId, now: int) -> None:
+        """Be a member no longer, as soon as everybody has what we sent."""
+        assert self._formations is not None
+        self._early_sends.pop(name, None)
+        self._formations.leave(name, now)
+        self.stir()
+
+    def state(self, view: View, state: bytes, now: int) -> None:  # noqa: ARG002
+        """What our application's state was when it got to that view."""
+        group = self._groups.get(view.group)
+        if group is not None and group.transfer is not None:
+            group.transfer.snapshot(state)
+            self._donate(group)
+            self._stirred[view.group] = group
+
     def drain(self, now: int) -> list[Effect]:
         """Speak, deliver, draw the consequences; once more as long as that lets something else happen."""
-        stirred, early = self._stirred, self._early
-        if not stirred:
+        stirred, early, formations = self._stirred, self._early, self._formations
+        if not stirred and not early and (formations is None or not formations.busy):
             return []
         effects: list[Effect] = []
         again = True
@@ -138,10 +201,14 @@ class NewtopProcess:
             effects += early
             early.clear()
             self._speak(stirred, now, effects)
-            ready = self._order.take(self._cuts[0][0] if self._cuts else BEYOND)
+            upto = self._cuts[0][0] if self._cuts else BEYOND
+            if formations is not None and formations.limit < upto:
+                upto = formations.limit
+            ready = self._order.take(upto)
             if ready:
                 self._deliver(ready, stirred, now, effects)
             again = self._suspecting and self._change_views(stirred, now, effects)
+            again = again or (formations is not None and formations.busy and formations.advance(now))
             watched: list[NewtopGroup] | None = None
             for name, group in stirred.items():
                 group.settle(now, effects)
@@ -163,12 +230,14 @@ class NewtopProcess:
                 group.suspector.look(group, now)
             again = again or watched is not None or bool(early)
         stirred.clear()
+        if formations is not None and formations.at != self._formations_armed:
+            self._arm_formations()
         return effects
 
     def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Let leave what waits, and the nulls that are owed and due."""
         for group in stirred.values():
-            if (group.outbox.waiting or group.notices) and self._writable:
+            if (group.outbox.waiting or group.notices or group.donation) and self._writable:
                 self._send_waiting(group, now, effects)
             if group.silence.deadline is not None and not self._crossing:
                 group.answer(now, effects)  # else a message of another group may pay what is owed
@@ -179,8 +248,8 @@ class NewtopProcess:
         """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
         group = self._groups.get(frame.group)
         if group is None:
-            return
-        if group.wary:
+            self._take_strange(frame, now)
+        elif group.wary:
             self._take_warily(group, frame, now)
         elif isinstance(frame, BlockFrame) and not frame.excluded:
             self._record(group, frame, now)  # nearly always
@@ -189,6 +258,9 @@ class NewtopProcess:
 
     def _take_warily(self, group: NewtopGroup, frame: Frame, now: int) -> None:
         """Somebody is suspected, accused or failed: whose frame it is matters (9.3), and what it is evidence of."""
+        if isinstance(frame, FormationFrame):
+            self._take_strange(frame, now)
+            return
         self._stirred[frame.group] = group
         if not group.agreement.admits(frame, now):
             group.sign_of_life(frame.sender, now)
@@ -206,13 +278,28 @@ class NewtopProcess:
         elif isinstance(frame, MembershipFrame):
             if self._suspecting and group.sign_of_life(frame.sender, now):
                 self._stirred[frame.group] = group
-                group.agreement.receive(frame, now)
+                if isinstance(frame, WantFrame):
+                    group.want(frame.wanted, now)
+                else:
+                    group.agreement.receive(frame, now)
         elif isinstance(frame, BlockFrame):
             if group.agreement.excludes_me(frame):
                 self._stirred[frame.group] = group
                 group.agreement.parted(frame.sender, now)
             else:
                 self._record(group, frame, now)
+        else:
+            self._take_strange(frame, now)
+
+    def _take_strange(self, frame: Frame, now: int) -> None:
+        """A frame of a formation, of a group that is no more or not yet ours, or of another family."""
+        if self._formations is None:
+            return
+        if isinstance(frame, FormationFrame):
+            self._formations.receive(frame, now)
+            self.stir()
+        else:
+            self._formations.stranger(frame.group, frame.sender)
 
     def _relayed(self, frame: BlockFrame, now: int) -> bool:
         """A refutation brought a message: that others have it does not say that its sender lives."""
@@ -271,6 +358,10 @@ class NewtopProcess:
             return
         for frame in ready:
             group = self._groups[frame.group]
+            if group.transfer is not None:
+                stirred[frame.group] = group
+                self._deliver_new(group, frame, now, effects)
+                continue
             if frame.notice is not None:
                 stirred[frame.group] = group
                 group.deliver(frame)
@@ -283,6 +374,36 @@ class NewtopProcess:
                     continue
                 frame = whole  # noqa: PLW2901
             effects.append(Deliver(frame))
+
+    def _deliver_new(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
+        """Its turn has come in a group whose members have not all told each other their states."""
+        transfer = group.transfer
+        assert transfer is not None
+        waited = transfer.waits
+        whole = group.deliver(frame)
+        if frame.notice is not None:
+            self._install(group, group.change.delivered(frame, group.view), now, effects)
+        elif whole is None:
+            return
+        elif whole.state is not None:
+            transfer.told(whole.state, whole.payloads[0])
+            self._complete(group, waited, effects)
+        elif waited:
+            transfer.hold(Deliver(whole))
+        else:
+            effects.append(Deliver(whole))
+
+    def _complete(self, group: NewtopGroup, waited: bool, effects: list[Effect]) -> None:
+        """The last state may be here, or nobody may be left to tell it: what was held back goes on."""
+        transfer = group.transfer
+        assert transfer is not None
+        if waited and not transfer.waits:
+            for effect in transfer.complete(effects):
+                effects.append(effect)
+                if isinstance(effect, Deliver):
+                    group.release()
+        if transfer.over:
+            group.transfer = None
 
     # Views
 
@@ -311,11 +432,14 @@ class NewtopProcess:
         """Install what has its turn, by number or because all have flushed; True if something may follow from it."""
         if self._cuts:
             number, _, name, detection = self._cuts[0]
-            if not self._order.passed(number):
+            if not self._order.passed(number) or self._withheld(number, name):
                 return False
             heappop(self._cuts)
             stirred[name] = group = self._groups[name]
-            self._install(group, [detection, *self._passed_over(group, detection, number)], now, effects)
+            if detection is None:
+                self._install_first(group, effects)
+            else:
+                self._install(group, [detection, *self._passed_over(group, detection, number)], now, effects)
             return True
         changed = False
         for name, group in self._groups.items():
@@ -326,6 +450,11 @@ class NewtopProcess:
                     self._install(group, complete, now, effects)
                     changed = True
         return changed
+
+    def _withheld(self, number: int, name: GroupId) -> bool:
+        """Whether a view must wait for the outcome of a formation."""
+        formations = self._formations
+        return formations is not None and (number > formations.limit or formations.settled_group == name)
 
     def _passed_over(self, group: NewtopGroup, detection: Detection, number: int) -> list[Detection]:
         """Later detections that go along: of their members we lack what a view with them needs up to that number.
@@ -350,9 +479,137 @@ class NewtopProcess:
         group.unseen = group.change.closes  # what an application sends before it sees a view, it sends in the old one
         group.drop(self._order.installed(group, [process for process, _ in failed]))
         left = tuple(left for detection in detections for left in detection.left)
-        effects.append(InstallView(view, left, self._rules.signature and self._rules.signature(view)))
+        self._show(group, InstallView(view, left, self._rules.signature and self._rules.signature(view)), effects)
         group.agreement.installed(now)
         group.mark()
+
+    def _show(self, group: NewtopGroup, effect: InstallView, effects: list[Effect]) -> None:
+        """The application gets to a view when it has the state that it goes with."""
+        transfer = group.transfer
+        if transfer is None:
+            effects.append(effect)
+            return
+        waited = transfer.waits
+        transfer.installed(effect.view)
+        if waited:
+            effects.append(Reach(effect.view))
+            transfer.hold(effect)
+        else:
+            effects.append(effect)
+        self._complete(group, waited, effects)
+        self._donate(group)
+
+    def _install_first(self, group: NewtopGroup, effects: list[Effect]) -> None:
+        """The first view of a formed group has its turn: whoever has a state says what it is here."""
+        transfer = group.transfer
+        assert transfer is not None
+        effects.append(InstallView(group.view, snapshot=transfer.wanted))
+        if transfer.over:
+            group.transfer = None
+
+    def _donate(self, group: NewtopGroup) -> None:
+        """Tell our class's state, if it is on us and our application has said what it is."""
+        found = None if group.transfer is None else group.transfer.donate()
+        if found is not None:
+            place, state = found
+            outbox = Outbox(packing=False, frame_bytes_max=self._settings.frame_bytes_max)
+            outbox.put(state, 0)
+            group.donation = place, outbox
+
+    # Formations: what they ask of us
+
+    def current(self, name: GroupId) -> NewtopGroup | None:
+        """The group of that name that we are in."""
+        group = self._current.get(name)
+        return None if group is None else self._groups[group]
+
+    def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
+        """To one process."""
+        self._early.append(Transmit(frame, to, Channel.DATAGRAM if self._settings.datagrams else Channel.STREAM))
+
+    def reach(self, number: int, now: int) -> None:
+        """A null with this number in every group that has none as large."""
+        for group in self._groups.values():
+            if group.largest < number:
+                group.null(number, now, self._early)
+                group.expect(number, now)
+
+    def passed(self, number: int) -> bool:
+        """Whether everything up to that number is delivered, and every view up to there installed."""
+        return self._order.passed(number) and not (self._cuts and self._cuts[0][0] <= number)
+
+    def stir(self) -> None:
+        """Something may follow in any group."""
+        self._stirred.update(self._groups)
+
+    def go_over(self, frame: InstallFrame, now: int) -> NewtopGroup:
+        """Step 5 of 11.1: out of the old group, into the new one; its first view has its turn at the base."""
+        name, waiting = name_of(frame.group), []
+        self.counter.witness(frame.base)
+        old = self.current(name)
+        if old is not None:
+            waiting = old.outbox.remove_all()
+            self._close(old, now, graceful=True, successor=frame.group)
+        view = formed_view(frame.group, frame.base, frame.companies, self._me)
+        group = self._new_group(view, frame.base, now)
+        group.transfer = Transfer(self._me, view, frame.companies)
+        self._special = True
+        self._groups[view.group] = self._stirred[view.group] = group
+        self._current[name] = view.group
+        assert self._forming is not None
+        self._forming.opened(group)
+        self._weigh_groups()
+        group.suspector.rest(group, now)
+        self._early.append(Reach(view))
+        self._confirmations += 1
+        heappush(self._cuts, (frame.base, self._confirmations, view.group, None))
+        number = max(frame.base, self._forming.highest, *(cut[0] for cut in self._cuts))
+        self._to_answer, self._answered = max(self._to_answer, number), 0  # in all groups, the new one too (E-54)
+        for payload, label in [*waiting, *self._early_sends.pop(name, ())]:
+            group.outbox.put(payload, label)
+        if self._formations is not None:
+            self._formations.entered(group, now)
+        return group
+
+    def depart(self, group: NewtopGroup, now: int, *, graceful: bool) -> None:
+        """Our application wanted to leave."""
+        self._close(group, now, graceful=graceful and not group.outbox.waiting, successor=None)
+        del self._current[name_of(group.view.group)]
+
+    def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> None:
+        """Say that we leave, and forget the group (11.2 rule 1)."""
+        name = group.view.group
+        group.multicast(LeavingFrame(name, self._me, group.sent), now)
+        self._early.append(Left(name, graceful, successor))
+        assert self._forming is not None
+        self._forming.closed(group)
+        self._cuts = [cut for cut in self._cuts if cut[2] != name]
+        heapify(self._cuts)
+        self._timers.set((name,), None)
+        self._stirred.pop(name, None)
+        del self._groups[name]
+        self._weigh_groups()
+
+    def _new_group(self, view: View, base: int = 0, now: int = 0) -> NewtopGroup:
+        counter = self.counter if self._rules.one_counter else BlockCounter()
+        return NewtopGroup(self._me, view, counter, self._settings, self._rules, self._around, self._early, base, now)
+
+    def _weigh_groups(self) -> None:
+        """Groups have come or gone."""
+        self._crossing = self._order.crosses and len(self._groups) > 1
+        self._stirs = self._crossing or not self._order.crosses
+        """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
+
+    def _about_to_enter(self, name: GroupId) -> Formations:
+        assert self._formations is not None
+        self._early_sends.setdefault(name, [])
+        return self._formations
+
+    def _arm_formations(self) -> None:
+        if self._formations is not None:
+            self._formations_armed = self._formations.at
+            self._timers.set((_FORMATIONS,), self._formations_armed)
+            self.deadline = self._timers.deadline
 
     def _answer_everywhere(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Rule CA4: a data number of one group is answered in all others; nulls never cause nulls."""
@@ -367,6 +624,6 @@ class NewtopProcess:
                 group.answer(now, effects)
 
     def unstable(self, group: GroupId) -> int:
-        """Frames held, nulls included; none of a group we are not in."""
-        own = self._groups.get(group)
+        """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
+        own = self._groups.get(group) or self.current(group)
         return own.buffers.frames if own is not None else 0

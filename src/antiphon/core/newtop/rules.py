@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from antiphon.core.newtop.agreement import Agreement
 from antiphon.core.newtop.flow import FlowControl
+from antiphon.core.newtop.formation import Formations
 from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
@@ -45,6 +46,7 @@ class Rules:
     """Whether all groups of a process get to the number behind which a view of one of them changes (E-43)."""
     suspector: type[Suspector] = Suspector
     agreement: type[Agreement] = Agreement
+    formations: type[Formations] = Formations
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
     signature: Callable[[View], str] | None = None
     """What a member adds to its name in a view, where that is not whom it has excluded (E-29)."""

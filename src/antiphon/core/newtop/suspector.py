@@ -23,14 +23,14 @@ class Suspector:
 
     __slots__ = ("_pardoned", "_patience_ns", "_period_ns", "_probe_ns", "_samples", "_severed", "at", "clock", "idle")
 
-    def __init__(self, size: int, settings: NewtopSettings) -> None:
+    def __init__(self, size: int, settings: NewtopSettings, now: int = 0) -> None:
         self.clock = [0] * size
         """By rank, when something last came from it; written by whoever takes frames in."""
         self.at: int | None = None
         """When to look again."""
         self.idle = settings.suspect_after_ns > 0
         """Whether it would begin to look if somebody owed something; never, where nobody is to be suspected."""
-        self._pardoned = [0] * size  # when a suspicion was last taken back, or the connection broke
+        self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
         self._severed: set[int] = set()
         self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
         self._patience_ns = settings.suspect_after_ns
@@ -97,7 +97,7 @@ class Suspector:
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
     ) -> str | None:
-        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77).
+        """What a silent member owes: a number (a), a vote (b), room in the window (d), a notice (E-77), a flush (e).
 
         Whoever is deaf may not know what it owes; that it does not answer is enough (E-80).
         """
@@ -107,15 +107,14 @@ class Suspector:
         if self._silent_since(rank) > limit:
             return None
         owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
-        if owed is not None and owed <= limit:
-            return "silent"
-        mute = group.agreement.mute(process)
-        if mute is not None and mute <= limit:
-            return "mute"
-        if group.waits_for(rank) and group.blocked_at <= limit:
-            return "blocking"
-        waited = owing.get(process)
-        return "unready" if waited is not None and waited <= limit else None
+        charges = (
+            ("silent", owed),
+            ("mute", group.agreement.mute(process)),
+            ("blocking", group.blocked_at if group.waits_for(rank) else None),
+            ("unready", owing.get(process)),
+            ("unready", group.flush_owed(rank)),
+        )
+        return next((reason for reason, since in charges if since is not None and since <= limit), None)
 
     def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
         """On datagrams, it has not answered for so long that the connection counts as broken."""
@@ -130,7 +129,7 @@ class Suspector:
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
         """While clauses b to d may apply, somebody may take our silence for death; also while only we wait (L10)."""
         asks = group.blocked and group.blocked_at + self._period_ns <= now
-        waits = group.wary or group.largest > group.complete_block
+        waits = group.wary or group.wanted or group.largest > group.complete_block
         if asks or (waits and group.spoke_at + self._period_ns <= now):
             group.say_alive(now, blocked=asks)
 

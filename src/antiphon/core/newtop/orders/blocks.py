@@ -10,6 +10,7 @@ from antiphon.core.newtop.agreement import Detection
 from antiphon.core.newtop.frames import BlockFrame, Stamp
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId
 
 _SENDER: Final = attrgetter("sender")
@@ -23,6 +24,7 @@ class TotalOrder:
 
     crosses: ClassVar[bool] = True
     stamps: ClassVar[bool] = False
+    forms: ClassVar[bool] = True
     cut_after: ClassVar[int | None] = 0
     _ahead: ClassVar[int] = 0
     """How far beyond the largest complete block a message may be delivered."""
@@ -30,9 +32,28 @@ class TotalOrder:
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
         self._blocks: list[int] = []  # heap of their numbers
-        self._counter = next(iter(groups.values())).counter  # one for all groups
-        self._columns = [group.last_received for group in groups.values()]
-        self._only_column = self._columns[0] if len(groups) == 1 else None
+        self._groups = groups
+        self._begin()
+
+    def _begin(self) -> None:
+        self._columns = [group.last_received for group in self._groups.values()]
+        self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        self._counter = next((group.counter for group in self._groups.values()), None)  # one for all groups
+
+    def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
+        """One more that deliveries wait for."""
+        self._begin()
+
+    def closed(self, group: NewtopGroup) -> None:
+        """Nothing of it counts any more."""
+        self._drop([frame for row in self._rows.values() for frame in row if frame.group == group.view.group])
+        self._columns = [column for column in self._columns if column is not group.last_received]
+        self._only_column = self._columns[0] if len(self._columns) == 1 else None
+
+    @property
+    def highest(self) -> int:
+        """The largest number that waits."""
+        return max(self._blocks, default=0)
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
         """Nothing beside the number."""
@@ -66,7 +87,7 @@ class TotalOrder:
             if len(row) > 1:
                 row.sort(key=_SENDER)
             ready += row
-        if ready:
+        if ready and self._counter is not None:
             self._counter.witness(ready[-1].block)
         return ready
 
@@ -100,11 +121,12 @@ class TotalOrder:
         heapify(self._blocks)
 
     def _complete_everywhere(self) -> int:
-        return min([column.minimum for column in self._columns])
+        return min([column.minimum for column in self._columns], default=BEYOND)
 
 
 class SlowOrder(TotalOrder):
     """Causal order for the price of a number: whatever could precede m has a smaller number than m (CO1, CO2)."""
 
+    forms: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = 1
     _ahead: ClassVar[int] = 1

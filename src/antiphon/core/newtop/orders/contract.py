@@ -22,6 +22,9 @@ class Order(Protocol):
     stamps: ClassVar[bool]
     """Whether a message needs more than its number."""
 
+    forms: ClassVar[bool]
+    """Whether groups may be entered and left on the way."""
+
     cut_after: ClassVar[int | None]
     """Views change so far behind the last number that all have of those who failed. None: not by numbers."""
 
@@ -56,3 +59,17 @@ class Order(Protocol):
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
         """The view has changed: gives what the removed have left undelivered; what waited for the view may go on."""
+
+
+class FormingOrder(Order, Protocol):
+    """An order over groups that come and go (newtop.md 11)."""
+
+    def opened(self, group: NewtopGroup) -> None:
+        """We have entered a group: deliveries wait for it too."""
+
+    def closed(self, group: NewtopGroup) -> None:
+        """We have left it: nothing of it is delivered any more."""
+
+    @property
+    def highest(self) -> int:
+        """The largest number that waits for its turn, or 0."""

@@ -22,6 +22,7 @@ class RelativeOrder:
 
     crosses: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
+    forms: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002

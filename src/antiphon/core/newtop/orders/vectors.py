@@ -26,6 +26,7 @@ class FastOrder:
 
     crosses: ClassVar[bool] = False
     stamps: ClassVar[bool] = True
+    forms: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:

@@ -1,0 +1,86 @@
+"""State for those who come new: what the classes of a formed group had before, told in order (newtop.md 11.2 rule 7).
+
+All of a class stood at the same place when the group was formed, so any one of them can tell what its application's
+state was; the lowest does. Who waits for a state holds back what the group delivers meanwhile, above the protocol:
+numbers, stability and views go on. So nothing is missed, and nothing comes twice: what was delivered before the
+formation is in the state, what is delivered after it is a delivery.
+"""
+
+from collections import deque
+
+from antiphon.core.effects import Deliver, Effect, InstallState, InstallView
+from antiphon.types import Company, ProcessId, View
+
+
+class Transfer:
+    """The states under way in one formed group, as one member sees them; all see the same, in the same order."""
+
+    __slots__ = ("_held", "_me", "_members", "_own", "_snapshot", "_states", "_told", "_view", "_with_state", "wanted")
+
+    def __init__(self, me: ProcessId, view: View, companies: tuple[Company, ...]) -> None:
+        self._me = me
+        self._view = view
+        """The first one."""
+        self._members = view.members
+        self._with_state = [place for place, company in enumerate(companies) if company.view is not None]
+        self._own = next(place for place, company in enumerate(companies) if me in company.members)
+        self._states: dict[int, bytes | None] = {}  # by class, as far as it is told; None if that is our own
+        self._held: deque[Deliver | InstallView] = deque()
+        self._snapshot: bytes | None = None
+        self._told = False  # we have told our state
+        self.wanted = self._own in self._with_state and len(companies) > 1
+        """Whether our application must say what its state is."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the state of a class other than our own is still to come."""
+        return any(place != self._own and place not in self._states and self._left(place) for place in self._with_state)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is under way any more."""
+        return not self.waits and not self._held and (not self.wanted or self._own in self._states)
+
+    @property
+    def owes(self) -> bool:
+        """Whether we are to tell our state, before anything else, and have not done so yet."""
+        company = self._view.classes[self._own]
+        first = next(member for member in company if member in self._members)
+        return self.wanted and not self._told and self._own not in self._states and first == self._me
+
+    def snapshot(self, state: bytes) -> None:
+        """What our application's state was at the first view."""
+        if self.wanted and self._own not in self._states:
+            self._snapshot = state
+
+    def donate(self) -> tuple[int, bytes] | None:
+        """What to tell now, if it is on us: our class, and its state."""
+        if not self.owes or self._snapshot is None:
+            return None
+        self._told = True
+        return self._own, self._snapshot
+
+    def told(self, place: int, state: bytes) -> None:
+        """A state has its turn in the order; only the first of a class counts."""
+        if place not in self._states and place in self._with_state:
+            self._states[place] = state if place != self._own else None
+            if place == self._own:
+                self._snapshot = None
+
+    def installed(self, view: View) -> None:
+        """Members are gone: whoever is the lowest of its class now tells what is not told yet."""
+        self._members = view.members
+
+    def hold(self, effect: Deliver | InstallView) -> None:
+        """Keep what the application must not get before the states."""
+        self._held.append(effect)
+
+    def complete(self, effects: list[Effect]) -> list[Deliver | InstallView]:
+        """All states are here, or nobody is left to tell them: install them, then gives what was held back."""
+        states = tuple((place, state) for place, state in sorted(self._states.items()) if state is not None)
+        effects.append(InstallState(self._view.group, states, self._own if self._own in self._with_state else None))
+        held, self._held = [*self._held], deque()
+        return held
+
+    def _left(self, place: int) -> bool:
+        return any(member in self._members for member in self._view.classes[place])
