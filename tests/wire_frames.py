@@ -229,7 +229,7 @@ KINDS: dict[str, st.SearchStrategy[Frame]] = {
     "leaving": leaving_frames(),
     "want": want_frames(),
     "propose": proposals(),
-    "vote": st.builds(VoteFrame, formed, processes, st.none() | numbers_up),
+    "vote": st.builds(VoteFrame, formed, processes, st.none() | numbers_up, numbers_up),
     "base": st.builds(BaseFrame, formed, processes, numbers_up),
     "ready": readies(),
     "install": installs(),

@@ -1,7 +1,7 @@
 """The bodies of the frames by which groups are formed, joined and merged: few of them travel, each to one process.
 
     kind 24, propose: count, of each member a name and the group it is in, or nothing
-    kind 25, vote:    0 for no; or 1, and a number
+    kind 25, vote:    largest epoch heard of; 0 for no; or 1, and a number
     kind 26, base:    a number
     kind 27, ready:   view or nothing, primary, members of the view
     kind 28, install: base, count, of each company its members, view or nothing, size of the view, primary
@@ -69,12 +69,13 @@ def _read_propose(reader: Reader) -> ProposeFrame:
 
 def _vote(frame: VoteFrame) -> bytes:
     number = b"" if frame.number is None else _NUMBER.pack(frame.number)
-    return _identity(frame) + _FLAG[frame.number is not None] + number
+    return b"".join((_identity(frame), _NUMBER.pack(frame.epoch), _FLAG[frame.number is not None], number))
 
 
 def _read_vote(reader: Reader) -> VoteFrame:
     group, sender = _to_be_formed(reader)
-    return VoteFrame(group, sender, reader.number() if reader.flag() else None)
+    epoch = reader.number()
+    return VoteFrame(group, sender, reader.number() if reader.flag() else None, epoch)
 
 
 def _base(frame: BaseFrame) -> bytes:
