@@ -4,15 +4,23 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from antiphon.core.effects import Frame
 from antiphon.core.newtop.frames import (
+    AbortFrame,
     AckFrame,
     AliveFrame,
+    BaseFrame,
     BlockFrame,
     ConfirmedFrame,
     Flow,
+    FoundFrame,
+    InstallFrame,
+    LeavingFrame,
     MapStamp,
-    NewtopFrame,
     Notice,
+    ProbeFrame,
+    ProposeFrame,
+    ReadyFrame,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
@@ -21,8 +29,10 @@ from antiphon.core.newtop.frames import (
     StatusFrame,
     SuspectFrame,
     Suspicion,
+    VoteFrame,
+    WantFrame,
 )
-from antiphon.types import WORLD, GroupId, ProcessId, group_id, process_id
+from antiphon.types import WORLD, Company, GroupId, ProcessId, ViewId, group_id, name_of, process_id, split_group_id
 
 numbers_up = st.integers(0, 2**62)
 places = st.just(0) | numbers_up
@@ -75,6 +85,7 @@ def block_frames(
     previous, block = sorted(draw(st.sets(numbers_up, min_size=2, max_size=2))) if at is None else at
     notice = draw(st.none() | notices(sender))
     payloads = tuple(draw(st.lists(st.binary(max_size=40), max_size=5))) if notice is None else ()
+    state = draw(st.none() | st.integers(0, 2**32 - 1)) if len(payloads) == 1 else None
     return BlockFrame(
         draw(groups) if group is None else group,
         sender,
@@ -84,11 +95,12 @@ def block_frames(
         payloads,
         draw(numbers_up) if payloads else 0,  # a null has nothing to label
         draw(st.none() | flows()),
-        draw(st.none() | stamps) if notice is None else None,
+        draw(st.none() | stamps) if notice is None and state is None else None,
         more=len(payloads) == 1 and draw(st.booleans()),
         sequence=draw(places),
         excluded=draw(marks(sender)),
         notice=notice,
+        state=state,
     )
 
 
@@ -137,8 +149,17 @@ def confirmed_frames(draw: st.DrawFn, group: GroupId | None = None) -> Confirmed
     return ConfirmedFrame(named, sender, draw(numbers_up), draw(suspicions(sender)), draw(places))
 
 
+def leaving_frames(group: GroupId | None = None) -> st.SearchStrategy[LeavingFrame]:
+    return st.builds(LeavingFrame, groups if group is None else st.just(group), processes, numbers_up, places)
+
+
+def want_frames(group: GroupId | None = None) -> st.SearchStrategy[WantFrame]:
+    named = groups if group is None else st.just(group)
+    return st.builds(WantFrame, named, processes, numbers_up, numbers_up, places)
+
+
 def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:
-    kinds = (block_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames)
+    kinds = (block_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames, leaving_frames, want_frames)
     return st.one_of(*(kind(group) for kind in kinds))
 
 
@@ -148,7 +169,54 @@ def repairs(draw: st.DrawFn) -> RepairFrame:
     return RepairFrame(group, draw(processes), tuple(draw(st.lists(sequenced(group), max_size=3))))
 
 
-KINDS: dict[str, st.SearchStrategy[NewtopFrame]] = {
+# Formation
+
+
+formed = groups.filter(lambda group: name_of(group) != group)
+crowds = st.frozensets(processes, min_size=1, max_size=5).map(lambda crowd: tuple(sorted(crowd)))
+views = st.from_regex(r"\A[0-9]{4}\.[0-9]{6}\.[0-9a-f]{16}\Z").map(ViewId)
+
+
+@st.composite
+def proposals(draw: st.DrawFn) -> ProposeFrame:
+    group, members = draw(formed), draw(crowds)
+    name, formation = split_group_id(group)
+    others = st.builds(group_id, st.just(name), st.integers(0, 2**64 - 1).filter(lambda other: other != formation))
+    return ProposeFrame(
+        group, draw(st.sampled_from(members)), tuple((member, draw(st.none() | others)) for member in members)
+    )
+
+
+@st.composite
+def readies(draw: st.DrawFn) -> ReadyFrame:
+    view, members = draw(st.none() | views), draw(crowds)
+    sender = draw(st.sampled_from(members))
+    return ReadyFrame(draw(formed), sender, view, () if view is None else members, draw(st.booleans()))
+
+
+@st.composite
+def installs(draw: st.DrawFn) -> InstallFrame:
+    members = draw(crowds)
+    classes: dict[int, list[ProcessId]] = {}
+    for member in members:
+        classes.setdefault(draw(st.integers(0, 2)), []).append(member)
+    companies = [draw(companies_of(tuple(each))) for each in classes.values()]
+    return InstallFrame(draw(formed), draw(st.sampled_from(members)), draw(numbers_up), tuple(sorted(companies)))
+
+
+@st.composite
+def companies_of(draw: st.DrawFn, members: tuple[ProcessId, ...]) -> Company:
+    view = draw(views if len(members) > 1 else st.none() | views)
+    return Company(members, view, draw(st.integers(len(members), 2**32 - 1)), draw(st.booleans()))
+
+
+@st.composite
+def founds(draw: st.DrawFn) -> FoundFrame:
+    members = draw(crowds)
+    return FoundFrame(draw(groups), draw(st.sampled_from(members)), members)
+
+
+KINDS: dict[str, st.SearchStrategy[Frame]] = {
     "block": block_frames(),
     "alive": alive_frames(),
     "status": st.builds(StatusFrame, groups, processes, numbers_up),
@@ -158,5 +226,15 @@ KINDS: dict[str, st.SearchStrategy[NewtopFrame]] = {
     "suspect": suspect_frames(),
     "refute": refute_frames(),
     "confirmed": confirmed_frames(),
+    "leaving": leaving_frames(),
+    "want": want_frames(),
+    "propose": proposals(),
+    "vote": st.builds(VoteFrame, formed, processes, st.none() | numbers_up, numbers_up),
+    "base": st.builds(BaseFrame, formed, processes, numbers_up),
+    "ready": readies(),
+    "install": installs(),
+    "abort": st.builds(AbortFrame, formed, processes),
+    "probe": st.builds(ProbeFrame, groups, processes, st.booleans()),
+    "found": founds(),
 }
 frames = st.one_of(*KINDS.values())

@@ -6,21 +6,31 @@ from antiphon.core.acks import frames as acks
 from antiphon.core.classic import frames as classic
 from antiphon.core.effects import Frame
 from antiphon.core.newtop.frames import (
+    AbortFrame,
     AckFrame,
     AliveFrame,
+    BaseFrame,
     BlockFrame,
     ConfirmedFrame,
     Flow,
+    FoundFrame,
+    InstallFrame,
+    LeavingFrame,
     MapStamp,
     Notice,
+    ProbeFrame,
+    ProposeFrame,
+    ReadyFrame,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
     RequestFrame,
     StatusFrame,
     SuspectFrame,
+    VoteFrame,
+    WantFrame,
 )
-from antiphon.types import group_id, process_id
+from antiphon.types import Company, ViewId, formed_group, group_id, process_id
 
 G, H = group_id("orders"), group_id("stock", 7)
 P1, P2, P3 = process_id("p1"), process_id("p2"), process_id("p3", 2)
@@ -33,6 +43,7 @@ _OF_P3 = BlockFrame(G, P3, 12, 10, 8, (b"late",), 3, excluded=(P2,))
 _SUSPECT = SuspectFrame(G, P1, 9, P3, 10)
 _REFUTE = RefuteFrame(G, P1, 9, P3, 10, (_OF_P3, BlockFrame(G, P3, 15, 12, 8)))
 _CONFIRMED = ConfirmedFrame(G, P1, 9, ((P2, 0), (P3, 15)))
+_FORMED, _VIEW = formed_group("orders", 3, P1, 2), ViewId("0002.000001.0123456789abcdef")
 _MESSAGE = classic.DataFrame(G, P1, 4, (b"hello",), 3)
 _CONTEXT = classic.DataFrame(G, P3, 2, (b"before",), 1)
 _STAMP = classic.Stamp(17, P3)
@@ -76,6 +87,28 @@ NEWTOP: Final[dict[str, Frame]] = {
         (_DATA._replace(sequence=30), AliveFrame(G, P3, 9, 5, sequence=4), _SUSPECT, _REFUTE, _CONFIRMED),
     ),
     "repair of nothing": RepairFrame(H, P2, ()),
+    "state": _DATA._replace(group=_FORMED, state=0),
+    "state, a piece of it, with all it can have": _DATA._replace(
+        group=_FORMED, state=3, more=True, flow=Flow(6, 5, 4, 3), sequence=30, excluded=(P2,)
+    ),
+    "leaving": LeavingFrame(_FORMED, P1, 9),
+    "leaving with a place": LeavingFrame(G, P3, 9, 36),
+    "want": WantFrame(G, P1, 9, 11),
+    "want with a place": WantFrame(G, P1, 9, 11, 37),
+    "repair of a leave": RepairFrame(G, P2, (WantFrame(G, P1, 9, 11, 37), LeavingFrame(G, P1, 11, 38))),
+    "propose": ProposeFrame(_FORMED, P1, ((P1, G), (P2, group_id("orders", 7)), (P3, None))),
+    "vote, yes": VoteFrame(_FORMED, P2, 11, 2),
+    "vote, no": VoteFrame(_FORMED, P3, None, 3),
+    "base": BaseFrame(_FORMED, P1, 12),
+    "ready": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=True),
+    "ready from nowhere": ReadyFrame(_FORMED, P3, None, (), primary=False),
+    "install": InstallFrame(
+        _FORMED, P1, 12, (Company((P1, P2), _VIEW, 3, primary=True), Company((P3,), None, 0, primary=False))
+    ),
+    "abort": AbortFrame(_FORMED, P3),
+    "probe": ProbeFrame(G, P2, joins=False),
+    "probe to be taken in": ProbeFrame(G, P3, joins=True),
+    "found": FoundFrame(_FORMED, P1, (P1, P2)),
 }
 CLASSIC: Final[dict[str, Frame]] = {
     "data": _MESSAGE,

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MapStamp, NewtopFrame, RefuteFrame, RepairFrame, Stamp
+from antiphon.core.effects import Frame
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MapStamp, RefuteFrame, RepairFrame, Stamp
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
@@ -48,7 +49,7 @@ def test_decoding_gives_back_what_was_encoded(kind: str, data: st.DataObject) ->
 
 
 @given(frames)
-def test_sizes_are_known_without_encoding(frame: NewtopFrame) -> None:
+def test_sizes_are_known_without_encoding(frame: Frame) -> None:
     assert header_bytes(frame) + payload_bytes(frame) == len(encode(frame))
     if isinstance(frame, RepairFrame | RefuteFrame):  # the payloads in the copies are the application's all the same
         assert payload_bytes(frame) == sum(map(payload_bytes, frame.copies))
@@ -80,7 +81,7 @@ def test_a_map_names_each_group_once() -> None:
 
 
 @given(frames, st.data())
-def test_any_flipped_bit_is_noticed(frame: NewtopFrame, data: st.DataObject) -> None:
+def test_any_flipped_bit_is_noticed(frame: Frame, data: st.DataObject) -> None:
     sealed = bytearray(encode(frame))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
@@ -89,7 +90,7 @@ def test_any_flipped_bit_is_noticed(frame: NewtopFrame, data: st.DataObject) -> 
 
 
 @given(frames, st.data())
-def test_any_other_length_is_noticed(frame: NewtopFrame, data: st.DataObject) -> None:
+def test_any_other_length_is_noticed(frame: Frame, data: st.DataObject) -> None:
     sealed = encode(frame)
     cut = data.draw(st.integers(0, len(sealed) - 1))
     with pytest.raises(ProtocolViolation):
@@ -99,7 +100,7 @@ def test_any_other_length_is_noticed(frame: NewtopFrame, data: st.DataObject) ->
 
 
 @given(frames, st.data())
-def test_a_body_cut_or_lengthened_under_a_good_checksum_is_noticed(frame: NewtopFrame, data: st.DataObject) -> None:
+def test_a_body_cut_or_lengthened_under_a_good_checksum_is_noticed(frame: Frame, data: st.DataObject) -> None:
     kind, body = open_envelope(encode(frame))
     cut = data.draw(st.integers(0, len(body) - 1))
     for wrong in (body[:cut], body + b"\0"):
@@ -118,7 +119,7 @@ def test_a_hostile_body_with_a_good_checksum_never_gets_further_than_the_codec(k
 
 
 @given(frames, st.data())
-def test_a_good_body_with_some_bytes_changed_never_gets_further_either(frame: NewtopFrame, data: st.DataObject) -> None:
+def test_a_good_body_with_some_bytes_changed_never_gets_further_either(frame: Frame, data: st.DataObject) -> None:
     kind, body = open_envelope(encode(frame))
     hostile = bytearray(body)
     for place, value in data.draw(

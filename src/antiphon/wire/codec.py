@@ -1,4 +1,4 @@
-"""Frames to bytes and back. One kind byte per sort of frame; `newtop.py` and `tuples.py` know the bodies.
+"""Frames to bytes and back. One kind byte per sort of frame; `newtop.py`, `formation.py` and `tuples.py` know them.
 
 Decoding either gives a frame that a correct peer could have sent or raises `ProtocolViolation`; it never reads beyond
 the body and never trusts a length it has not compared with it.

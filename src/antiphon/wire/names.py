@@ -3,7 +3,7 @@
 Every body begins with the identity of its frame:
 
     offset  bytes  field
-    0       8      epoch of the group, 0 for a configured one
+    0       8      formation of the group, 0 for a configured one
     8       4      incarnation of the sender
     12      1      length of the group's name
     13      1      length of the sender's name
@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.types import WORLD, GroupId, ProcessId, group_id, process_id, split_group_id, split_process_id
+from antiphon.types import WORLD, GroupId, ProcessId, ViewId, group_id, process_id, split_group_id, split_process_id
 
 EPOCH_MAX: Final = (1 << 64) - 1
 INCARNATION_MAX: Final = (1 << 32) - 1
@@ -30,6 +30,7 @@ IDENTITY_BYTES: Final = _IDENTITY.size
 """Without the names; their lengths are the last two bytes of it."""
 _NAME: Final = re.compile(r"[^\s#@/:]+")
 _COUNTED: Final = re.compile(r"[1-9][0-9]{0,19}")
+_VIEW: Final = re.compile(r"[0-9]{4,8}\.[0-9]{6,19}\.[0-9a-f]{16}")
 
 
 @lru_cache(maxsize=65_536)
@@ -76,6 +77,15 @@ def decode_group(encoded: bytes) -> GroupId:
     if separator:
         _require_counted(epoch, EPOCH_MAX)
     return GroupId(text)
+
+
+@lru_cache(maxsize=65_536)
+def decode_view(encoded: bytes) -> ViewId:
+    """The view that these bytes name."""
+    text = _decode_text(encoded)
+    if not _VIEW.fullmatch(text):
+        raise ProtocolViolation("body", f"{text!r} names no view")
+    return ViewId(text)
 
 
 @lru_cache(maxsize=65_536)

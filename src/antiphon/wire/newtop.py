@@ -1,15 +1,18 @@
 """The bodies of Newtop's frames, of which millions travel: layouts of their own, as small and fast as is simple.
 
     kind 1, numbered:  flags, block, previous and complete block,
-                       [sequence], [flow], [mark], [notice], [stamp], [payloads]
+                       [further], [sequence], [flow], [mark], [notice], [stamp], [payloads]
     kind 2, alive:     flags, block, complete block, [sequence], [flow]
     kind 3, status:    last and settled sequence number
     kind 4, ack:       a sequence number
     kind 5, request:   origin, count, sequence numbers
-    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8 and 9
+    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8, 9, 14 and 15
     kind 7, suspect:   block, last block of the suspect, sequence, suspect
     kind 8, refute:    as kind 7, then, as in a repair, bodies of kind 1
     kind 9, confirmed: block, sequence, suspicions
+    kind 14, leaving:  block, sequence
+    kind 15, want:     block, number wanted, sequence
+    kinds 24 to 31:    formation of groups, see `formation.py`
 
 Every body begins with the identity of its frame (`names.py`); flags say which of the parts in brackets are there.
 """
@@ -26,15 +29,18 @@ from antiphon.core.newtop.frames import (
     BlockFrame,
     ConfirmedFrame,
     Flow,
+    LeavingFrame,
     RefuteFrame,
     RepairFrame,
     RequestFrame,
     SequencedFrame,
     StatusFrame,
     SuspectFrame,
+    WantFrame,
 )
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId
+from antiphon.wire import formation
 from antiphon.wire.failures import (
     encode_mark,
     encode_notice,
@@ -56,6 +62,8 @@ _REPAIR: Final = 6
 _SUSPECT: Final = 7
 _REFUTE: Final = 8
 _CONFIRMED: Final = 9
+_LEAVING: Final = 14
+_WANT: Final = 15
 
 _PAYLOADS: Final = 1
 _FLOW: Final = 2
@@ -64,9 +72,11 @@ _STAMP: Final = 8
 _MORE: Final = 16
 _MARK: Final = 32
 _NOTICE: Final = 64
+_FURTHER: Final = 128  # another byte of flags follows
+_STATE: Final = 1  # of the further ones
 _STALLED: Final = 1  # of an alive, which has no payloads
 _BLOCKED: Final = 8  # of an alive, which has no stamp
-_NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE
+_NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _FURTHER
 _ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE | _BLOCKED
 
 _NUMBERS: Final = struct.Struct(">Bqqq")
@@ -80,6 +90,7 @@ _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
 _LENGTH_BYTES: Final = 4
 _COPY: Final = struct.Struct(">BI")
+_CLASS: Final = struct.Struct(">BI")  # further flags, then the place of a class
 _Copy = TypeVar("_Copy", bound=SequencedFrame)
 
 
@@ -102,6 +113,8 @@ def numbered_bytes(frame: BlockFrame) -> int:
         size += len(encode_mark(frame.excluded))
     if frame.notice is not None:
         size += len(encode_notice(frame.notice))
+    if frame.state is not None:
+        size += _CLASS.size
     return size if frame.stamp is None else size + len(encode_stamp(frame.stamp))
 
 
@@ -119,6 +132,9 @@ def _identity(frame: Frame) -> bytes:
 
 def _numbered(frame: BlockFrame) -> bytes:
     flags, parts = _place_and_flow(frame)
+    if frame.state is not None:
+        flags |= _FURTHER
+        parts.insert(0, _CLASS.pack(_STATE, frame.state))
     if frame.excluded:
         flags |= _MARK
         parts.append(encode_mark(frame.excluded))
@@ -145,6 +161,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
         raise _unknown_flags(flags)
     if flags & _NOTICE and flags & (_PAYLOADS | _MORE | _STAMP):
         raise ProtocolViolation("body", "a notice comes with something for the application, or with a stamp")
+    state = _read_class(reader, flags) if flags & _FURTHER else None
     sequence = _read_place(reader) if flags & _SEQUENCE else 0
     flow = _read_flow(reader) if flags & _FLOW else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
@@ -152,8 +169,10 @@ def _read_numbered(reader: Reader) -> BlockFrame:
     stamp = read_stamp(reader) if flags & _STAMP else None
     label, payloads = _read_payloads(reader) if flags & _PAYLOADS else (0, ())
     more = bool(flags & _MORE)
-    if more and len(payloads) != 1:
-        raise ProtocolViolation("body", f"a piece of a message comes with {len(payloads)} payloads instead of one")
+    if (more or state is not None) and len(payloads) != 1:
+        raise ProtocolViolation(
+            "body", f"a piece of a message, or a state, comes with {len(payloads)} payloads instead of one"
+        )
     return BlockFrame(
         group,
         sender,
@@ -168,7 +187,16 @@ def _read_numbered(reader: Reader) -> BlockFrame:
         sequence,
         excluded,
         notice,
+        state,
     )
+
+
+def _read_class(reader: Reader, flags: int) -> int:
+    """Whose state the payload is; groups that hand states over have total order, and so no stamps."""
+    further, place = reader.unpack(_CLASS)
+    if further != _STATE or flags & _STAMP:
+        raise _unknown_flags(further)
+    return int(place)
 
 
 def _alive(frame: AliveFrame) -> bytes:
@@ -285,6 +313,22 @@ def _read_confirmed(reader: Reader) -> ConfirmedFrame:
     return ConfirmedFrame(group, sender, block, read_suspicions(reader, sender), sequence)
 
 
+def _leaving(frame: LeavingFrame) -> bytes:
+    return _identity(frame) + _TWO_NUMBERS.pack(frame.block, frame.sequence)
+
+
+def _read_leaving(reader: Reader) -> LeavingFrame:
+    return LeavingFrame(*reader.identity(), *reader.numbers(2))
+
+
+def _want(frame: WantFrame) -> bytes:
+    return _identity(frame) + _THREE_NUMBERS.pack(frame.block, frame.wanted, frame.sequence)
+
+
+def _read_want(reader: Reader) -> WantFrame:
+    return WantFrame(*reader.identity(), *reader.numbers(3))
+
+
 # Repair of a lossy transport
 
 
@@ -365,6 +409,9 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     SuspectFrame: (_SUSPECT, _suspect),
     RefuteFrame: (_REFUTE, _refute),
     ConfirmedFrame: (_CONFIRMED, _confirmed),
+    LeavingFrame: (_LEAVING, _leaving),
+    WantFrame: (_WANT, _want),
+    **formation.WRITERS,
 }
 """By class: the kind of a frame, and what gives its body."""
 
@@ -378,8 +425,11 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _SUSPECT: _read_suspect,
     _REFUTE: _read_refute,
     _CONFIRMED: _read_confirmed,
+    _LEAVING: _read_leaving,
+    _WANT: _read_want,
+    **formation.READERS,
 }
 """By kind: what reads a body, all but its end."""
 
-_MULTICAST: Final = frozenset((_NUMBERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED))
+_MULTICAST: Final = frozenset((_NUMBERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
 """What has its place in a stream, and so can be asked for again."""

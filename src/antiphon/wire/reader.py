@@ -5,13 +5,14 @@ from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.types import GroupId, ProcessId
-from antiphon.wire.names import IDENTITY_BYTES, decode_group, decode_identity, decode_process
+from antiphon.types import GroupId, ProcessId, ViewId
+from antiphon.wire.names import IDENTITY_BYTES, decode_group, decode_identity, decode_process, decode_view
 
 NUMBER_MAX: Final = 1 << 62
 """No correct peer sends a larger one: those that follow it must still fit 64 bits."""
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
+_FLAG: Final = struct.Struct(">B")
 
 
 class Reader:
@@ -76,6 +77,23 @@ class Reader:
     def group(self) -> GroupId:
         """A group other than the frame's own."""
         return decode_group(self._text())
+
+    def group_or_none(self) -> GroupId | None:
+        """A group, or nothing."""
+        text = self._text()
+        return decode_group(text) if text else None
+
+    def view_or_none(self) -> ViewId | None:
+        """A view, or nothing."""
+        text = self._text()
+        return decode_view(text) if text else None
+
+    def flag(self) -> bool:
+        """Yes or no."""
+        (value,) = self.unpack(_FLAG)
+        if value > 1:
+            raise ProtocolViolation("body", f"{value} stands where yes or no is due")
+        return bool(value)
 
     def part(self, count: int) -> bytes:
         """So many bytes."""
