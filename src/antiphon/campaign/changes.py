@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from antiphon.campaign.draws import MS
 from antiphon.campaign.membership import draw_with_failures
-from antiphon.scenario.changes import complete_changes
 from antiphon.scenario.model import (
     Crash,
     Fault,
@@ -26,6 +25,7 @@ from antiphon.scenario.model import (
     Workload,
     members_of,
 )
+from antiphon.scenario.read import completed
 from antiphon.scenario.units import Duration
 from antiphon.scenario.validate import problems
 
@@ -111,7 +111,7 @@ def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Faul
 
 def _possible(scenario: Scenario) -> Scenario:
     """Without what cannot happen when it would, and with somebody in every group from the start."""
-    while (problem := next(problems(complete_changes(scenario)), None)) is not None:
+    while (problem := next(problems(completed(scenario)), None)) is not None:
         table, place = problem[0].partition("[")[0], int(problem[0].partition("[")[2].partition("]")[0])
         if table == "fault":
             scenario = _without(scenario, place)

@@ -68,7 +68,7 @@ def parse_scenario(text: str) -> Scenario:
         scenario: Scenario = msgspec.convert(table, Scenario, dec_hook=_quantity)
     except msgspec.ValidationError as error:
         raise ConfigurationError(_with_key(_one_line(error))) from error
-    scenario = _complete(scenario)
+    scenario = completed(scenario)
     for key, problem in problems(scenario):
         raise ConfigurationError(f"{key}: {problem}")
     return scenario
@@ -143,7 +143,8 @@ def _entries(table: dict[str, Any], key: str) -> list[tuple[int, dict[str, Any]]
     )
 
 
-def _complete(scenario: Scenario) -> Scenario:
+def completed(scenario: Scenario) -> Scenario:
+    """Every default filled in, where it depends on the rest."""
     replace = msgspec.structs.replace
     for i, group in enumerate(scenario.group):
         if isinstance(group.members, int) and not 1 <= group.members <= MEMBERS_MAX:
