@@ -40,11 +40,14 @@ class Membership:
         self.view: list[int] = stays.view.tolist()
         self.preceding: list[int] = stays.preceding.tolist()
         self.following: list[int] = stays.following.tolist()
+        self.final: list[bool] = stays.final.tolist()
+        self.formed: list[bool] = stays.formed.tolist()
+        self.root: list[int] = stays.root.tolist()
         sets = {members: frozenset(members) for members in set(stays.members)}
         self.members: list[frozenset[int]] = [sets[members] for members in stays.members]
         self.shared: list[bool] = (~stays.private).tolist()
         self.last_fault: int = _last_fault(history)
-        """When something last broke or mended; 0 if nothing ever did."""
+        """When something last broke or mended, or somebody came or went; 0 if nothing ever did."""
 
     def asked(self, property_id: str, *, private: bool = False) -> list[int]:
         """The stays of processes that promise the property, in views that several can share, or in private ones too."""
@@ -123,5 +126,5 @@ def _words(history: History, kind: str) -> list[Word]:
 
 
 def _last_fault(history: History) -> int:
-    faults = history.of_kind("fault", "crash")
+    faults = history.of_kind("fault", "crash", "join", "leave")
     return int(history.rows.time[faults].max(initial=0))
