@@ -209,7 +209,8 @@ class _Duties:
     def with_us_since(self, asked: Deliveries) -> IntArray:
         """By delivery: the row from which on the sender was in view in that group without a break.
 
-        -1 if it was in the first view there already, unless that was joined, NEVER if it is in no view of the process at that moment.
+        -1 if it was in the first view there already, unless that was joined; NEVER if it is in no view of the process
+        at that moment.
         """
         stays = self._history.stays
         stay = self._spans.stay_at(asked.row)
