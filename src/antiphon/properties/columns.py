@@ -29,6 +29,8 @@ NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, since -1 could be a stamp."""
 
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
+_TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
+"""Kinds of rows whose detail, if they have one, is read."""
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 _READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 
@@ -83,11 +85,13 @@ class Columns:
     """For each `view` row its members."""
     transitional: dict[int, tuple[int, ...]]
     """For each `view` row that tells it: who came along from the view before."""
+    classes: dict[int, tuple[tuple[int, ...], ...]]
+    """For each `view` row that begins an epoch: who came along with whom."""
     private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
     """For each `view` row that is its process's own affair: to whom it sends, and from whom it receives."""
     details: dict[int, dict[str, Any]]
-    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard`, `view` and
-    `fault` rows that have one."""
+    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard`, `view`, `fault`,
+    `join`, `leave` and `state` rows that have one."""
     prefixes: Prefixes
     source: pa.Table
     """The table itself, in its own order, for the few checks that need a text of some rows."""
@@ -109,7 +113,9 @@ def read(events: pa.Table) -> Columns:
     transitional = _lists(table, kind, "transitional")
     reported, details = _reported(table, kind), _details(table, kind)
     private = _private(table, kind, details, members)
-    lists = (*members.values(), *transitional.values(), *chain.from_iterable(private.values()))
+    classes = _classes(table, kind, details)
+    together = (*chain.from_iterable(private.values()), *chain.from_iterable(classes.values()))
+    lists = (*members.values(), *transitional.values(), *together)
     named = {who for names in lists if names for who in names}
     identities = sorted(named | set(order_givers[0]) | set(reported[0]))
     processes, process, sender = _process_codes(table, identities)
@@ -148,6 +154,7 @@ def read(events: pa.Table) -> Columns:
         transitional={
             int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
         },
+        classes={int(position[row]): tuple(_coded(names, code_of) for names in told) for row, told in classes.items()},
         private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
         details={int(position[row]): detail for row, detail in details.items()},
         prefixes=_prefixes(reported, code_of, position),
@@ -234,6 +241,20 @@ def _private(
     return found
 
 
+def _classes(table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]]) -> dict[int, list[list[str]]]:
+    """The classes of the `view` rows that tell them: those of first views of formed groups."""
+    found = {}
+    for row, detail in details.items():
+        if kind[row] == KIND["view"] and detail.get("classes"):
+            told = detail["classes"]
+            lists = isinstance(told, list) and all(isinstance(names, list) for names in told)
+            if not lists or not all(isinstance(who, str) for names in told for who in names):
+                who = table["process"][row].as_py()
+                raise TraceError(f"a view row of {who} has classes that are not lists of processes")
+            found[row] = told
+    return found
+
+
 def _coded(names: list[str], code_of: dict[str, int]) -> tuple[int, ...]:
     return tuple(code_of[who] for who in names)
 
@@ -297,7 +318,7 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
     always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "answer", "faults_end", "end")])
-    told = np.isin(kind, [KIND[name] for name in ("discard", "view", "fault")]) & np.asarray(
+    told = np.isin(kind, [KIND[name] for name in _TELLING]) & np.asarray(
         pc.is_valid(table["detail"]).to_numpy(), np.bool_
     )
     wanted = np.flatnonzero(always | told)

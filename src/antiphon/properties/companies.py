@@ -26,6 +26,8 @@ def _onward(history: History, stay: int) -> tuple[int, int] | None:
     following, process = stays.following[stay], int(stays.process[stay])
     if following >= 0:
         return int(stays.view[following]), -1
+    if not stays.final[stay]:
+        return None  # it left, and came back from nowhere
     stable = world.component[process] >= 0 and not history.left[process, stays.group[stay]]
     if world.quiet and stable and process in stays.members[stay]:
         return -1, int(world.component[process])

@@ -28,7 +28,8 @@ def _by_group(history: History, groups: IntArray) -> IntArray:
 def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     """D3: a process delivers in groups that it is in, with the service that it chose there.
 
-    Its `start` row tells both; a group that it names not was entered later, by a `join` or a first view.
+    Its `start` row tells both; a group that it names not was entered later, by a `join` or a first view. Who leaves a
+    group whose changes of views are cuts is in it no more, until it installs a view there again.
     """
     deliveries, rows = history.deliveries, history.rows
     asked = deliveries.where(promises.pairs("D3")[deliveries.process, deliveries.group])
@@ -37,7 +38,8 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     wanted = chosen[asked.process, asked.group]
     outside = (wanted == _NOT_NAMED) & (entered[asked.process, asked.group] > asked.row)
     other = (wanted >= _NOTHING_THERE) & (service >= 0) & (wanted != service)
-    wrong = asked.row[outside | other | (wanted == _NOTHING_THERE)]
+    after = promises.of_family(lambda family: family.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
+    wrong = asked.row[outside | other | after | (wanted == _NOTHING_THERE)]
 
     def tell(position: int) -> Violation:
         return _tell_wrong_place(history, promises, int(wrong[position]))
@@ -73,7 +75,9 @@ def _tell_wrong_place(history: History, promises: Promises, row: int) -> Violati
     who, name, where = history.process_name(process), history.message_at(row), history.groups[group]
     service = promises.service(process, group)
     starts = [at for at in history.of_kind("start").tolist() if history.rows.process[at] == process]
-    if not any(where in history.details[at]["groups"] for at in starts):
+    if history.membership_at(np.array([row]))[0] < 0:
+        why = f"and it had left {where}"
+    elif not any(where in history.details[at]["groups"] for at in starts):
         why = f"and it had not entered {where}"
     elif service == SENDING:
         why = f"and in {where} it only sends"
@@ -110,21 +114,22 @@ def check_sender_in_view(history: History, promises: Promises, membership: Membe
 
 
 def check_nothing_after_removal(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """D10: of a member that a view of a process removed, the process delivers nothing in that view or later."""
-    removed: dict[tuple[int, int, int], int] = {}
+    """D10: of a member that a view of a process removed, the process delivers nothing in that view or later.
+
+    Until a formation takes that member in again: who joins, or is united with us, is one like any other from then on.
+    """
+    removed: dict[tuple[int, int], int] = {}
     for before, stay in membership.passages("D10"):
         for member in membership.members[before] - membership.members[stay]:
-            removed.setdefault((membership.process[stay], membership.group[stay], member), stay)
+            removed.setdefault((membership.root[stay], member), stay)
     if not removed:
         return nothing_asked(history, promises, "D10")
     deliveries, width = history.deliveries, len(history.processes)
-    keys = {
-        (process * len(history.groups) + group) * width + member: stay
-        for (process, group, member), stay in removed.items()
-    }
+    keys = {root * width + member: stay for (root, member), stay in removed.items()}
     codes = np.array(sorted(keys), np.int64)
     stays = np.array([keys[code] for code in codes.tolist()], np.int64)
-    wanted = (deliveries.process * len(history.groups) + deliveries.group) * width + history.rows.sender[deliveries.row]
+    root = np.append(history.stays.root, -1)[history.stay_at(deliveries.row)]
+    wanted = root * width + history.rows.sender[deliveries.row]
     at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
     after = (codes[at] == wanted) & (history.stays.row[stays[at]] < deliveries.row)
     late = np.flatnonzero(after)
@@ -138,7 +143,7 @@ def check_nothing_after_removal(history: History, promises: Promises, membership
         )
         return Violation(sentence, (who, who), (history.message_at(row),), (index, history.index(row)), (view,))
 
-    opportunities = _by_group(history, np.array([group for _, group, _ in removed], np.int64))
+    opportunities = _by_group(history, np.array([membership.group[root] for root, _ in removed], np.int64))
     broken = Broken(deliveries.row[late], deliveries.group[late], tell)
     return over_groups(history, promises, "D10", opportunities, broken)
 
@@ -230,11 +235,14 @@ def check_blocked_while_flushing(history: History, promises: Promises, membershi
 
 
 def _until_removed(history: History, membership: Membership, row: int, peer: int) -> int:
-    """The row at which the process of that row installs a view without the peer; the end of its log if it does not."""
-    stay = int(history.stay_at(np.array([row]))[0])
-    while stay >= 0 and peer in membership.members[stay]:
-        stay = membership.following[stay]
-    return membership.row[stay] if stay >= 0 else int(history.logs.end[history.rows.process[row]])
+    """The row at which the process of that row installs a view without the peer; else, at which it is out of it all.
+
+    That is where it goes over to another formation, leaves the group, or ends its log.
+    """
+    stay = last = int(history.stay_at(np.array([row]))[0])
+    while stay >= 0 and peer in membership.members[stay] and (stay == last or not membership.formed[stay]):
+        last, stay = stay, membership.following[stay]
+    return membership.row[stay] if stay >= 0 else int(history.over[last])
 
 
 def _tell_not_held(history: History, confirmed: int, peer: int, row: int) -> Violation:

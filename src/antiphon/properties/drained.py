@@ -11,10 +11,12 @@ from antiphon.properties.quiet import (
     addressed,
     cannot_tell,
     counts_at_stop,
+    last_stays,
     receivers,
     sent_in_last_view,
     who_is_stable,
 )
+from antiphon.properties.spans import Spans
 from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
 
@@ -69,14 +71,14 @@ def _asked_of_senders(
 
 
 def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
-    """L7: nobody in S is still blocked.
+    """L7: nobody in S is still blocked; who left the group is not, there.
 
     The other half of properties.md, that no block in the quiet phase lasted over its bound, is not judged: no bound on
     the length of a block is configured yet.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L7")
-    rows, blocks = history.rows, history.of_kind("block", "unblock")
+    rows, blocks = history.rows, history.of_kind("block", "unblock", "leave")
     blocks = blocks[rows.group[blocks] >= 0]
     blocks = blocks[who_is_stable(history, promises, "L7")[rows.process[blocks], rows.group[blocks]]]
     pair = rows.process[blocks] * len(history.groups) + rows.group[blocks]
@@ -92,11 +94,12 @@ def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
     return over_groups(history, promises, "L7", opportunities, Broken(stuck, rows.group[stuck], tell))
 
 
-def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
+def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes, spans: Spans) -> list[Verdict]:
     """L8: a member of S has freed every application message that it holds until it is stable.
 
     Which those are depends on the family: all that it sent or received, or what it sent. Excused is what it never
-    delivered of a sender that its last view no longer has: that went at the cut. A family that does not free all by
+    delivered of a sender that its last view no longer has: that went at the cut; and what was sent in a predecessor of
+    the formation that it is in, or before it left: that went with the group. A family that does not free all by
     `discard` rows must moreover hold nothing at its `stop`.
     """
     if not history.world.quiet:
@@ -110,6 +113,7 @@ def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes
     mark = prefixes.freed.at(process, group, sender, history.logs.end[process])
     kept = _first_copies(history, to_free[rows.number[to_free] > mark])
     kept = kept[~_cut_away(history, kept)]
+    kept = kept[~_dropped(history, spans, kept)]
     held = _held(history, stable & promises.of_family(lambda family: family.frees != "everything")[:, None])
 
     def tell(position: int) -> Violation:
@@ -157,10 +161,10 @@ def _cut_away(history: History, kept: IntArray) -> BoolArray:
     rows, first, stays = history.rows, history.first, history.stays
     present = [
         (process * len(history.groups) + group) * len(history.processes) + member
-        for process, group, following, members in zip(
-            stays.process.tolist(), stays.group.tolist(), stays.following.tolist(), stays.members, strict=True
+        for process, group, final, members in zip(
+            stays.process.tolist(), stays.group.tolist(), stays.final.tolist(), stays.members, strict=True
         )
-        if following < 0
+        if final
         for member in members
     ]
     key = _key(history, rows.process[kept], rows.group[kept], rows.sender[kept])
@@ -173,13 +177,22 @@ def _cut_away(history: History, kept: IntArray) -> BoolArray:
     return cut
 
 
+def _dropped(history: History, spans: Spans, kept: IntArray) -> BoolArray:
+    """Which rows hold a message that was sent before the formation in which their process is at last."""
+    rows, last = history.rows, last_stays(history)
+    places = zip(rows.process[kept].tolist(), rows.group[kept].tolist(), strict=True)
+    stay = np.array([last.get(place, -1) for place in places], np.int64)
+    dropped: BoolArray = rows.number[kept] < spans.floor(stay, rows.sender[kept])
+    return dropped
+
+
 def _tell_unstable(history: History, message: int, process: int) -> Violation:
     who, source = history.process_name(process), history.process_name(history.messages.sender[message])
     name, send_row = history.message_name(message), history.messages.send_row[message]
     view, index = history.views[history.rows.view[send_row]], history.index(send_row)
     if who == source:
         knower = "and"
-    elif history.stays.following[history.stay_at(np.array([send_row]))[0]] < 0:
+    elif history.stays.final[history.stay_at(np.array([send_row]))[0]]:
         knower = f"in its last view {view}, and {who}, a member of that view,"
     else:
         knower = f"in view {view}, and {who}, to whom it sent from then on to the end,"

@@ -7,14 +7,17 @@ are positions in `Rows`; within one process they order as its local history does
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import KIND, BoolArray, Columns, IntArray, Rows, read
-from antiphon.types import WORLD
+from antiphon.types import WORLD, split_process_id
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+"""Stands for a number or a row that does not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,19 @@ class Stays:
     group: IntArray
     view: IntArray
     following: IntArray
-    """The stay in the view installed next by that process in that group, -1 for its last."""
+    """The stay in the view that replaces this one at that process, -1 if none does: at the end, or once it left."""
     preceding: IntArray
+    final: BoolArray
+    """It is the last of its process in that group, whether or not it left it."""
+    leave: IntArray
+    """The row at which the process left the group on its own wish, NEVER if it did not."""
+    formed: BoolArray
+    """The view is the first of a formed group: with it begins an epoch (newtop.md 11.1)."""
+    root: IntArray
+    """The stay with which the process entered the formation: the last formed one before, or its first."""
     members: tuple[tuple[int, ...], ...]
+    classes: tuple[tuple[tuple[int, ...], ...], ...]
+    """Of a formed view: who came along with whom, as the row tells; nothing of another."""
     transitional: tuple[tuple[int, ...] | None, ...]
     """Who came along from the view before, as the row tells; None where it does not."""
     private: BoolArray
@@ -143,15 +156,20 @@ class History:
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay its process was in, in the group of the row; -1 before the first view."""
-        total = len(self.rows.kind)
-        pair = self.rows.process * (len(self.groups) + 1) + self.rows.group + 1
-        views = np.sort(pair[self.stays.row] * total + self.stays.row)
-        before = np.searchsorted(views, pair[rows] * total + rows) - 1
-        if not len(views):
-            return before
-        found = views[before]
-        same = (before >= 0) & (found // total == pair[rows])
-        return np.where(same, np.searchsorted(self.stays.row, found % total), -1)
+        return _stay_at(self.columns, self.stays.row, rows)
+
+    def membership_at(self, rows: IntArray) -> IntArray:
+        """The same; -1 also once the process left the group, until it installs a view there again."""
+        stay = self.stay_at(rows)
+        gone = (stay >= 0) & (self.stays.leave[stay] < rows) if len(self.stays.leave) else stay < 0
+        return np.where(gone, -1, stay)
+
+    @cached_property
+    def over(self) -> IntArray:
+        """By stay the row at which it is over: the next view of the process there, its leave, or the end of its log."""
+        stays, ends = self.stays, self.logs.end[self.stays.process]
+        following = np.where(stays.following >= 0, np.append(stays.row, 0)[stays.following], ends)
+        return np.minimum(following, stays.leave)
 
     def process_name(self, process: int | np.int64) -> str:
         """`name` or `name#incarnation`."""
@@ -201,6 +219,13 @@ def _stays(columns: Columns) -> Stays:
     following, preceding = np.full(len(at), -1, np.int64), np.full(len(at), -1, np.int64)
     following[order[:-1][same]] = order[1:][same]
     preceding[order[1:][same]] = order[:-1][same]
+    final, leave = following < 0, _leaves(columns, at)
+    # Who left and came back from nowhere goes on from no view.
+    afresh = np.flatnonzero((preceding >= 0) & (np.append(leave, NEVER)[preceding] < NEVER) & (rows.previous[at] < 0))
+    following[preceding[afresh]] = -1
+    preceding[afresh] = -1
+    classes = tuple(columns.classes.get(row, ()) for row in at.tolist())
+    formed = np.array([bool(told) for told in classes], np.bool_)
     members = tuple(columns.members[row] for row in at.tolist())
     sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
     return Stays(
@@ -210,12 +235,47 @@ def _stays(columns: Columns) -> Stays:
         view=rows.view[at],
         following=following,
         preceding=preceding,
+        final=final,
+        leave=leave,
+        formed=formed,
+        root=_roots(preceding, formed),
         members=members,
+        classes=classes,
         transitional=tuple(columns.transitional.get(row) for row in at.tolist()),
         private=np.array([row in columns.private for row in at.tolist()], np.bool_),
         receivers=tuple(receivers for receivers, _ in sets),
         senders=tuple(senders for _, senders in sets),
     )
+
+
+def _stay_at(columns: Columns, views: IntArray, asked: IntArray) -> IntArray:
+    """For each row asked the place, among these `view` rows, of the last before it in its process and group; or -1."""
+    rows, total = columns.rows, len(columns.rows.kind)
+    pair = rows.process * (len(columns.groups) + 1) + rows.group + 1
+    places = np.sort(pair[views] * total + views)
+    before = np.searchsorted(places, pair[asked] * total + asked) - 1
+    if not len(places):
+        return before
+    found = places[before]
+    same = (before >= 0) & (found // total == pair[asked])
+    return np.where(same, np.searchsorted(views, found % total), -1)
+
+
+def _leaves(columns: Columns, views: IntArray) -> IntArray:
+    """By stay the first `leave` row of its process in it."""
+    leave = np.full(len(views), NEVER, np.int64)
+    rows = np.flatnonzero((columns.rows.kind == KIND["leave"]) & (columns.rows.group >= 0))
+    if len(rows):
+        stay = _stay_at(columns, views, rows)
+        leave[stay[stay >= 0][::-1]] = rows[stay >= 0][::-1]  # backwards, so that the first stays
+    return leave
+
+
+def _roots(preceding: IntArray, formed: BoolArray) -> IntArray:
+    roots = list[int]()
+    for stay, (before, begins) in enumerate(zip(preceding.tolist(), formed.tolist(), strict=True)):
+        roots.append(stay if begins or before < 0 else roots[before])  # what precedes a stay stands before it
+    return np.array(roots, np.int64)
 
 
 def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]:
@@ -261,7 +321,11 @@ def _components(history: History) -> IntArray:
     if named is None:
         return np.where(history.logs.stopped, 0, -1).astype(np.int64)
     component = np.full(len(history.processes), -1, np.int64)
-    code_of = {who: code for code, who in enumerate(history.processes)}
+    code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
+    # Who recovered goes by its name too: of its incarnations the last alone can have stopped.
+    code_of |= {
+        split_process_id(history.processes[code])[0]: code for code in np.flatnonzero(history.logs.stopped).tolist()
+    }
     for number, names in enumerate(_lists_of_names(named)):
         for who in names:
             # A crashed process is in no component, and somebody without a log is not judged.

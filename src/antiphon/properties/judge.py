@@ -114,7 +114,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *exclusions.check_exclusion(history, promises, membership, gone, prefixes.arrivals),
         *drained.check_stable_at_last(history, promises, prefixes, audience),
         *drained.check_unblocked(history, promises),
-        *drained.check_buffers_empty(history, promises, prefixes),
+        *drained.check_buffers_empty(history, promises, prefixes, spans),
         *calm.check_no_false_exclusion(history, promises, membership, prefixes.arrivals),
         *calm.check_silence(history, promises, membership),
     ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
 from antiphon.properties.suspectors import Suspectors
 
@@ -40,11 +40,14 @@ class Membership:
         self.view: list[int] = stays.view.tolist()
         self.preceding: list[int] = stays.preceding.tolist()
         self.following: list[int] = stays.following.tolist()
+        self.final: list[bool] = stays.final.tolist()
+        self.formed: list[bool] = stays.formed.tolist()
+        self.root: list[int] = stays.root.tolist()
         sets = {members: frozenset(members) for members in set(stays.members)}
         self.members: list[frozenset[int]] = [sets[members] for members in stays.members]
         self.shared: list[bool] = (~stays.private).tolist()
         self.last_fault: int = _last_fault(history)
-        """When something last broke or mended; 0 if nothing ever did."""
+        """When something last broke or mended, or somebody came or went; 0 if nothing ever did."""
 
     def asked(self, property_id: str, *, private: bool = False) -> list[int]:
         """The stays of processes that promise the property, in views that several can share, or in private ones too."""
@@ -77,13 +80,21 @@ class Membership:
         return _words(self._history, "confirm")
 
     @cached_property
-    def suspected(self) -> frozenset[tuple[int, int, int]]:
-        """(group, process, peer): the process suspected the peer at some time in that group."""
-        return frozenset((word.group, word.process, word.peer) for word in self.suspicions)
+    def suspected(self) -> dict[tuple[int, int, int], int]:
+        """By (group, process, peer): where the process last suspected the peer in that group."""
+        return {(word.group, word.process, word.peer): word.row for word in self.suspicions}
 
-    def apart(self, group: int, one: int, other: int) -> bool:
-        """One of the two suspected the other at some time."""
-        return (group, one, other) in self.suspected or (group, other, one) in self.suspected
+    def apart(self, one: int, other: int) -> bool:
+        """Of the processes of two stays in a group, one suspected the other at some time since."""
+        for mine, yours in ((one, other), (other, one)):
+            row = self.suspected.get((self.group[mine], self.process[mine], self.process[yours]), -1)
+            if row > self.row[mine]:
+                return True
+        return False
+
+    def stays_in(self, stay: int) -> bool:
+        """It is the last stay of its process in the group, which it did not leave."""
+        return self.final[stay] and self._history.stays.leave[stay] == NEVER
 
     @cached_property
     def settled(self) -> BoolArray:
@@ -123,5 +134,5 @@ def _words(history: History, kind: str) -> list[Word]:
 
 
 def _last_fault(history: History) -> int:
-    faults = history.of_kind("fault", "crash")
+    faults = history.of_kind("fault", "crash", "join", "leave")
     return int(history.rows.time[faults].max(initial=0))

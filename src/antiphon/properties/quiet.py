@@ -45,7 +45,7 @@ def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:
 def last_stays(history: History) -> dict[tuple[int, int], int]:
     """By process and group: its stay in its last view there."""
     stays = history.stays
-    last = np.flatnonzero(stays.following < 0)
+    last = np.flatnonzero(stays.final)
     places = zip(stays.process[last].tolist(), stays.group[last].tolist(), strict=True)
     return dict(zip(places, last.tolist(), strict=True))
 
@@ -54,7 +54,7 @@ def sent_in_last_view(history: History, stable: BoolArray) -> list[tuple[int, In
     """What stable members sent in their last views; those of one view and component together, with a stay in it."""
     sends, stays, component = history.sends, history.stays, history.world.component
     stay = history.stay_at(sends.row)
-    asked = stable[sends.process, sends.group] & (stays.following[stay] < 0)
+    asked = stable[sends.process, sends.group] & stays.final[stay]
     shared: dict[tuple[int, int, int, tuple[int, ...]], list[int]] = defaultdict(list)
     for last in np.unique(stay[asked]).tolist():
         place = int(stays.group[last]), int(stays.view[last]), int(component[stays.process[last]])

@@ -209,12 +209,14 @@ class _Duties:
     def with_us_since(self, asked: Deliveries) -> IntArray:
         """By delivery: the row from which on the sender was in view in that group without a break.
 
-        -1 if it was in the first view there already, NEVER if it is in no view of the process at that moment.
+        -1 if it was in the first view there already, unless that was joined; NEVER if it is in no view of the process
+        at that moment.
         """
         stays = self._history.stays
         stay = self._spans.stay_at(asked.row)
         begin = self._spans.begin(stay, self._history.messages.sender[asked.message])
-        row = np.where(stays.preceding[begin] < 0, -1, stays.row[begin])
+        initial = (stays.preceding[begin] < 0) & ~stays.formed[begin]
+        row = np.where(initial, -1, stays.row[begin])
         since: IntArray = np.where(begin >= 0, row, NEVER)
         return since
 

@@ -6,16 +6,12 @@ whose views cut nothing off owes a sender to the end, also one that is gone, and
 """
 
 from itertools import chain
-from typing import Final
 
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
-
-NEVER: Final = int(np.iinfo(np.int64).max)
-"""Stands for a number or a row that does not come."""
 
 
 class Spans:
@@ -24,7 +20,7 @@ class Spans:
     def __init__(self, history: History, promises: Promises) -> None:
         self._history = history
         self._sources = _sources(history, promises)
-        self.leave = _leaves(history)
+        self.leave = history.stays.leave
         """By stay: the row at which the process left the group on its own wish, NEVER if it did not."""
         self._pair, self._begin = self._runs()
         stays, width = history.stays, len(history.groups)
@@ -35,9 +31,7 @@ class Spans:
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay of its process in the group of the row; -1 before the first view and once it left."""
-        stay = self._history.stay_at(rows)
-        gone = (stay >= 0) & (self.leave[stay] < rows) if len(self.leave) else stay < 0
-        return np.where(gone, -1, stay)
+        return self._history.membership_at(rows)
 
     def begin(self, stay: IntArray, member: IntArray) -> IntArray:
         """The first stay of the run of views with that sender that lasts in this stay; -1 if it is not in its view."""
@@ -61,6 +55,18 @@ class Spans:
         earlier = np.searchsorted(self._sends, pair + stays.row[own]) - np.searchsorted(self._sends, pair)
         return np.where(own >= 0, earlier, NEVER)
 
+    def floor(self, stay: IntArray, sender: IntArray) -> IntArray:
+        """The number of the first message that the sender can have sent in the formation that the stay is in.
+
+        All earlier ones belong to a predecessor, and are in the state (newtop.md 11.2 rule 7). 0 where nothing was
+        formed, NEVER for a sender that never went over.
+        """
+        root = self._history.stays.root[stay]
+        floor: IntArray = np.zeros(len(stay), np.int64)
+        late = (stay >= 0) & self._history.stays.formed[root] if len(self._history.stays.formed) else stay >= 0
+        floor[late] = self.first_number(root[late], sender[late])
+        return floor
+
     def _runs(self) -> tuple[IntArray, IntArray]:
         """Pairs of stay and sender, sorted, and the first stay of the run each belongs to."""
         stays, width = self._history.stays, len(self._history.processes)
@@ -70,12 +76,24 @@ class Spans:
         stay, member = np.divmod(pair, max(width, 1))
         before = stays.preceding[stay]
         goes_on = (before >= 0) & (self.leave[before] == NEVER) & np.isin(before * width + member, pair)
+        goes_on &= self._comes_along(stay, member)
         order = np.lexsort((stay, member, stays.group[stay], stays.process[stay]))
         # In this order a pair that goes on stands right behind the one it goes on from.
         at = np.maximum.accumulate(np.where(goes_on[order], 0, np.arange(len(order))))
         begin = np.empty(len(order), np.int64)
         begin[order] = stay[order][at]
         return pair, begin
+
+    def _comes_along(self, stay: IntArray, member: IntArray) -> BoolArray:
+        """Whether the member went over with the process, where the stay begins a formation.
+
+        Whoever comes from elsewhere may have sent meanwhile what only its own class has delivered.
+        """
+        stays, width = self._history.stays, len(self._history.processes)
+        formed = np.flatnonzero(stays.formed).tolist()
+        along = [each * width + other for each in formed for other in stays.transitional[each] or ()]
+        comes: BoolArray = ~stays.formed[stay] | np.isin(stay * width + member, np.array(along, np.int64))
+        return comes
 
 
 def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
@@ -92,16 +110,6 @@ def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
             before = sources[stays.preceding[stay]] if stays.preceding[stay] >= 0 else outside[group]
             sources.append(tuple({*before, *stays.members[stay]}))
     return sources
-
-
-def _leaves(history: History) -> IntArray:
-    rows = history.of_kind("leave")
-    rows = rows[history.rows.group[rows] >= 0]
-    stay = history.stay_at(rows)
-    leave = np.full(len(history.stays.row), NEVER, np.int64)
-    # Assigned backwards, so that the first of two leaves stays.
-    leave[stay[stay >= 0][::-1]] = rows[stay >= 0][::-1]
-    return leave
 
 
 def _found(keys: IntArray, wanted: IntArray, values: IntArray, possible: BoolArray) -> IntArray:

@@ -24,75 +24,88 @@ _Sequence = tuple[int, ...]
 def check_same_history(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M5: of two that began in one view and never suspected each other, one's views are the beginning of the other's.
 
-    After a quiet end they are equal, if both are in one stable component.
+    Also where only one of them began in that view, having joined: then both are asked from there on. After a quiet end
+    they are equal, if both are in one stable component, and in the group.
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), paths in _paths(membership).items():
         everybody = {process for path in paths.values() for process in path}
-        opportunities[group] += _pairs(len(everybody)) - _suspicions_among(membership, group, everybody)
+        since = {process: stay for path in paths.values() for process, (stay, _) in path.items()}
+        opportunities[group] += _pairs(len(everybody)) - _suspicions_among(membership, since)
         for (one, left), (other, right) in combinations(sorted(paths.items()), 2):
             split = one[: len(other)] != other[: len(one)]
-            for first, second in _unexplained(history, membership, group, left, right, split=split):
+            for first, second in _unexplained(history, membership, left, right, split=split):
                 stays = (left | right)[first], (left | right)[second]
                 tell = partial(_tell_apart, history, membership, stays, split=split)
                 # Booked where the later of the two installed its last view.
-                found.append((max((membership.row[stay] for stay in stays), default=0), group, tell))
+                found.append((max(membership.row[last] for _, last in stays), group, tell))
     return over_groups(history, promises, "M5", opportunities, gathered(found))
 
 
-_Path = dict[int, int]
-"""Processes with the same views, each with its last stay."""
+_Path = dict[int, tuple[int, int]]
+"""Processes with the same views, each with its first stay in them and its last."""
 
 
 def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Path]]:
-    """By group and first view: who installed which views in turn."""
-    sequence: dict[int, _Sequence] = {}
+    """By group and view in which somebody began: who installed which views in turn from there on."""
+    asked = membership.asked("M5")
+    begins = {(membership.group[stay], membership.view[stay]) for stay in asked if membership.preceding[stay] < 0}
     found: dict[tuple[int, int], dict[_Sequence, _Path]] = defaultdict(lambda: defaultdict(dict))
-    for stay in membership.asked("M5"):  # what precedes a stay stands before it
-        before = membership.preceding[stay]
-        views = sequence[stay] = (*sequence.pop(before, ()), membership.view[stay])
-        if membership.following[stay] < 0 and membership.process[stay] in membership.members[_first(membership, stay)]:
-            found[membership.group[stay], views[0]][views][membership.process[stay]] = stay
+    for last in asked:
+        if membership.following[last] >= 0:
+            continue
+        chain = [last]
+        while membership.preceding[chain[-1]] >= 0:
+            chain.append(membership.preceding[chain[-1]])
+        chain.reverse()
+        views, process = tuple(membership.view[stay] for stay in chain), membership.process[last]
+        for place, stay in enumerate(chain):
+            if (membership.group[stay], membership.view[stay]) in begins and process in membership.members[stay]:
+                found[membership.group[stay], membership.view[stay]][views[place:]][process] = stay, last
     return found
-
-
-def _first(membership: Membership, stay: int) -> int:
-    while membership.preceding[stay] >= 0:
-        stay = membership.preceding[stay]
-    return stay
 
 
 def _pairs(count: int) -> int:
     return count * (count - 1) // 2
 
 
-def _suspicions_among(membership: Membership, group: int, everybody: set[int]) -> int:
-    """Pairs of them of whom one suspected the other."""
+def _suspicions_among(membership: Membership, since: dict[int, int]) -> int:
+    """Pairs of them of whom one suspected the other since its stay."""
+    group = membership.group[next(iter(since.values()))]
     return len(
         {
             frozenset((process, peer))
-            for where, process, peer in membership.suspected
-            if where == group and process != peer and process in everybody and peer in everybody
+            for (where, process, peer), row in membership.suspected.items()
+            if where == group
+            and process != peer
+            and process in since
+            and peer in since
+            and row > membership.row[since[process]]
         }
     )
 
 
 def _unexplained(
-    history: History, membership: Membership, group: int, left: _Path, right: _Path, *, split: bool
+    history: History, membership: Membership, left: _Path, right: _Path, *, split: bool
 ) -> Iterable[tuple[int, int]]:
     """Pairs that never suspected each other, of two with different views: apart, or one behind at the quiet end."""
     component, settled = history.world.component, membership.settled
-    for one in left:
-        for other in right:
+    for one, (mine, my_last) in left.items():
+        for other, (yours, your_last) in right.items():
             together = component[one] >= 0 and component[one] == component[other] and settled[one] and settled[other]
-            if (split or together) and not membership.apart(group, one, other):
+            together &= membership.stays_in(my_last) and membership.stays_in(your_last)
+            if (split or together) and not membership.apart(mine, yours):
                 yield one, other
 
 
-def _tell_apart(history: History, membership: Membership, stays: tuple[int, int], *, split: bool) -> Violation:
-    one, other = stays
+_Log = tuple[int, int]
+"""The stays of a process from one to another."""
+
+
+def _tell_apart(history: History, membership: Membership, stays: tuple[_Log, _Log], *, split: bool) -> Violation:
+    (_, one), (_, other) = stays
     if split:
-        (one, other), how = _fork(membership, one, other), "from where their views differ"
+        (one, other), how = _fork(membership, stays), "from where their views differ"
     else:
         how = "and the run ended quiet with the one behind the other"
     sentence = (
@@ -102,12 +115,12 @@ def _tell_apart(history: History, membership: Membership, stays: tuple[int, int]
     return about(history, membership, sentence, [one, other])
 
 
-def _fork(membership: Membership, one: int, other: int) -> tuple[int, int]:
+def _fork(membership: Membership, stays: tuple[_Log, _Log]) -> tuple[int, int]:
     """The first stays of two processes in which their views differ."""
     logs = []
-    for last in (one, other):
+    for first, last in stays:
         log = [last]
-        while membership.preceding[log[-1]] >= 0:
+        while log[-1] != first:
             log.append(membership.preceding[log[-1]])
         logs.append(log[::-1])
     for pair in zip(*logs, strict=False):
@@ -123,10 +136,13 @@ def check_disjoint_successors(history: History, promises: Promises, membership: 
     """M6: two different successors of one view have no member in common: no process with the same signature.
 
     A signature says whom its process has excluded (newtop.md 9.7). Whoever skips a view because it has excluded more
-    meanwhile is in it by another signature than the one it bears; that others list it there cannot be helped.
+    meanwhile is in it by another signature than the one it bears; that others list it there cannot be helped. Nor that
+    a formed group lists somebody who never goes over: within an epoch is asked.
     """
     successors: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for before, stay in membership.passages("M6"):
+        if membership.formed[stay]:
+            continue
         successors[membership.group[stay], membership.view[before]].setdefault(membership.view[stay], stay)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), views in successors.items():
@@ -179,7 +195,7 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
     last: dict[int, list[int]] = defaultdict(list)
     for stay in membership.asked("M6e"):
         process, group = membership.process[stay], membership.group[stay]
-        if membership.following[stay] < 0 and stable[process][group] and membership.settled[process]:
+        if membership.final[stay] and stable[process][group] and membership.settled[process]:
             last[group].append(stay)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for group, stays in last.items():
@@ -212,7 +228,10 @@ def _tell_overlap_at_last(history: History, membership: Membership, one: int, ot
 
 
 def check_successors_agree(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M7: who comes from V' to V finds there only such members of V' as come from V' too, of those who install V."""
+    """M7: who comes from V' to V finds there only such members of V' as come from V' too, of those who install V.
+
+    In the first view of a formed group also such as had gone over to another formation meanwhile, or come from nowhere.
+    """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), stays in membership.sharing(membership.asked("M7")).items():
         origins: dict[int, list[int]] = defaultdict(list)
@@ -236,9 +255,18 @@ def _strays(history: History, membership: Membership, came: list[int], others: l
         for member in membership.members[stay] & membership.members[membership.preceding[stay]]:
             both.setdefault(member, stay)
     for stay in others:
-        if membership.process[stay] in both:
+        if membership.process[stay] in both and not _came_elsewhere(membership, came[0], stay):
             tell = partial(_tell_stray, history, membership, both[membership.process[stay]], stay)
             yield membership.row[stay], membership.group[stay], tell
+
+
+def _came_elsewhere(membership: Membership, came: int, stay: int) -> bool:
+    """The stay begins a formation, and its process comes to it from another formation than those do, or from none."""
+    if not membership.formed[stay]:
+        return False
+    origin = membership.preceding[stay]
+    roots = [membership.root[each] for each in (membership.preceding[came], origin)] if origin >= 0 else []
+    return not roots or membership.view[roots[0]] != membership.view[roots[1]]
 
 
 def _tell_stray(history: History, membership: Membership, came: int, stay: int) -> Violation:
@@ -259,13 +287,19 @@ def _tell_stray(history: History, membership: Membership, came: int, stay: int) 
 def check_transitional(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M8: the transitional set has members of both views only, and of those who install the new one all who came along.
 
-    A row that tells no such set is not asked.
+    A row that tells no such set is not asked. In the first view of a formed group it is the own class; who comes from
+    nowhere has none.
     """
     told = [
         (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
     ]
     installers = _installers(membership) if told else {}
-    found = list[Found]()
+    formed = [stay for stay in membership.asked("M8") if membership.formed[stay]]
+    found: list[Found] = [
+        (membership.row[stay], membership.group[stay], partial(_tell_class, history, membership, stay))
+        for stay in formed
+        if not _is_own_class(history, membership, stay)
+    ]
     for before, stay in told:
         named = frozenset(history.stays.transitional[stay] or ())
         strangers = named - (membership.members[before] & membership.members[stay])
@@ -276,8 +310,31 @@ def check_transitional(history: History, promises: Promises, membership: Members
             other = everybody[min(wrong)] if wrong and not strangers else -1
             tell = partial(_tell_transitional, history, membership, stay, strangers, other)
             found.append((membership.row[stay], membership.group[stay], tell))
-    opportunities = counted(history, membership, (stay for _, stay in told))
+    asked = [stay for _, stay in told] + [stay for stay in formed if membership.preceding[stay] < 0]
+    opportunities = counted(history, membership, asked)
     return over_groups(history, promises, "M8", opportunities, gathered(found))
+
+
+def _is_own_class(history: History, membership: Membership, stay: int) -> bool:
+    """The classes divide the members, and the transitional set is that of the process; empty if it has no view."""
+    classes, me = history.stays.classes[stay], membership.process[stay]
+    divided = sorted(member for together in classes for member in together) == sorted(membership.members[stay])
+    own = next((frozenset(together) for together in classes if me in together), frozenset[int]())
+    if membership.preceding[stay] < 0:
+        return divided and own == {me} and not history.stays.transitional[stay]
+    return divided and own == frozenset(history.stays.transitional[stay] or ())
+
+
+def _tell_class(history: History, membership: Membership, stay: int) -> Violation:
+    classes = " | ".join(names(history, together) for together in history.stays.classes[stay])
+    along = names(history, history.stays.transitional[stay] or ())
+    before = membership.preceding[stay]
+    origin = f"view {view_of(history, membership, before)}" if before >= 0 else "no view"
+    sentence = (
+        f"{installed(history, membership, stay)} after {origin} with classes {classes} and transitional set {along}: "
+        f"this must be its own class, and the classes divide the members"
+    )
+    return about(history, membership, sentence, [stay])
 
 
 def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from antiphon.properties.columns import KIND, IntArray
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.verdict import Outcome, Verdict, Violation
 
 _Flaws = tuple[IntArray, Callable[[int], str]]
@@ -110,9 +110,13 @@ def _view_in_force(history: History) -> _Flaws:
 
 
 def _previous_view(history: History) -> _Flaws:
-    """W5: `previous` is the view that this process installed before in that group, null for its first."""
+    """W5: `previous` is the view that this process installed before in that group; null for its first.
+
+    And for the first after it left the group and came back: a formed view, which it enters from nowhere.
+    """
     rows, stays = history.rows, history.stays
     before = np.append(stays.view, -1)[stays.preceding]
+    before[stays.formed & (np.append(stays.leave, NEVER)[stays.preceding] < NEVER)] = -1
 
     def tell(row: int) -> str:
         who, index = history.process_name(rows.process[row]), history.index(row)
@@ -124,13 +128,14 @@ def _previous_view(history: History) -> _Flaws:
 
 
 def _block_alternates(history: History) -> _Flaws:
-    """W6: block and unblock take turns in each group of a process, block first."""
+    """W6: block and unblock take turns in each group of a process, block first; who leaves it is free of both."""
     rows = history.rows
-    at = history.of_kind("block", "unblock")
+    at = history.of_kind("block", "unblock", "leave")
     order = np.lexsort((at, rows.group[at], rows.process[at]))
     ordered = at[order]
     pair = rows.process[ordered] * (len(history.groups) + 1) + rows.group[ordered]
     first = np.diff(pair, prepend=-2) != 0
+    first |= np.roll(rows.kind[ordered], 1) == KIND["leave"]
     before = np.where(first, KIND["unblock"], np.roll(rows.kind[ordered], 1))
 
     def tell(row: int) -> str:
@@ -138,7 +143,7 @@ def _block_alternates(history: History) -> _Flaws:
         what = "blocked while blocked" if rows.kind[row] == KIND["block"] else "unblocked without being blocked"
         return f"{who} is {what} at index {index}"
 
-    return np.sort(ordered[rows.kind[ordered] == before]), tell
+    return np.sort(ordered[(rows.kind[ordered] == before) & (rows.kind[ordered] != KIND["leave"])]), tell
 
 
 def _log_is_closed(history: History) -> _Flaws:
