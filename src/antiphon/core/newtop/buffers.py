@@ -129,7 +129,7 @@ def _last_labels(frames: Iterable[BlockFrame]) -> tuple[tuple[ProcessId, int], .
     """Per sender the largest label of a message that these frames end, for the trace."""
     upto: dict[ProcessId, int] = {}
     for frame in frames:
-        if frame.payloads and not frame.more:
+        if frame.payloads and not frame.more and frame.state is None:
             last = frame.label + len(frame.payloads) - 1
             if last > upto.get(frame.sender, -1):
                 upto[frame.sender] = last

@@ -135,12 +135,14 @@ class Formations:
 
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         """A new group; step 0."""
-        self._wishes[name] = _Wish(members, True, now)
+        self._wishes[name] = wish = _Wish(members, True, now)
+        self._try(name, wish, now)
         self._look_ahead()
 
     def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
         """Be taken in (11.2 rule 3)."""
-        self._wishes[name] = _Wish(tuple(each for each in contacts if each != self._me), False, now)
+        self._wishes[name] = wish = _Wish(tuple(each for each in contacts if each != self._me), False, now)
+        self._try(name, wish, now)
         self._look_ahead()
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...]) -> None:

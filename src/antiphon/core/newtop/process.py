@@ -509,6 +509,7 @@ class NewtopProcess:
         transfer = group.transfer
         assert transfer is not None
         effects.append(InstallView(group.view, snapshot=transfer.wanted))
+        group.frozen, group.unseen = False, group.change.closes
         if transfer.over:
             group.transfer = None
 
@@ -558,6 +559,7 @@ class NewtopProcess:
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
         group = self._new_group(view, frame.base, now)
         group.transfer = Transfer(self._me, view, frame.companies)
+        group.frozen = True  # our application is not there yet
         self._special = True
         self._groups[view.group] = self._stirred[view.group] = group
         self._current[name] = view.group
