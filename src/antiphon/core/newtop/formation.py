@@ -31,6 +31,8 @@ from antiphon.types import Company, GroupId, ProcessId, epoch_of, formed_group, 
 if TYPE_CHECKING:
     from antiphon.core.newtop.group import NewtopGroup
 
+_DOUBLINGS_MAX: Final = 6
+"""So often the pause is doubled after which somebody who has not answered is asked again."""
 _REFUSED_MAX: Final = 4096
 """So many formations that came to nothing are remembered; nobody waits for older ones."""
 
@@ -124,6 +126,7 @@ class Formations:
         self._known: dict[GroupId, list[ProcessId]] = {}  # by name, whom we have ever been with
         self._probes: dict[GroupId, int] = {}  # by name, when to look for them
         self._epochs: dict[GroupId, int] = {}  # by name, the largest that we have heard of
+        self._mute: dict[ProcessId, tuple[int, int]] = {}  # who has not voted: how often, and until when it is left out
         self._repeat_ns = settings.repair_max_ns
         self._patience_ns = settings.form_within_ns
         self._probe_ns = settings.merge_every_ns
@@ -222,6 +225,7 @@ class Formations:
         procedure = self._procedure
         if isinstance(procedure, _Formation):
             if procedure.until <= now:
+                self._note_mute(procedure, now)
                 self._abandon(procedure)
             elif procedure.initiator == self._me and procedure.repeat_at <= now:
                 self._ask(procedure, now)
@@ -269,6 +273,7 @@ class Formations:
         group = formed_group(name, epoch, self._me, self._attempts)
         formation = self._take_part(group, self._me, dict(sorted(members.items())), now)
         formation.votes[self._me] = formation.number
+        formation.until = now + self._pause_ns  # a vote takes no time: while we wait for it, nothing is delivered
         self._ask(formation, now)
         self._count(formation, now)
 
@@ -335,6 +340,7 @@ class Formations:
         """Step 2; or a no, step 6."""
         formation, name = self._procedure, name_of(frame.group)
         self._epochs[name] = max(self._epochs.get(name, 0), frame.epoch)  # what we try next must be above it
+        self._mute.pop(frame.sender, None)
         if not self._leads(formation, frame) or not isinstance(formation, _Formation):
             return
         if frame.number is None:
@@ -354,6 +360,7 @@ class Formations:
         if formation.votes.keys() != formation.members.keys():
             return
         base = max(formation.votes.values())
+        formation.until = now + self._patience_ns
         if any(formation.members.values()):
             formation.base = base
             self._ask(formation, now)
@@ -484,6 +491,16 @@ class Formations:
                 self._grounds.transmit(AbortFrame(formation.group, self._me), member)
         self._grounds.stir()
 
+    def _note_mute(self, formation: _Formation, now: int) -> None:
+        """Who does not vote holds up all others: it is left out for a while, longer each time."""
+        if formation.initiator == self._me and formation.base is None:
+            for member in formation.members.keys() - formation.votes.keys():
+                times = self._mute.get(member, (0, 0))[0] + 1
+                self._mute[member] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
+
+    def _answers(self, process: ProcessId, now: int) -> bool:
+        return process not in self._mute or self._mute[process][1] <= now
+
     def _refuse(self, group: GroupId) -> None:
         self._refused[group] = None
         if len(self._refused) > _REFUSED_MAX:
@@ -527,7 +544,7 @@ class Formations:
 
     def _try(self, name: GroupId, wish: _Wish, now: int) -> None:
         """Ask the next contact; or propose."""
-        wish.at = now + self._pause_ns + self._spread(name)
+        wish.at = now + (self._pause_ns << min(wish.tries, _DOUBLINGS_MAX) * wish.forms) + self._spread(name)
         wish.tries += 1
         if self._grounds.current(name) is not None:
             del self._wishes[name]
@@ -558,16 +575,23 @@ class Formations:
             return
         for old in _earlier(frame.sender, group.ranks):
             group.agreement.renounced(old, now)  # whoever starts anew has crashed before
-        if self._free(group):
+        if self._free(group) and self._answers(frame.sender, now):
             self._propose(name, {**self._with_us(group), frame.sender: None}, now)
 
     def _on_found(self, frame: FoundFrame, now: int) -> None:
         """Somebody out of view lives: unite with those whom it is with."""
         name = name_of(frame.group)
         group = self._grounds.current(name)
-        if group is None or frame.sender in group.ranks or not self._free(group):
+        if (
+            group is None
+            or frame.sender in group.ranks
+            or not self._free(group)
+            or not self._answers(frame.sender, now)
+        ):
             return
-        others = {member: frame.group for member in frame.members if member not in group.ranks}
+        others = {
+            member: frame.group for member in frame.members if member not in group.ranks and self._answers(member, now)
+        }
         self._propose(name, {**others, **self._with_us(group)}, now)
 
     def _free(self, group: "NewtopGroup") -> bool:
