@@ -404,7 +404,8 @@ def new_connections(patch: pytest.MonkeyPatch) -> None:
     mend = Links.mend
 
     def forgetting(self: Links, fault: Any = None) -> None:
-        self.dead.clear()
+        self.connections.clear()
+        self._unused.clear()
         mend(self, fault)
 
     patch.setattr(Links, "mend", forgetting)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from antiphon.core.effects import Channel, Effect, Frame, InstallState, Scope, Transmit
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.newtop.connections import Connections
+from antiphon.core.newtop.frames import BlockFrame, InstallFrame
 from antiphon.scenario.model import (
     Crash,
     Cut,
@@ -31,10 +32,11 @@ from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import WORLD, GroupId, ProcessId, first_view
+from antiphon.types import WORLD, Company, GroupId, ProcessId, first_view, formed_group, formed_view
 
 MS = 1_000_000
 GROUP = GroupId("g")
+FORMED, LATER = formed_group("g", 1, ProcessId("a"), 0), formed_group("g", 2, ProcessId("a"), 1)
 NOTICE_MS = 50
 
 
@@ -46,23 +48,28 @@ class Listener:
 
     def __init__(self) -> None:
         self.received: list[int] = []
+        self.effects: list[Effect] = []
         self.told: list[tuple[str, str, int]] = []
+        self.lost: list[tuple[str, frozenset[GroupId] | None]] = []
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...
     def tick(self, now: int) -> None: ...
     def consumed(self, group: GroupId, position: int, now: int) -> None: ...
     def writable(self, ready: bool, now: int) -> None: ...
     def drain(self, now: int) -> list[Effect]:
-        return []
+        effects, self.effects = self.effects, []
+        return effects
 
     def unstable(self, group: GroupId) -> int:
         return 0
 
     def receive(self, frame: Frame, now: int) -> None:
-        self.received.append(frame.clock)
+        if isinstance(frame, BlockFrame):
+            self.received.append(frame.clock)
 
-    def severed(self, peer: ProcessId, now: int) -> None:
+    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
         self.told.append(("severed", peer, now))
+        self.lost.append((peer, groups))
 
     def suspect(self, process: ProcessId, now: int) -> None:
         self.told.append(("suspect", process, now))
@@ -93,9 +100,12 @@ class World:
         transport: str = "stream",
         latency: Latency = Fixed(value=Duration(10 * MS)),  # noqa: B008 - a constant
         companies: Iterable[str] = (),
+        renews: bool = False,
+        merges: bool = False,
     ) -> None:
         self.queue = EventQueue()
-        self.links = Links(self.queue, random.Random(3), NOTICE_MS * MS)
+        self.links = Links(self.queue, random.Random(3), NOTICE_MS * MS, renews=renews, merges=merges)
+        self.renews = renews
         settings = Network(transport=transport, latency=latency)  # type: ignore[arg-type]
         self.network = SimulatedNetwork(settings, self.queue, random.Random(1), "bytes", self.links)
         self.channel = Channel.STREAM if transport == "stream" else Channel.DATAGRAM
@@ -127,17 +137,34 @@ class World:
             network=self.network,
             application=Nobody(),
             recorder=None,
+            connections=Connections(frozenset({GROUP})) if self.renews else None,
         )
 
-    def send_at(self, name: str, *moments_ms: int) -> None:
+    def send_at(self, name: str, *moments_ms: int, group: GroupId = GROUP) -> None:
         """Let a process multicast at these times."""
         for moment in moments_ms:
-            self.queue.at(moment * MS, self._send, name)
+            self.queue.at(moment * MS, self._send, (name, group))
 
-    def _send(self, name: str) -> None:
+    def _send(self, which: tuple[str, GroupId]) -> None:
+        name, group = which
         self.numbers[name] += 1
-        frame = BlockFrame(GROUP, ProcessId(name), self.numbers[name], self.numbers[name] - 1, 0, (b"x",))
+        frame = BlockFrame(group, ProcessId(name), self.numbers[name], self.numbers[name] - 1, 0, (b"x",))
         self.network.transmit(self.nodes[ProcessId(name)], Transmit(frame, Scope.VIEW, self.channel), self.queue.now)
+
+    def form_at(self, moment_ms: int, group: GroupId) -> None:
+        """Let all enter a formed group, and each tell each other."""
+        self.queue.at(moment_ms * MS, self._form, group)
+
+    def _form(self, group: GroupId) -> None:
+        companies = tuple(Company((process,), None, 0, primary=False) for process in sorted(self.nodes))
+        for process, node in self.nodes.items():
+            self.network.install(process, formed_view(group, 0, companies, process))
+            node._core.effects += [  # type: ignore[attr-defined]  # a Listener
+                Transmit(InstallFrame(group, process, 0, companies), other, self.channel)
+                for other in self.nodes
+                if other != process
+            ]
+            node.turn()
 
     def run(self) -> "World":
         assert self.queue.run(10**12)
@@ -328,3 +355,82 @@ def test_what_links_draw_is_drawn_from_a_stream_of_its_own() -> None:
         world.run()
         runs.append({name: core.received for name, core in world.cores.items()})
     assert runs[0] == runs[1]
+
+
+# Connections after the first (E-47)
+
+
+def test_a_group_that_is_formed_after_a_loss_lives_on_the_next_connection() -> None:
+    world = World("ab", [split("a", "b", at=100, until=200)], renews=True)
+    world.send_at("a", 10, 150, 250)  # the third finds its direction open, and its group dead
+    world.form_at(300, FORMED)
+    world.send_at("a", 350, group=FORMED)
+    world.send_at("a", 360)
+    world.send_at("b", 370, group=FORMED)
+    world.run()
+    assert (world.cores["a"].received, world.cores["b"].received) == ([1], [1, 4])
+    assert world.cores["a"].lost == [("b", frozenset({GROUP}))]
+    assert world.cores["b"].lost == [("a", frozenset({GROUP}))]
+
+
+def test_every_break_is_told_with_the_groups_that_used_the_connection() -> None:
+    world = World("ab", [cut("a", "b", 100, 200), cut("a", "b", 400, 500), cut("a", "b", 600, 700)], renews=True)
+    world.send_at("a", 150)
+    world.form_at(300, FORMED)
+    world.send_at("a", 450, 460, group=FORMED)
+    world.send_at("a", 550, group=FORMED)  # by the third connection, which nothing is bound to
+    world.form_at(580, LATER)
+    world.send_at("a", 650, group=LATER)
+    world.run()
+    assert world.cores["b"].received == []
+    groups = [frozenset({GROUP}), frozenset({FORMED}), frozenset({LATER})]
+    assert world.cores["a"].lost == [("b", each) for each in groups]
+    assert world.cores["b"].lost == [("a", each) for each in groups]
+
+
+def test_what_is_lost_on_a_connection_that_has_carried_nothing_breaks_nothing() -> None:
+    world = World("ab", [cut("a", "b", 100, 200), cut("a", "b", 250, 300)], renews=True)
+    world.send_at("a", 150, 160, 260)
+    world.form_at(400, FORMED)
+    world.send_at("a", 450, group=FORMED)
+    world.run()
+    assert world.cores["b"].received == [4]
+    assert world.links.connections == {(ProcessId("a"), ProcessId("b")): 1}
+    assert len(world.cores["b"].lost) == 1
+
+
+def test_an_install_that_is_under_way_when_its_connection_breaks_comes_too_late() -> None:
+    """The end of the stream is lost; the receiver is told before what is left of it has come."""
+    latency = Fixed(value=ms(500))
+    world = World("ab", [cut("a", "b", 100, 150)], latency=latency, renews=True)
+    world.links.chance.seed(2)  # a late end: some of it gets through
+    world.form_at(10, FORMED)
+    world.send_at("a", *range(20, 100), group=FORMED)
+    world.run()
+    received = world.cores["b"].received
+    assert received == [*range(1, len(received) + 1)]
+    assert 0 < len(received) < 80
+    told = [groups for _, groups in world.cores["b"].lost]
+    assert told == [frozenset({GROUP}), frozenset({FORMED})]
+
+
+@pytest.mark.parametrize(("merges", "components"), [(False, [["a"], ["b", "c"]]), (True, [["a", "b", "c"]])])
+def test_who_finds_together_again_is_connected_unless_cut_now(merges: bool, components: list[list[str]]) -> None:
+    world = World("abc", [split("a", "bc", at=100, until=200)], renews=True, merges=merges)
+    world.send_at("a", 150)
+    assert world.run().components() == components
+
+
+def test_what_befalls_a_name_befalls_every_incarnation_of_it() -> None:
+    queue = EventQueue()
+    links = Links(queue, random.Random(3), 0)
+    a, b, again, third = ProcessId("a"), ProcessId("b"), ProcessId("b#1"), ProcessId("b#2")
+    for process in (a, b, again):
+        links.attach(process)
+    fault = split("a", "b")
+    assert links.cut(fault) == [(a, b), (a, again), (b, a), (again, a)]
+    links.attach(third)
+    assert links.is_cut((a, third))
+    links.mend(fault)
+    assert not links.is_cut((a, third))
+    assert links.use((a, third)) == 0  # connections of its own

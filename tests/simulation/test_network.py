@@ -10,7 +10,7 @@ from antiphon.core.effects import Channel, Scope, Transmit
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Network, Uniform
 from antiphon.scenario.units import Bandwidth, Duration
-from antiphon.sim.links import Links
+from antiphon.sim.links import Break, Links
 from antiphon.sim.network import Line, SimulatedNetwork, latency_source
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId, first_view
@@ -33,8 +33,8 @@ class Endpoint:
     def arrive(self, carried: object) -> None:
         self.arrivals.append((self._queue.now, self._network.unpack(carried).clock))
 
-    def severed(self, peer: ProcessId) -> None:
-        self.told.append((self._queue.now, peer))
+    def severed(self, told: Break) -> None:
+        self.told.append((self._queue.now, told.peer))
 
 
 def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: int = MS) -> Endpoint:

@@ -7,15 +7,17 @@ frames themselves, with the same result (tests compare the traces).
 import math
 import random
 from collections.abc import Callable, Iterator
+from functools import cache
 from heapq import heappush
 from statistics import NormalDist
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
+from antiphon.core.newtop.frames import FormationFrame
 from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Uniform
-from antiphon.sim.links import Direction, Links
+from antiphon.sim.links import Break, Direction, Links
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, ProcessId, View, ViewId
+from antiphon.types import GroupId, ProcessId, View, ViewId, name_of, split_process_id
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
 
 Carry = Literal["bytes", "frames"]
@@ -26,6 +28,13 @@ _ALWAYS_DATAGRAMS: Final = frozenset({"acknowledgment"})
 HIGH_WATER_BYTES: Final = 65_536
 """A line with more than this waiting tells its process to pack; at half of it, to go on."""
 _Loss = Callable[[int, Callable[[Any], None], Any], Direction | None]
+
+
+class OnConnection(NamedTuple):
+    """A frame that does not come by the first connection of its direction."""
+
+    connection: int
+    carried: Any
 
 
 def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]:
@@ -80,8 +89,8 @@ class Endpoint(Protocol):
     def arrive(self, carried: Any) -> None:
         """A frame reaches it."""
 
-    def severed(self, peer: ProcessId) -> None:
-        """It is told that its connection with a peer has lost frames, for good."""
+    def severed(self, told: Break) -> None:
+        """It is told that a connection with a peer has lost frames, for good."""
 
 
 class SimulatedNetwork:
@@ -105,6 +114,7 @@ class SimulatedNetwork:
     def attach(self, node: Endpoint) -> Line | None:
         """Let a node be reached; gives its line out, if lines are limited."""
         self._nodes[node.id] = node
+        self._links.attach(node.id)
         return Line(self._settings.bandwidth) if self._settings.bandwidth else None
 
     def install(self, process: ProcessId, view: View) -> None:
@@ -135,7 +145,15 @@ class SimulatedNetwork:
 
     def works(self, sender: ProcessId, receiver: ProcessId) -> bool:
         """Whether frames pass in that direction from here on, if nothing changes."""
-        return (sender, receiver) not in self._links.closed
+        return self._links.works((sender, receiver))
+
+    def connection(self, sender: ProcessId, receiver: ProcessId) -> int:
+        """The connection that a frame would go by now."""
+        return self._links.connections.get((sender, receiver), 0)
+
+    def frame(self, carried: Any) -> Frame:
+        """What is carried, by whatever connection."""
+        return self.unpack(carried.carried if type(carried) is OnConnection else carried)
 
     def copies(self, sender: Endpoint, effect: Transmit) -> int:
         """To how many others a frame goes."""
@@ -148,8 +166,8 @@ class SimulatedNetwork:
         assert not effect.ttl, "hops come with their family"
         everybody = effect.to is Scope.VIEW
         receivers = self._views[sender.id, frame.group] if everybody else self._receivers(sender, effect)
-        if self._links.closed:
-            receivers = self._reached(sender, receivers)
+        if self._links.troubled:
+            receivers = self._reached(sender, receivers, frame)
         carried = self.pack(frame)
         if effect.channel is Channel.STREAM:
             assert self._streams, "a core asks for the channel that its settings say there is"
@@ -185,14 +203,21 @@ class SimulatedNetwork:
     def _sever(self, direction: Direction) -> None:
         self._links.lose(direction, {end: self._nodes[end].severed for end in direction})
 
-    def _reached(self, sender: Endpoint, receivers: list[Endpoint]) -> list[Endpoint]:
-        """The receivers to whom the direction works; a stream that loses its frame now is dead for good."""
-        closed, dead = self._links.closed, self._links.dead
-        for receiver in receivers if self._streams else ():
+    def _reached(self, sender: Endpoint, receivers: list[Endpoint], frame: Frame) -> list[Endpoint]:
+        """The receivers to whom the direction works; a stream that meets a cut now loses its frame.
+
+        What would be dropped on arrival does not travel: a configured group lives on first connections.
+        """
+        links, reached = self._links, []
+        configured = name_of(frame.group) == frame.group and not isinstance(frame, FormationFrame)
+        for receiver in receivers:
             direction = (sender.id, receiver.id)
-            if direction in closed and direction not in dead:
-                self._sever(direction)
-        return [receiver for receiver in receivers if (sender.id, receiver.id) not in closed]
+            if links.is_cut(direction):
+                if self._streams and links.breaks(direction):
+                    self._sever(direction)
+            elif not (configured and direction in links.connections):
+                reached.append(receiver)
+        return reached
 
     def _lost_under_way(self, directions: list[Direction], chance: random.Random) -> _Loss:
         """Tells of a thing to happen in which direction it is lost, if it is.
@@ -211,7 +236,7 @@ class SimulatedNetwork:
             receiver = arrivals.get(action)
             if receiver is None:
                 return None
-            frame = self.unpack(argument)
+            frame = self.frame(argument)
             direction = frame.sender, receiver
             if direction not in endings:
                 return None
@@ -234,6 +259,7 @@ class SimulatedNetwork:
     ) -> None:
         heap, ticket, draw = self._queue.heap, self._queue.ticket, self._draw
         disturbed, line, last_arrival = self._disturbances, sender.line, sender.last_arrival
+        renewed = self._links.connections
         for receiver in receivers:
             if receiver is sender:
                 continue  # own copies never travel (Macedo94 §7.1)
@@ -246,7 +272,10 @@ class SimulatedNetwork:
             if arrival < earliest:
                 arrival = earliest  # FIFO: never before its predecessor
             last_arrival[receiver.id] = arrival
-            heappush(heap, (arrival, ticket(), receiver.arrive, carried))
+            sent = carried
+            if renewed and (sender.id, receiver.id) in renewed:
+                sent = OnConnection(self._links.use((sender.id, receiver.id)), carried)
+            heappush(heap, (arrival, ticket(), receiver.arrive, sent))
 
     def _datagram(
         self, sender: Endpoint, receivers: list[Endpoint], frame: Frame, carried: object, departure: int
@@ -279,9 +308,16 @@ class SimulatedNetwork:
 
 
 def _concerns(fault: Delay | Loss, sender: ProcessId, receiver: ProcessId) -> bool:
+    ends = _name(sender), _name(receiver)
     if fault.from_ is not None:
-        return (fault.from_, fault.to) == (sender, receiver)
-    return fault.process is None or fault.process in (sender, receiver)
+        return (fault.from_, fault.to) == ends
+    return fault.process is None or fault.process in ends
+
+
+@cache
+def _name(process: ProcessId) -> str:
+    """Faults befall whoever bears the name."""
+    return split_process_id(process)[0]
 
 
 def _size(frame: Frame) -> int:

@@ -29,10 +29,12 @@ from antiphon.core.effects import (
     Transmit,
     Unblocked,
 )
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.core.newtop.connections import Connections
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, InstallFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
-from antiphon.sim.network import HIGH_WATER_BYTES, SimulatedNetwork
+from antiphon.sim.links import Break
+from antiphon.sim.network import HIGH_WATER_BYTES, OnConnection, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, name_of
@@ -73,6 +75,7 @@ class Node:
         "_changing",
         "_choked",
         "_clock",
+        "_connections",
         "_consume_ns",
         "_core",
         "_heeded",
@@ -116,8 +119,12 @@ class Node:
         application: Application,
         recorder: Recorder | None,
         outside: frozenset[GroupId] = frozenset(),
+        connections: Connections | None = None,
     ) -> None:
-        """`outside`: groups that it is not in from the start, but may come to be."""
+        """`outside`: groups that it is not in from the start, but may come to be.
+
+        `connections`: where groups may use others than the first ones.
+        """
         self.id = process
         self.recorder = recorder
         self.slowness = 1.0
@@ -149,6 +156,7 @@ class Node:
         self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
         self._changing = cast("Changing", core) if hasattr(core, "form") else None
         self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
+        self._connections = connections
         self._leaving: set[GroupId] = set()
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}  # by whom, once it has left
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
@@ -201,9 +209,9 @@ class Node:
         """Somebody is gone for good."""
         self.do(lambda now: cast("Attended", self._core).lost(process, now))
 
-    def severed(self, peer: ProcessId) -> None:
-        """The connection with a peer has lost frames, for good."""
-        self.do(lambda now: cast("Suspecting", self._core).severed(peer, now))
+    def severed(self, told: Break) -> None:
+        """A connection with a peer has lost frames, for good."""
+        self.do(lambda now: self._sever(told, now))
 
     def suspect(self, process: ProcessId) -> None:
         """Suspect somebody, rightly or not."""
@@ -314,6 +322,13 @@ class Node:
             request(now)
         self._settle(now)
 
+    def _sever(self, told: Break, now: int) -> None:
+        core = cast("Suspecting", self._core)
+        if self._connections is None:
+            core.severed(told.peer, now)
+        elif groups := self._connections.broke(told.peer, told.connection, incoming=told.incoming):
+            core.severed(told.peer, now, groups)
+
     def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], now: int) -> None:
         for payload in payloads:
             self._send(group, payload, now)
@@ -361,7 +376,22 @@ class Node:
 
     def _receive(self, carried: object, now: int) -> None:
         self.inputs += 1
+        if self._connections is not None:
+            self._receive_on(self._connections, carried, now)
+            return
+        self._take(self._unpack(carried), now)
+
+    def _receive_on(self, connections: Connections, carried: object, now: int) -> None:
+        """What comes by another connection than its group lives on is dropped."""
+        connection, carried = carried if isinstance(carried, OnConnection) else (0, carried)
         frame = self._unpack(carried)
+        if not connections.admits(frame, connection):
+            return
+        self._take(frame, now)
+        if isinstance(frame, InstallFrame) and connections.came_too_late(frame):
+            cast("Suspecting", self._core).severed(frame.sender, now, frozenset({frame.group}))
+
+    def _take(self, frame: Frame, now: int) -> None:
         self._core.receive(frame, now)
         if self.recorder is not None:
             self._record_receipt(self.recorder, frame)
@@ -418,6 +448,8 @@ class Node:
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""
         self._network.forget(self.id, effect.group)
+        if self._connections is not None:
+            self._connections.forget(effect.group)
         if self.recorder is not None:
             self.recorder.parted(effect, self._queue.now)
         self._untaken.append(effect)
@@ -456,6 +488,8 @@ class Node:
                 copies=self._network.copies(self, effect),
                 flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
             )
+        if self._connections is not None and isinstance(frame, InstallFrame) and isinstance(effect.to, str):
+            self._connections.sent(frame, effect.to, self._network.connection(self.id, effect.to))
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
         if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
             self._choked = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from antiphon.core.newtop.connections import Connections
 from antiphon.scenario.changes import returns_at
 from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Recover, Scenario, changes, members_of, membership, role_of
 from antiphon.scenario.read import run_id
@@ -60,7 +61,13 @@ class _Simulation:
             States({GroupId(group.name): group.state_bytes for group in scenario.group}) if changes(scenario) else None,
             returns_at(scenario.fault),
         )
-        links = Links(self._queue, self._chance("links"), int(scenario.options.suspect_after) // 2)
+        links = Links(
+            self._queue,
+            self._chance("links"),
+            int(scenario.options.suspect_after) // 2,
+            renews=changes(scenario),
+            merges=bool(scenario.options.merge_every),
+        )
         self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry, links)
         self._build = core_builder(scenario, self._chance("cores"))
         names = scenario.processes
@@ -129,7 +136,7 @@ class _Simulation:
         nodes = self._nodes.values()
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
-        return any(node.behind for node in nodes) or any(self._network.unpack(each).kind == "data" for each in frames)
+        return any(node.behind for node in nodes) or any(self._network.frame(each).kind == "data" for each in frames)
 
     def _messages_held(self, faults: Faults) -> bool:
         """Whether somebody who lives holds something that others may lack; with views, somebody who is well connected.
@@ -186,7 +193,15 @@ class _Simulation:
             application=self._applications,
             recorder=self._recorder(process) if scenario.trace == "full" else None,
             outside=outside_of(scenario, process),
+            connections=self._connections(process),
         )
+
+    def _connections(self, process: ProcessId) -> Connections | None:
+        """On streams, which connections the groups of a process use, if not always the first ones."""
+        scenario = self._scenario
+        if scenario.network.transport != "stream" or not changes(scenario):
+            return None
+        return Connections(frozenset(GroupId(group.name) for group in groups_of(scenario, process)))
 
     def _revive(self, fault: Recover) -> Node:
         """A process comes back as somebody new, in no group, and asks whoever else may be in its groups."""
