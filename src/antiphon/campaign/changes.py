@@ -20,6 +20,7 @@ from antiphon.scenario.model import (
     Join,
     Leave,
     Merge,
+    Options,
     Recover,
     Scenario,
     Workload,
@@ -50,12 +51,17 @@ def draw_changes(chance: random.Random) -> Scenario:
         duration=Duration(40_000 * MS),
         quiet=Duration(scenario.quiet + SETTLING * (merge_every + 3 * suspect_after)),
         options=replace(scenario.options, merge_every=Duration(merge_every)),
-        group=tuple(replace(group, state_bytes=chance.choice([32, 32, 1000, 100_000])) for group in scenario.group),
+        group=tuple(replace(group, state_bytes=_state_bytes(chance, scenario.options)) for group in scenario.group),
     )
     if chance.random() < FORMED:
         scenario = _with_formed_group(chance, scenario, phase)
     faults = [*scenario.fault, *_changes(chance, scenario, phase)]
     return _possible(replace(scenario, fault=tuple(faults)))
+
+
+def _state_bytes(chance: random.Random, options: Options) -> int:
+    """Sometimes many frames, and more than the window holds; but no more rows than a run is worth."""
+    return chance.choice([32, 32, 1_000, min(100_000, 20 * options.frame_bytes)])
 
 
 def _with_formed_group(chance: random.Random, scenario: Scenario, phase: int) -> Scenario:

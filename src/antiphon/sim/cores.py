@@ -15,7 +15,16 @@ from antiphon.core.contract import Core
 from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
-from antiphon.scenario.model import Group, Scenario, absent_at_first, form_within, members_of, membership, role_of
+from antiphon.scenario.model import (
+    Group,
+    Scenario,
+    absent_at_first,
+    changes,
+    form_within,
+    members_of,
+    membership,
+    role_of,
+)
 from antiphon.types import GroupId, ProcessId, View, first_view, split_process_id
 
 Build = Callable[[ProcessId], Core]
@@ -29,7 +38,9 @@ def core_builder(scenario: Scenario, chance: random.Random) -> Build:
 
 def perpetual(scenario: Scenario) -> bool:
     """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
-    return scenario.protocol == "acks" or (membership(scenario) and bool(scenario.options.idle_probe))
+    return scenario.protocol == "acks" or (
+        membership(scenario) and (bool(scenario.options.idle_probe) or changes(scenario))
+    )
 
 
 def rides(scenario: Scenario) -> bool:

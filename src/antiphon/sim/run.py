@@ -119,7 +119,8 @@ class _Simulation:
         again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
-        again = scenario.options.idle_probe * 5 // 13 if membership(scenario) else int(scenario.quiet)
+        probe = int(scenario.options.idle_probe or scenario.options.suspect_after)
+        again = probe * 5 // 13 if membership(scenario) else int(scenario.quiet)
         while True:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
