@@ -430,3 +430,20 @@ def test_a_merge_names_whom_to_look_for_as_they_are_now(loners: dict[ProcessId, 
     moves += fault("3s", "merge", 'process = "p1"', 'group = "g"')
     simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
     assert ("merge", "g", (P2, P3)) in loners[P1].asked
+
+
+def test_a_run_goes_on_while_somebody_is_about_to_enter_a_group_and_its_end_tells(
+    loners: dict[ProcessId, Loner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Loner, "join", Puppet.join)  # nobody takes it in
+    monkeypatch.setattr(Loner, "send", Puppet.send)
+    moves = fault("3s", "join", 'process = "p3"', 'group = "g"')
+    run = simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
+    assert (run.virtual_ns, run.quiet) == (60 * 10**9, True)
+    stop = run.histories[2].rows[-1]
+    assert json.loads(stop["detail"])["joining"] == ["g"]
+
+
+def test_a_run_does_not_wait_for_one_that_crashed_on_its_way(loners: dict[ProcessId, Loner]) -> None:
+    moves = fault("3s", "leave", 'process = "p3"', 'group = "g"') + fault("3s", "crash", 'process = "p3"')
+    assert simulate(parse_scenario(RUN + FORMED_AT_2S + moves)).virtual_ns < 30 * 10**9

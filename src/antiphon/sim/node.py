@@ -81,6 +81,7 @@ class Node:
         "_heeded",
         "_host",
         "_inbox",
+        "_joining",
         "_leaving",
         "_network",
         "_outside",
@@ -157,6 +158,7 @@ class Node:
         self._changing = cast("Changing", core) if hasattr(core, "form") else None
         self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
         self._connections = connections
+        self._joining: set[GroupId] = set()  # where it has asked to be, and its application has seen no view
         self._leaving: set[GroupId] = set()
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}  # by whom, once it has left
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
@@ -180,6 +182,11 @@ class Node:
     def holds(self, group: GroupId) -> bool:
         """Whether it lives, and its core keeps frames of a group that others may lack."""
         return not self.crashed and self._core.unstable(group) > 0
+
+    @property
+    def moving(self) -> bool:
+        """Whether it lives, and is about to enter or leave a group."""
+        return not self.crashed and bool(self._joining or self._leaving)
 
     @property
     def expectant(self) -> bool:
@@ -256,7 +263,9 @@ class Node:
         """The run is over."""
         if self.recorder is not None and not self.crashed:
             groups, costs = self.recorder.groups, getattr(self._core, "costs", dict)
-            self.recorder.stopped(self._queue.now, {group: self._core.unstable(group) for group in groups}, costs())
+            held = {group: self._core.unstable(group) for group in groups}
+            moving = {"joining": sorted(self._joining), "leaving": sorted(self._leaving)}
+            self.recorder.stopped(self._queue.now, held, costs(), moving)
 
     def pause(self, begins: bool) -> None:
         """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
@@ -350,6 +359,7 @@ class Node:
         if self.recorder is not None:
             self.recorder.moved("join", group, self._queue.now)
         if self._changing is not None:
+            self._joining.add(group)
             self._changing.join(group, contacts, now)
         else:
             cast("Connecting", self._core).join(group, now)
@@ -358,6 +368,7 @@ class Node:
         """Where members agree on who is in a group, the application is out of it when it gets to `Left`."""
         if self._changing is not None:
             self._outside.add(group)
+            self._joining.discard(group)
             self._leaving.add(group)
             self._changing.leave(group, now)
             return
@@ -367,6 +378,7 @@ class Node:
 
     def _form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         self._outside.discard(group)
+        self._joining.add(group)
         cast("Changing", self._core).form(group, members, now)
 
     def _send(self, group: GroupId, payload: bytes, now: int) -> None:
@@ -531,6 +543,7 @@ class Node:
             self._viewed(view, now)
         if self.recorder is not None:
             self.recorder.installed(view, self._queue.now, effect.left, effect.signature)
+        self._joining.discard(group)
         if group not in self._leaving:
             self._outside.discard(group)  # others have formed it, with us in it
         if effect.snapshot:

@@ -114,9 +114,9 @@ class _Simulation:
     def _run_until_quiet(self, faults: Faults) -> bool:
         """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
 
-        It goes on while a core still holds messages, up to its duration: then what is held counts against it, but not
-        while messages are still on their way. Members that probe hold their probes for a while, so they are looked at
-        again at another phase of the probe.
+        It goes on while a core still holds messages, or is about to enter or leave a group, up to its duration: then
+        what is open counts against it, but not while messages are still on their way. Members that probe hold their
+        probes for a while, so they are looked at again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
         probe = int(scenario.options.idle_probe or scenario.options.suspect_after)
@@ -125,7 +125,7 @@ class _Simulation:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
             settled = calm and until <= queue.now
-            if settled and not self._messages_travel() and (queue.now == duration or not self._messages_held(faults)):
+            if settled and not self._messages_travel() and (queue.now == duration or not self._unsettled(faults)):
                 return True
             if queue.now == duration:
                 return False
@@ -137,19 +137,21 @@ class _Simulation:
         nodes = self._nodes.values()
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
-        return any(node.behind for node in nodes) or any(self._network.frame(each).kind == "data" for each in frames)
+        return any(node.behind for node in nodes) or any(
+            self._network.frame(each).kind in ("data", "state") for each in frames
+        )
 
-    def _messages_held(self, faults: Faults) -> bool:
-        """Whether somebody who lives holds something that others may lack; with views, somebody who is well connected.
+    def _unsettled(self, faults: Faults) -> bool:
+        """Whether somebody who lives holds something that others may lack, or is on its way into a group or out of it.
 
-        Others may wait for ever (E-56).
+        With views, somebody who is well connected: others may wait for ever (E-56).
         """
         connected = {process for component in faults.components for process in component}
         asked = connected if membership(self._scenario) else {*self._nodes}
         return any(
-            self._applications.node(name).id in asked and self._applications.node(name).holds(GroupId(group.name))
+            node.id in asked and (node.moving or node.holds(GroupId(group.name)))
             for group in self._scenario.group
-            for name in members_of(group)
+            for node in map(self._applications.node, members_of(group))
         )
 
     def _companies(self) -> list[frozenset[ProcessId]]:

@@ -121,15 +121,22 @@ class Recorder:
         row: Row = {"time": now, "kind": "state", "group": name_of(formation), "view": self._first_views[formation]}
         self.rows.append(row | {"digest": digest(state), "detail": compact_json(detail)})
 
-    def stopped(self, now: int, held: Mapping[GroupId, int], costs: Mapping[str, int]) -> None:
+    def stopped(
+        self,
+        now: int,
+        held: Mapping[GroupId, int],
+        costs: Mapping[str, int],
+        moving: Mapping[str, list[GroupId]] | None = None,
+    ) -> None:
         """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
 
-        So is how many frames its core still holds, how many requests have no answer, and what it cost, where it counts.
+        So is how many frames its core still holds, how many requests have no answer, what it cost, where it counts, and
+        which groups it was still about to enter or leave.
         """
         waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
         held = {group: count for group, count in held.items() if count}
         unanswered = {group: count for group, count in self._unanswered.items() if count}
-        told = {"waiting": waiting, "held": held, "unanswered": unanswered, "costs": dict(costs)}
+        told = {"waiting": waiting, "held": held, "unanswered": unanswered, "costs": dict(costs), **(moving or {})}
         detail = {key: value for key, value in told.items() if value}
         self.note("stop", now, compact_json(detail) if detail else None)
 
