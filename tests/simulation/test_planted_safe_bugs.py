@@ -12,6 +12,7 @@ from antiphon.core.newtop.orders.blocks import SafeOrder, TotalOrder
 from antiphon.properties.judge import judge
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
+from tests.schedules import BrokenError, draw_safe, run
 
 
 def _deliver_what_is_complete(patch: pytest.MonkeyPatch) -> None:
@@ -35,8 +36,8 @@ def _acknowledge_what_one_has_sent(patch: pytest.MonkeyPatch) -> None:
 
 
 def violated(seed: int) -> set[str]:
-    run = simulate(FAMILIES["safe"].draw(seed))
-    return {verdict.property for verdict in judge(events_table(run.id, run.histories)) if verdict.violations}
+    played = simulate(FAMILIES["safe"].draw(seed))
+    return {verdict.property for verdict in judge(events_table(played.id, played.histories)) if verdict.violations}
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,15 @@ def test_a_planted_bug_is_found(
     assert violated(seed) == set()
     plant(monkeypatch)
     assert property_id in violated(seed)
+
+
+@pytest.mark.parametrize(
+    ("plant", "seed", "property_id"), [(_deliver_what_is_complete, 2, "D11"), (_cut_before_it_is_stable, 9, "D4")]
+)
+def test_schedules_find_it_too(
+    plant: Callable[[pytest.MonkeyPatch], None], seed: int, property_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(BrokenError) as found:
+        run(draw_safe(seed))
+    assert found.value.property == property_id

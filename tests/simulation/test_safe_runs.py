@@ -8,6 +8,8 @@ from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table
+from tests.schedules import draw_safe
+from tests.schedules import run as play
 
 MIXED = """
 name = "mixed"
@@ -68,3 +70,9 @@ def test_runs_of_the_family_hold(seed: int) -> None:
     run = simulate(FAMILIES["safe"].draw(seed))
     assert run.quiet
     assert "violated" not in outcomes(run).values()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_adversarial_schedules_keep_what_safe_delivery_promises(seed: int) -> None:
+    """Their oracle judges D11 in the scope of the notice; without rule 1 a quarter of the schedules break it."""
+    play(draw_safe(seed))
