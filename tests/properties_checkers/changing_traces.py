@@ -117,10 +117,10 @@ class _Reference:
 
     def run(self) -> pa.Table:
         events = (self._crash, self._recover, self._join, self._leave, self._part, self._unite)
-        for _ in range(self._rng.randint(5, 9)):
-            for _ in range(self._rng.randint(5, 25)):
+        for _ in range(self._rng.randint(6, 12)):
+            for _ in range(self._rng.randint(5, 30)):
                 self._work()
-            self._rng.choice(events)()
+            self._rng.choices(events, (3, 3, 3, 2, 2, 3))[0]()
         for _ in range(10):
             self._work()
         return self._end()
@@ -365,6 +365,8 @@ class _Reference:
 
     def _end(self) -> pa.Table:
         self._asking_join_at_last()
+        if self._rng.random() < 0.4:
+            self._part()
         healed = self._rng.random() < 0.5
         if healed and self._merging:
             while len(self._sides) > 1:

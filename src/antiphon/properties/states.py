@@ -41,6 +41,8 @@ class _Entry:
     """One who installs the first view of a formed group, and what its log tells of states there."""
 
     stay: int
+    classes: tuple[tuple[int, ...], ...]
+    """Of the view, as the first of its installers tells them; that others tell the same is M4's matter."""
     own: int
     """The place of its class."""
     told: list[_Told]
@@ -91,7 +93,7 @@ def _entries(history: History, membership: Membership, promised: BoolArray) -> d
         stateful = {place_of.get(membership.process[stay], -1) for stay in stays if membership.preceding[stay] >= 0}
         stateful |= {each.of for rows in told_of.values() for each in rows if each.role == "snapshot"}
         found[key] = [
-            _Entry(stay, own, told_of[stay], frozenset(stateful - {own, -1}))
+            _Entry(stay, classes, own, told_of[stay], frozenset(stateful.intersection(range(len(classes))) - {own}))
             for stay in stays
             for own in (place_of.get(membership.process[stay], -1),)
         ]
@@ -131,13 +133,12 @@ def _one_digest(history: History, entries: list[_Entry]) -> Iterable[Found]:
                 yield _found(history, told, "is that of its own class, which it has")
             elif source is not None and told.digest != source.digest:
                 yield _found(history, told, "differs from that which the class handed over", source)
-            elif source is None and not _unheard(history, entry.stay, told.of):
+            elif source is None and not _unheard(history, entry.classes, told.of):
                 yield _found(history, told, "was handed over by nobody")
 
 
-def _unheard(history: History, stay: int, of: int) -> bool:
+def _unheard(history: History, classes: tuple[tuple[int, ...], ...], of: int) -> bool:
     """Somebody of that class crashed: the end of its log may be lost, with what it handed over."""
-    classes = history.stays.classes[stay]
     return 0 <= of < len(classes) and any(history.logs.crashed[member] for member in classes[of])
 
 
@@ -171,15 +172,15 @@ def _incomplete(history: History, membership: Membership, entries: list[_Entry])
         taken, merged = {told.of for told in entry.rows("installed")}, entry.merged
         if merged is None:
             last = _last_of_formation(membership, entry.stay)
-            waits = membership.stays_in(last) and _alive(history, membership, last, entry, taken)
+            waits = membership.stays_in(last) and _alive(membership, last, entry, taken)
             if waits and membership.settled[process] and history.world.component[process] >= 0:
                 tell = partial(_tell_waiting, history, membership, entry.stay)
                 yield int(history.logs.end[process]) - 1, group, tell
             continue
         here = int(history.stay_at(np.array([merged.row]))[0])
-        lacking = _alive(history, membership, here, entry, taken)
+        lacking = _alive(membership, here, entry, taken)
         if lacking:
-            yield merged.row, group, partial(_tell_lacking, history, membership, entry.stay, here, merged.row, lacking)
+            yield merged.row, group, partial(_tell_lacking, history, membership, entry, here, lacking)
         only = entry.rows("installed")
         if membership.preceding[entry.stay] < 0 and len(only) == 1 and merged.digest != only[0].digest:
             yield _found(history, merged, "is not the one that it took over, though it had none itself", only[0])
@@ -193,10 +194,10 @@ def _last_of_formation(membership: Membership, stay: int) -> int:
     return stay
 
 
-def _alive(history: History, membership: Membership, stay: int, entry: _Entry, taken: set[int]) -> frozenset[int]:
+def _alive(membership: Membership, stay: int, entry: _Entry, taken: set[int]) -> frozenset[int]:
     """The classes whose state it needs and has not, of which there is somebody in the view of the stay."""
-    classes = history.stays.classes[entry.stay]
-    return frozenset(place for place in entry.needs - taken if membership.members[stay].intersection(classes[place]))
+    here = membership.members[stay]
+    return frozenset(place for place in entry.needs - taken if here.intersection(entry.classes[place]))
 
 
 def _differently_merged(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
@@ -259,15 +260,14 @@ def _tell_waiting(history: History, membership: Membership, stay: int) -> Violat
 
 
 def _tell_lacking(
-    history: History, membership: Membership, stay: int, here: int, row: int, lacking: frozenset[int]
+    history: History, membership: Membership, entry: _Entry, here: int, lacking: frozenset[int]
 ) -> Violation:
-    classes = history.stays.classes[stay]
-    missing = " | ".join(names(history, classes[place]) for place in sorted(lacking))
+    missing = " | ".join(names(history, entry.classes[place]) for place in sorted(lacking))
     sentence = (
-        f"{installed(history, membership, stay)} and went on (index {history.index(row)}) without the state of "
-        f"{missing}, of which there were members in its view {view_of(history, membership, here)}"
+        f"{installed(history, membership, entry.stay)} and went on without the state of {missing}, of which there were "
+        f"members in its view {view_of(history, membership, here)}"
     )
-    return about(history, membership, sentence, [stay])
+    return about(history, membership, sentence, [entry.stay])
 
 
 def _in_two_formations(history: History, promised: BoolArray, opportunities: IntArray) -> Iterable[Found]:
