@@ -63,8 +63,8 @@ def check_states(history: History, promises: Promises, membership: Membership) -
 
     All who hand over the state of a class hand over the same, as it was before anything of the new group; who takes
     over a state takes that. Who has members of another class with a state in its first view takes over the state of
-    each such class before it delivers anything, unless nobody of the class is left in its view by then; the only state
-    that there is, it takes as it is. Who merges the states of the same classes, or in one view goes on together, has
+    each such class before it delivers anything, unless its views come to be without the class; the only state that
+    there is, it takes as it is. Who merges the states of the same classes, or in one view goes on together, has
     the same then. At a settled end nobody waits. What was delivered in one formation is delivered in no other.
     """
     promised = promises.pairs("D12")
@@ -160,9 +160,14 @@ def _too_early(history: History, membership: Membership, entries: list[_Entry]) 
 
 def _end_of_formation(history: History, membership: Membership, stay: int) -> int:
     """The row at which the process goes over to another formation, leaves, or ends its log."""
+    return int(history.over[_last_before_the_next(membership, stay)])
+
+
+def _last_before_the_next(membership: Membership, stay: int) -> int:
+    """The last stay of a process in the formation that begins with this one."""
     while membership.following[stay] >= 0 and not membership.formed[membership.following[stay]]:
         stay = membership.following[stay]
-    return int(history.over[stay])
+    return stay
 
 
 def _incomplete(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
@@ -177,9 +182,9 @@ def _incomplete(history: History, membership: Membership, entries: list[_Entry])
                 tell = partial(_tell_waiting, history, membership, entry.stay)
                 yield int(history.logs.end[process]) - 1, group, tell
             continue
-        here = int(history.stay_at(np.array([merged.row]))[0])
+        here = _last_before_the_next(membership, entry.stay)  # it merges before it gets to the view without a class
         lacking = _alive(membership, here, entry, taken)
-        if lacking:
+        if lacking and not history.logs.crashed[process]:
             yield merged.row, group, partial(_tell_lacking, history, membership, entry, here, lacking)
         only = entry.rows("installed")
         if membership.preceding[entry.stay] < 0 and len(only) == 1 and merged.digest != only[0].digest:
