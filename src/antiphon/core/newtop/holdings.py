@@ -149,15 +149,12 @@ class Holdings:
             number = frame.flow.number
             if number > flow.counter:
                 flow.counter = number
-            if whole is None or frame.state is not None or (self.transfer is not None and self.transfer.waits):
+            waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
+            if whole is None or frame.state is not None or waits:
                 flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take the rest
-            else:
-                self._handed.append(number)
+            if whole is not None and frame.state is None:
+                self._handed.append(None if waits else number)
         return whole
-
-    def release(self) -> None:
-        """A message that counted as taken already is handed to the application."""
-        self._handed.append(None)
 
     # Members that fail
 

@@ -28,7 +28,7 @@ from antiphon.core.newtop.orders.contract import FormingOrder
 from antiphon.core.newtop.outbox import Outbox
 from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.newtop.transfer import Transfer
+from antiphon.core.newtop.transfer import Shelf, Transfer
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of, shrunk_view
@@ -64,6 +64,8 @@ class NewtopProcess:
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
         self._special = False  # a piece of a larger message, or a notice, has been seen
+        self._changing = False  # groups have been formed
+        self._shelf = Shelf(lambda group: self._groups[group].transfer if group in self._groups else None)
         self._cuts: list[tuple[int, int, GroupId, Detection | None]] = []
         """Heap: where views change, in the order of all groups; without a detection, the first of a formed group."""
         self._confirmations = 0
@@ -363,7 +365,7 @@ class NewtopProcess:
             return
         for frame in ready:
             group = self._groups[frame.group]
-            if group.transfer is not None:
+            if self._changing:
                 stirred[frame.group] = group
                 self._deliver_new(group, frame, now, effects)
                 continue
@@ -381,32 +383,25 @@ class NewtopProcess:
             effects.append(Deliver(frame))
 
     def _deliver_new(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
-        """Its turn has come in a group whose members have not all told each other their states."""
-        transfer = group.transfer
-        assert transfer is not None
-        waited = transfer.waits
+        """Its turn has come at a process that waits, or whose group waits, for states."""
         whole = group.deliver(frame)
         if frame.notice is not None:
             self._install(group, group.change.delivered(frame, group.view), now, effects)
-        elif whole is None:
-            return
-        elif whole.state is not None:
-            transfer.told(whole.state, whole.payloads[0])
-            self._complete(group, waited, effects)
-        elif waited:
-            transfer.hold(Deliver(whole))
-        else:
-            effects.append(Deliver(whole))
+        elif whole is not None and whole.state is not None:
+            if group.transfer is not None:
+                waited = group.transfer.waits
+                group.transfer.told(whole.state, whole.payloads[0])
+                self._complete(group, waited, effects)
+        elif whole is not None:
+            self._shelf.put(Deliver(whole), effects)
 
     def _complete(self, group: NewtopGroup, waited: bool, effects: list[Effect]) -> None:
         """The last state may be here, or nobody may be left to tell it: what was held back goes on."""
         transfer = group.transfer
         assert transfer is not None
         if waited and not transfer.waits:
-            for effect in transfer.complete(effects):
-                effects.append(effect)
-                if isinstance(effect, Deliver):
-                    group.release()
+            self._shelf.place(transfer.complete())
+            self._shelf.clear(effects)
         if transfer.over:
             group.transfer = None
 
@@ -492,15 +487,14 @@ class NewtopProcess:
         """The application gets to a view when it has the state that it goes with."""
         transfer = group.transfer
         if transfer is None:
-            effects.append(effect)
+            self._shelf.put(effect, effects)
             return
         waited = transfer.waits
-        transfer.installed(effect.view)
         if waited:
-            effects.append(Reach(effect.view))
-            transfer.hold(effect)
-        else:
-            effects.append(effect)
+            self._shelf.put(effect, effects)
+        transfer.installed(effect.view)
+        if not waited:
+            self._shelf.put(effect, effects)
         self._complete(group, waited, effects)
         self._donate(group)
 
@@ -508,7 +502,7 @@ class NewtopProcess:
         """The first view of a formed group has its turn: whoever has a state says what it is here."""
         transfer = group.transfer
         assert transfer is not None
-        effects.append(InstallView(group.view, snapshot=transfer.wanted))
+        self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
         group.frozen, group.unseen = False, group.change.closes
         if transfer.over:
             group.transfer = None
@@ -560,7 +554,7 @@ class NewtopProcess:
         group = self._new_group(view, frame.base, now)
         group.transfer = Transfer(self._me, view, frame.companies)
         group.frozen = True  # our application is not there yet
-        self._special = True
+        self._special = self._changing = True
         self._groups[view.group] = self._stirred[view.group] = group
         self._current[name] = view.group
         assert self._forming is not None
@@ -587,7 +581,7 @@ class NewtopProcess:
         """Say that we leave, and forget the group (11.2 rule 1)."""
         name = group.view.group
         group.multicast(LeavingFrame(name, self._me, group.sent), now)
-        self._early.append(Left(name, graceful, successor))
+        self._shelf.put(Left(name, graceful, successor), self._early)
         assert self._forming is not None
         self._forming.closed(group)
         self._cuts = [cut for cut in self._cuts if cut[2] != name]

@@ -1,21 +1,25 @@
 """State for those who come new: what the classes of a formed group had before, told in order (newtop.md 11.2 rule 7).
 
 All of a class stood at the same place when the group was formed, so any one of them can tell what its application's
-state was; the lowest does. Who waits for a state holds back what the group delivers meanwhile, above the protocol:
+state was; the lowest does. Who waits for a state holds back what is delivered meanwhile, above the protocol (`Shelf`):
 numbers, stability and views go on. So nothing is missed, and nothing comes twice: what was delivered before the
 formation is in the state, what is delivered after it is a delivery.
 """
 
 from collections import deque
+from collections.abc import Callable
 
-from antiphon.core.effects import Deliver, Effect, InstallState, InstallView
-from antiphon.types import Company, ProcessId, View
+from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach
+from antiphon.types import Company, GroupId, ProcessId, View
+
+Shown = Deliver | InstallView | InstallState | Left
+"""What an application gets, in one order."""
 
 
 class Transfer:
     """The states under way in one formed group, as one member sees them; all see the same, in the same order."""
 
-    __slots__ = ("_held", "_me", "_members", "_own", "_snapshot", "_states", "_told", "_view", "_with_state", "wanted")
+    __slots__ = ("_me", "_members", "_own", "_snapshot", "_states", "_told", "_view", "_with_state", "wanted")
 
     def __init__(self, me: ProcessId, view: View, companies: tuple[Company, ...]) -> None:
         self._me = me
@@ -25,7 +29,6 @@ class Transfer:
         self._with_state = [place for place, company in enumerate(companies) if company.view is not None]
         self._own = next(place for place, company in enumerate(companies) if me in company.members)
         self._states: dict[int, bytes | None] = {}  # by class, as far as it is told; None if that is our own
-        self._held: deque[Deliver | InstallView] = deque()
         self._snapshot: bytes | None = None
         self._told = False  # we have told our state
         self.wanted = self._own in self._with_state and len(companies) > 1
@@ -39,7 +42,7 @@ class Transfer:
     @property
     def over(self) -> bool:
         """Whether nothing is under way any more."""
-        return not self.waits and not self._held and (not self.wanted or self._own in self._states)
+        return not self.waits and (not self.wanted or self._own in self._states)
 
     @property
     def owes(self) -> bool:
@@ -71,16 +74,55 @@ class Transfer:
         """Members are gone: whoever is the lowest of its class now tells what is not told yet."""
         self._members = view.members
 
-    def hold(self, effect: Deliver | InstallView) -> None:
-        """Keep what the application must not get before the states."""
-        self._held.append(effect)
-
-    def complete(self, effects: list[Effect]) -> list[Deliver | InstallView]:
-        """All states are here, or nobody is left to tell them: install them, then gives what was held back."""
+    def complete(self) -> InstallState:
+        """All states are here, or nobody is left to tell them."""
         states = tuple((place, state) for place, state in sorted(self._states.items()) if state is not None)
-        effects.append(InstallState(self._view.group, states, self._own if self._own in self._with_state else None))
-        held, self._held = [*self._held], deque()
-        return held
+        return InstallState(self._view.group, states, self._own if self._own in self._with_state else None)
 
     def _left(self, place: int) -> bool:
         return any(member in self._members for member in self._view.classes[place])
+
+
+class Shelf:
+    """What an application must not get before a state, in order; of all its groups, for they have one order (E-84)."""
+
+    __slots__ = ("_effects", "_transfer_of")
+
+    def __init__(self, transfer_of: Callable[[GroupId], Transfer | None]) -> None:
+        self._effects: deque[Shown] = deque()
+        self._transfer_of = transfer_of
+
+    def put(self, effect: Shown, effects: list[Effect]) -> None:
+        """Let the application get to it when it has its turn; the network learns of a view at once."""
+        if not self._effects and not self._waits(effect):
+            effects.append(effect)
+            return
+        if isinstance(effect, InstallView):
+            effects.append(Reach(effect.view))
+        self._effects.append(effect)
+
+    def place(self, state: InstallState) -> None:
+        """A state is there: it comes before what its group delivers, and behind its first view."""
+        of_group = [place for place, effect in enumerate(self._effects) if _group(effect) == state.group]
+        self._effects.insert(of_group[0] + _is_first(self._effects[of_group[0]]) if of_group else 0, state)
+
+    def clear(self, effects: list[Effect]) -> None:
+        """Hand over all that waits for nothing any more."""
+        while self._effects and not self._waits(self._effects[0]):
+            effects.append(self._effects.popleft())
+
+    def _waits(self, effect: Shown) -> bool:
+        if isinstance(effect, InstallState) or _is_first(effect):
+            return False
+        transfer = self._transfer_of(_group(effect))
+        return transfer is not None and transfer.waits
+
+
+def _is_first(effect: Shown) -> bool:
+    return isinstance(effect, InstallView) and bool(effect.view.classes)
+
+
+def _group(effect: Shown) -> GroupId:
+    if isinstance(effect, InstallView):
+        return effect.view.group
+    return effect.frame.group if isinstance(effect, Deliver) else effect.group
