@@ -193,9 +193,9 @@ class Faults:
         Where some hear of each other only through others, those others refute for ever what is suspected rightly:
         nothing can be asked of them (E-56).
         """
-        works = self._network.works
+        works, passes = self._network.works, self._network.passes
         left = [process for process, node in self._nodes.items() if node.running]
-        reached = {process: _closure(process, left, works) for process in left}
+        reached = {process: _closure(process, left, passes) for process in left}
         while left:
             component = [other for other in left if other in reached[left[0]] and left[0] in reached[other]]
             left = [other for other in left if other not in component]

@@ -87,6 +87,10 @@ class Links:
         """Whether frames of the groups that are there pass, or will when those who are connected have merged."""
         return direction not in self._cut and (self._merges or direction not in self.connections)
 
+    def passes(self, direction: Direction) -> bool:
+        """Whether frames of some group may pass, of one that is formed later at least."""
+        return direction not in self._cut and (self._renews or direction not in self.connections)
+
     def use(self, direction: Direction) -> int:
         """The connection that a frame goes by."""
         self._unused.discard(direction)

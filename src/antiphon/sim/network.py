@@ -147,6 +147,10 @@ class SimulatedNetwork:
         """Whether frames pass in that direction from here on, if nothing changes."""
         return self._links.works((sender, receiver))
 
+    def passes(self, sender: ProcessId, receiver: ProcessId) -> bool:
+        """Whether those of some group do."""
+        return self._links.passes((sender, receiver))
+
     def connection(self, sender: ProcessId, receiver: ProcessId) -> int:
         """The connection that a frame would go by now."""
         return self._links.connections.get((sender, receiver), 0)

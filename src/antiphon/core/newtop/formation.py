@@ -57,8 +57,8 @@ class Grounds(Protocol):
     def go_over(self, frame: InstallFrame, now: int) -> "NewtopGroup":
         """Leave the group of that name, if we are in one, and enter the new one."""
 
-    def depart(self, group: "NewtopGroup", now: int, *, graceful: bool) -> None:
-        """Be a member no longer."""
+    def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
+        """Be a member no longer, or never become one."""
 
     def stir(self) -> None:
         """What was held back may go on, in any group."""
@@ -513,7 +513,7 @@ class Formations:
         for name, until in [*self._leaves.items()]:
             group = self._grounds.current(name)
             if group is None:
-                del self._leaves[name]
+                self._go(name, now, graceful=True)
                 return True
             if group.outbox.waiting or group.transfer is not None:
                 continue
@@ -536,8 +536,7 @@ class Formations:
             self.limit = BEYOND
         self._leaves.pop(name, None)
         self._probes.pop(name, None)
-        if group is not None:
-            self._grounds.depart(group, now, graceful=graceful)
+        self._grounds.depart(name, now, graceful=graceful)
         self._grounds.stir()
 
     # Join and merge (11.2 rules 3 and 5)

@@ -572,10 +572,14 @@ class NewtopProcess:
             self._formations.entered(group, now)
         return group
 
-    def depart(self, group: NewtopGroup, now: int, *, graceful: bool) -> None:
+    def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
         """Our application wanted to leave."""
+        group = self.current(name)
+        if group is None:
+            self._shelf.put(Left(name, graceful), self._early)
+            return
         self._close(group, now, graceful=graceful and not group.outbox.waiting, successor=None)
-        del self._current[name_of(group.view.group)]
+        del self._current[name]
 
     def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> None:
         """Say that we leave, and forget the group (11.2 rule 1)."""
