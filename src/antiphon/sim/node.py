@@ -40,6 +40,9 @@ from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
+_Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
+"""What a trace alone wants, or wants as well."""
+
 
 class Application(Protocol):
     """What runs on top of the processes."""
@@ -68,6 +71,7 @@ class Node:
     """One process: core, inbox, timer, and the side that the application sees."""
 
     __slots__ = (  # as in `NewtopGroup`: instances with so many attributes are slow without
+        "_ahead",
         "_application",
         "_armed",
         "_armed_for",
@@ -152,6 +156,8 @@ class Node:
         self._inbox: list[object] = []
         self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
         self._untaken: deque[Seen] = deque()
+        self._ahead: dict[GroupId, list[_Told]] = {}
+        """By formed group whose first view the application has not got to, what is to be told after it."""
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
         self._heeded = core.heeds_application
         self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
@@ -442,11 +448,11 @@ class Node:
                 self._untaken.append(effect)
                 self._catch_up(now)
             elif isinstance(effect, Reach):
-                self._network.install(self.id, effect.view)
+                self._reach(effect.view)
             elif isinstance(effect, Left):
                 self._part(effect, now)
             elif self.recorder is not None:
-                self._record(self.recorder, effect, now)
+                self._tell(self.recorder, effect, now)
 
     def _install(self, effect: InstallView, now: int) -> None:
         """A view that all agree on is one of the things that the application sees; a private one is told at once."""
@@ -457,9 +463,22 @@ class Node:
         elif self.recorder is not None:
             self.recorder.installed(effect.view, self._queue.now)
 
+    def _reach(self, view: View) -> None:
+        """Frames go there from now on; what is to be told of a formed group, only when the application is there."""
+        self._network.install(self.id, view)
+        if view.classes:
+            self._ahead[view.group] = []
+
+    def _tell(self, recorder: Recorder, effect: _Told, now: int) -> None:
+        if effect.group in self._ahead:
+            self._ahead[effect.group].append(effect)
+        else:
+            self._record(recorder, effect, now)
+
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""
         self._network.forget(self.id, effect.group)
+        self._ahead.pop(effect.group, None)
         if self._connections is not None:
             self._connections.forget(effect.group)
         if self.recorder is not None:
@@ -470,7 +489,7 @@ class Node:
     def _record(
         self,
         recorder: Recorder,
-        effect: Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed,
+        effect: _Told,
         now: int,
     ) -> None:
         time = self._queue.now
@@ -551,6 +570,9 @@ class Node:
             if self.recorder is not None:
                 self.recorder.handed_over(view, state, self._queue.now)
             cast("Changing", self._core).state(view, state, now)
+        if self.recorder is not None:
+            for early in self._ahead.pop(view.group, ()):
+                self._record(self.recorder, early, now)
 
     def _leave_behind(self, effect: Left, now: int) -> None:
         """The application is out of a group; one that goes over to its successor notices nothing."""

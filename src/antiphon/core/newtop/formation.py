@@ -132,7 +132,7 @@ class Formations:
         self._probe_ns = settings.merge_every_ns
         self._pause_ns = settings.suspect_after_ns
         self._datagrams = settings.datagrams
-        self._rotation = 0
+        self._probed = self._pauses = 0  # how often
 
     # What the application asks for
 
@@ -559,8 +559,8 @@ class Formations:
         group = self._grounds.current(name)
         lost = [] if group is None else [each for each in self._known[name] if each not in group.ranks]
         if lost:
-            self._rotation += 1
-            self._grounds.transmit(ProbeFrame(name, self._me, False), lost[self._rotation % len(lost)])
+            self._probed += 1
+            self._grounds.transmit(ProbeFrame(name, self._me, False), lost[self._probed % len(lost)])
 
     def _on_probe(self, frame: ProbeFrame, now: int) -> None:
         """Answer; or propose the group that we are in and whoever asks to be taken in."""
@@ -612,8 +612,8 @@ class Formations:
 
     def _spread(self, name: GroupId) -> int:
         """A pause that others do not make at the same time; by chance, as far as a core can (11.2 rule 5)."""
-        self._rotation += 1
-        return crc32(f"{self._me}/{name}/{self._rotation}".encode()) % (2 * self._pause_ns + 1)
+        self._pauses += 1
+        return crc32(f"{self._me}/{name}/{self._pauses}".encode()) % (2 * self._pause_ns + 1)
 
 
 def _members(companies: tuple[Company, ...]) -> set[ProcessId]:
