@@ -2,10 +2,10 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach, Transmit
+from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach
 from antiphon.core.newtop.literal import printed
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings
@@ -18,14 +18,20 @@ STATE = "state of "
 class Forming(Cluster):
     """As a cluster; processes may be in no group at first. The state of an application is what it was delivered."""
 
-    def __init__(self, *names: str, strangers: Sequence[str] = (), **settings: Any) -> None:
+    def __init__(
+        self,
+        *names: str,
+        strangers: Sequence[str] = (),
+        groups: Mapping[str, Sequence[str]] | None = None,
+        **settings: Any,
+    ) -> None:
         self.states: dict[tuple[str, GroupId], list[str]] = defaultdict(list)
         """By process and name of a group."""
         self.reached: dict[tuple[str, GroupId], View] = {}
         self.left: dict[str, list[Left]] = defaultdict(list)
         chosen = {"suspect_after_ns": OMEGA_NS, "form_within_ns": 4 * OMEGA_NS, **settings}
         self._chosen = NewtopSettings(**{"tracing": True, **chosen})
-        super().__init__(*names, **chosen)
+        super().__init__(*names, groups=groups, **chosen)
         for name in strangers:
             self.start(name)
 
@@ -87,8 +93,6 @@ class Forming(Cluster):
             case Deliver(frame=frame):
                 group = name_of(frame.group)
                 self.states[name, group] += [payload.decode() for payload in frame.payloads]
-            case Transmit():
-                pass
         super()._carry_out(name, effect)
         if isinstance(effect, InstallView):
             self.reached[name, effect.view.group] = effect.view

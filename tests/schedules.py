@@ -106,6 +106,14 @@ def draw(seed: int) -> Draw:
     return replace(drawn, by_block=drawn.by_block and len(drawn.groups) == 1 and not flushes)
 
 
+def draw_safe(seed: int) -> Draw:
+    """The same settings with safe delivery, in which views change at a cut."""
+    drawn = draw(seed)
+    settings = tuple((name, name != "compression" and value) for name, value in drawn.settings)
+    by_block = seed % 3 == 0 and len(drawn.groups) == 1
+    return replace(drawn, service="total-safe", view_change="cut", by_block=by_block, settings=settings)
+
+
 def run(drawn: Draw, prepare: Callable[[Cluster], None] = lambda _: None) -> Cluster:
     """Play the schedule of a seed to its end; BrokenError if a promise is."""
     schedule = Schedule(drawn)
@@ -294,8 +302,9 @@ class Oracle:
         self._processes = schedule.processes
         self._sent = schedule.sent
         self._parted = schedule.parted
-        self._total = drawn.service == "total"
-        self._excused_by_notice = drawn.view_change != "cut" or drawn.service not in ("total", "causal-slow")
+        self._total = drawn.service in ("total", "total-safe")
+        self._safe = drawn.service == "total-safe"
+        self._excused_by_notice = drawn.view_change != "cut" or not (self._total or drawn.service == "causal-slow")
         self._histories = {
             (name, group): self._history(name, group) for group, members in self._groups.items() for name in members
         }
@@ -305,6 +314,8 @@ class Oracle:
         for group in self._groups:
             self._streams(group)
             self._views(group)
+            if self._safe:
+                self._uniform(group)
         if self._total:
             self._one_order()
         self._causality()
@@ -359,6 +370,31 @@ class Oracle:
                     raise BrokenError(
                         property_, f"{other} and {name} leave a view of {group} with {theirs} and {known}"
                     )
+
+    def _uniform(self, group: str) -> None:
+        """What anybody delivers, all for whom it spoke then have delivered when they leave the view (D11)."""
+        left = {
+            (name, str(view.id)): delivered
+            for name in self._groups[group]
+            for (view, delivered), _ in pairwise(self._histories[name, group])
+        }
+        for name in self._groups[group]:
+            view, failed = "", frozenset[ProcessId]()
+            members = frozenset[ProcessId]()
+            for effect in self._cluster.effects[name]:
+                if isinstance(effect, InstallView) and effect.view.group == group:
+                    view, members = str(effect.view.id), frozenset(effect.view.members)
+                elif isinstance(effect, Confirmed) and effect.group == group:
+                    failed |= members - {*effect.members}
+                elif isinstance(effect, Deliver) and effect.frame.group == group:
+                    for other in sorted(members - failed):
+                        for label in _labels(effect.frame):
+                            if (effect.frame.sender, label) not in left.get(
+                                (other, view), [(effect.frame.sender, label)]
+                            ):
+                                raise BrokenError(
+                                    "D11", f"{name} has {label} of {effect.frame.sender}, {other} has not"
+                                )
 
     def _one_order(self) -> None:
         for name in self._processes:
