@@ -54,7 +54,7 @@ def test_m2_over_incarnations() -> None:
     for process, view in (("p1", "v0"), ("p2", "v0"), ("p2#1", "v0")):
         trace.start(process)
         trace.view(process, "orders", view, trace.groups["orders"])
-    assert violated(trace.end(quiet=False)) == {"M2"}
+    assert violated(trace.end(quiet=False)) == {"M2", "R2"}
 
 
 def test_m3_the_first_view_is_the_configured_one() -> None:

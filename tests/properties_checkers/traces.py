@@ -108,9 +108,13 @@ class Trace:
         *,
         transitional: Sequence[str] | None = None,
         primary: bool | None = None,
+        epoch: int | None = None,
         **private: Sequence[str],
     ) -> None:
-        """A private view also has `receivers` and `senders`; without a word, all who were there come along."""
+        """A private view also has `receivers` and `senders`, the first of a formed group `epoch` and `classes`.
+
+        Without a word, all who were there come along.
+        """
         previous = self.views.get((process, group))
         before = self.memberships.get((process, group), ()) if previous else ()
         along = [member for member in members if member in before] if transitional is None else transitional
@@ -118,6 +122,7 @@ class Trace:
         self.memberships[process, group] = members
         told: dict[str, Any] = {name: sorted(names) for name, names in private.items()}
         told |= {} if primary is None else {"primary": primary}
+        told |= {} if epoch is None else {"epoch": epoch}
         self.row(
             process,
             "view",
@@ -128,6 +133,22 @@ class Trace:
             transitional=sorted(along),
             detail=json.dumps(told) if told else None,
         )
+
+    def join(self, process: str, group: str = "orders", **detail: Any) -> None:
+        """The application asks to join."""
+        self.row(process, "join", group=group, detail=json.dumps(detail) if detail else None)
+
+    def leave(self, process: str, group: str = "orders", *, graceful: bool = True) -> None:
+        """From here on the process is not in the group."""
+        view = self.views.pop((process, group))
+        del self.memberships[process, group]
+        self.row(process, "leave", group=group, view=view, detail=json.dumps({"graceful": graceful}))
+
+    def state(self, process: str, role: str, digest: int, of: int | None = None, group: str = "orders") -> None:
+        """A state is handed over, taken over or merged, in the view in force."""
+        detail = {"role": role} if of is None else {"role": role, "class": of}
+        view = self.views[process, group]
+        self.row(process, "state", group=group, view=view, digest=digest, detail=json.dumps(detail))
 
     def suspect(self, process: str, *peers: str, group: str = "orders") -> None:
         for peer in peers:

@@ -13,6 +13,7 @@ from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.views import about, counted, installed, view_of
+from antiphon.types import split_process_id
 
 # -------------------------------------------------------------------------------- L9
 
@@ -71,7 +72,8 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
     if not stays:
         return nothing_asked(history, promises, "L10")
-    begins, ends, groups = _intervals(history, membership, stays)
+    cuts = promises.of_family(lambda family: family.cuts)
+    begins, ends, groups = _intervals(history, membership, cuts, stays)
     took = history.rows.time[ends] - history.rows.time[begins]
     process = history.rows.process[begins]
     silent = np.flatnonzero(took > bound[process])
@@ -111,21 +113,24 @@ def _hindered(history: History) -> BoolArray:
         for detail in (history.details.get(row, {}) for row in history.of_kind("fault").tolist())
         if detail.get("kind") in _HINDERS
     }
-    return np.array([who in named for who in history.processes], np.bool_)
+    return np.array([who in named or split_process_id(who)[0] in named for who in history.processes], np.bool_)
 
 
-def _intervals(history: History, membership: Membership, stays: list[int]) -> tuple[IntArray, IntArray, IntArray]:
+def _intervals(
+    history: History, membership: Membership, cuts: BoolArray, stays: list[int]
+) -> tuple[IntArray, IntArray, IntArray]:
     """Times between neighbouring `transmit` rows of these stays, and at both ends of them. With the group.
 
-    One stay after the other in the same group is one time.
+    One stay after the other in the same group is one time. Where changes of views are cuts, who left is heard of again
+    only in its next view.
     """
     rows, chosen = history.rows, np.zeros(len(history.stays.row) + 1, np.bool_)
     chosen[stays] = True
     at = history.of_kind("transmit", "join")
     at = at[rows.group[at] >= 0]
-    at = at[chosen[history.stay_at(at)]]
+    at = at[chosen[np.where(cuts[rows.process[at]], history.membership_at(at), history.stay_at(at))]]
     begins = [membership.row[stay] for stay in stays if not chosen[membership.preceding[stay]]]
-    over = _ends(history, membership, [stay for stay in stays if not chosen[membership.following[stay]]])
+    over = _ends(history, cuts, [stay for stay in stays if not chosen[membership.following[stay]]])
     left = history.of_kind("leave")
     left = left[rows.group[left] >= 0]
     row = np.concatenate([at, np.array(begins, np.int64), over[0], left])
@@ -137,12 +142,9 @@ def _intervals(history: History, membership: Membership, stays: list[int]) -> tu
     return row[:-1][same], row[1:][same], group[:-1][same]
 
 
-def _ends(history: History, membership: Membership, stays: list[int]) -> tuple[IntArray, IntArray]:
+def _ends(history: History, cuts: BoolArray, stays: list[int]) -> tuple[IntArray, IntArray]:
     """The rows at which these stays are over, and their groups."""
-    rows = [
-        membership.row[membership.following[stay]]
-        if membership.following[stay] >= 0
-        else int(history.logs.end[membership.process[stay]]) - 1
-        for stay in stays
-    ]
-    return np.array(rows, np.int64), np.array([membership.group[stay] for stay in stays], np.int64)
+    process, following = history.stays.process[stays], history.stays.following[stays]
+    last = np.where(following >= 0, history.stays.row[following], history.logs.end[process] - 1)
+    over = np.where(cuts[process], np.minimum(history.over[stays], last), last)
+    return over, history.stays.group[stays]

@@ -1,9 +1,9 @@
 """L1, L4 and L5: by a quiet end those who are gone are out of view, and those who go on are of one mind.
 
-Gone, for a member of a stable component, is who crashed, and who is outside the component; but where the world says
-that a process takes nothing to the end, who is outside and up may only be waiting for it, and is not counted. That a
-member finds this out needs its failure detector on, and a group that speaks: by its idle probe, or because somebody who
-has both in view sends. It is asked once the settling time has passed since (`suspectors.py`).
+Gone, for a member of a stable component, is who crashed, who left the group, and who is outside the component; but
+where the world says that a process takes nothing to the end, who is outside and up may only be waiting for it, and is
+not counted. That a member finds this out needs its failure detector on, and a group that speaks: by its idle probe, or
+because somebody who has both in view sends. It is asked once the settling time has passed since (`suspectors.py`).
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ import numpy as np
 from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, over_groups
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.quiet import cannot_tell, last_stays, receivers, sent_in_last_view, who_is_stable
@@ -28,7 +28,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """A member of a stable component, in its last view, and somebody of its first view who is gone for it."""
+    """A member of a stable component, in its last view, and somebody of its views who is gone for it."""
 
     stay: int
     gone: int
@@ -41,27 +41,29 @@ class Gone:
         self._history, self._membership = history, membership
         self._end = int(history.rows.time.max(initial=0))
         self._somebody_takes_nothing = _lasting_stall(history)
+        self._last = last_stays(history)
 
-    def is_gone(self, process: int, other: int) -> bool:
-        """Whether the other crashed, or is cut off for good from that member of a stable component."""
+    def is_gone(self, process: int, group: int, other: int) -> bool:
+        """Whether the other crashed, left, or is cut off for good from that member of a stable component."""
         component, crashed = self._history.world.component, self._history.logs.crashed
-        if crashed[other]:
+        if crashed[other] or self._history.left[other, group]:
             return True
         return bool(component[other] != component[process]) and not self._somebody_takes_nothing
 
     def losses(self, stable: BoolArray) -> list[_Loss]:
         """Each member of a stable component with each who should be out of its view by the end."""
         membership, found = self._membership, list[_Loss]()
-        for (process, group), stay in last_stays(self._history).items():
+        for (process, group), stay in self._last.items():
             if not stable[process, group] or not self._asks(process) or not membership.shared[stay]:
                 continue
-            first = stay
+            first, others = stay, membership.members[stay]
             while membership.preceding[first] >= 0:
                 first = membership.preceding[first]
+                others |= membership.members[first]
             found += [
                 _Loss(stay, other)
-                for other in sorted(membership.members[first] - {process})
-                if self.is_gone(process, other) and self._noticed(process, group, other)
+                for other in sorted(others - {process})
+                if self.is_gone(process, group, other) and self._noticed(process, group, other)
             ]
         return found
 
@@ -73,15 +75,22 @@ class Gone:
         suspectors, membership, history = self._membership.suspectors, self._membership, self._history
         if suspectors.probe[process]:
             return True
-        since = self._crash(other) if history.logs.crashed[other] else membership.last_fault
+        since = self.since(group, other)
         sends, time, component = history.sends, history.rows.time, history.world.component
         in_time = (time[sends.row] >= since) & (time[sends.row] <= self._end - suspectors.settling[process])
         heard = in_time & (sends.group == group) & (component[sends.process] == component[process])
         stays = np.unique(history.stay_at(sends.row[heard])).tolist()
         return any({process, other} <= membership.members[stay] for stay in stays)
 
-    def _crash(self, process: int) -> int:
-        return int(self._history.rows.time[self._history.logs.end[process] - 1])
+    def since(self, group: int, other: int) -> int:
+        """When somebody who is gone went: it crashed, left, or something broke for the last time."""
+        history, membership = self._history, self._membership
+        if history.logs.crashed[other]:
+            return int(history.rows.time[history.logs.end[other] - 1])
+        stay = self._last.get((other, group), -1)
+        if history.left[other, group] and stay >= 0 and history.stays.leave[stay] < NEVER:
+            return int(history.rows.time[history.stays.leave[stay]])
+        return membership.last_fault
 
 
 def _lasting_stall(history: History) -> bool:
@@ -100,7 +109,9 @@ def _lasting_stall(history: History) -> bool:
 def check_precision(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
     """L1: at a quiet end, members of a stable component S have last views within S, equal for all who are in them.
 
-    Views do not merge: who was excluded stays out. So the last views need not be S, but they divide it into classes.
+    Where views do not merge, who was excluded stays out: the last views need not be S, but they divide it into classes.
+    Where they do (`merge_every`), all of S who are in the group and know of each other, be it through others, are in
+    one. Who asked to join is in the group by then, if a member of S was, whom it asked.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L1")
@@ -120,6 +131,8 @@ def check_precision(history: History, promises: Promises, membership: Membership
             if elsewhere >= 0 and stable[other, group] and history.world.component[other] == component:
                 tell = partial(_tell_not_of_one_mind, history, membership, stays[0], elsewhere)
                 found.append((int(history.logs.end[membership.process[stays[0]]]) - 1, group, tell))
+    found += _not_merged(history, membership, {place: stay for place, stay in last.items() if stable[place]})
+    found += _never_joined(history, promises, membership, stable)
     outside: dict[int, list[int]] = defaultdict(list)
     for loss in gone.losses(stable):
         if loss.gone in membership.members[loss.stay]:
@@ -128,6 +141,82 @@ def check_precision(history: History, promises: Promises, membership: Membership
         tell = partial(_tell_outsiders, history, membership, stay, others)
         found.append((int(history.logs.end[membership.process[stay]]) - 1, membership.group[stay], tell))
     return over_groups(history, promises, "L1", opportunities, gathered(found))
+
+
+def _not_merged(history: History, membership: Membership, last: dict[tuple[int, int], int]) -> list[Found]:
+    """Those whose last view lacks somebody in the group whom they could have found."""
+    merging: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for (process, group), stay in last.items():
+        if membership.suspectors.merge[process] and membership.settled[process] and membership.shared[stay]:
+            merging[int(history.world.component[process]), group][process] = stay
+    found = list[Found]()
+    for (_, group), stays in merging.items():
+        circles = _acquainted(history, membership, group, stays) if len(stays) > 1 else []
+        for circle in circles:
+            for process in sorted(circle):
+                missing = circle - membership.members[stays[process]]
+                if missing:
+                    tell = partial(_tell_not_merged, history, membership, stays[process], missing)
+                    found.append((int(history.logs.end[process]) - 1, group, tell))
+    return found
+
+
+def _acquainted(history: History, membership: Membership, group: int, stays: dict[int, int]) -> list[frozenset[int]]:
+    """These processes by who knows of whom: configured with it, or once in view with it, or through others."""
+    code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
+    known: dict[int, set[int]] = {process: set() for process in stays}
+    for row in history.of_kind("start").tolist():
+        process, entry = int(history.rows.process[row]), history.details[row]["groups"].get(history.groups[group], {})
+        if process in stays and isinstance(entry.get("members"), list):
+            known[process] |= {code_of[who] for who in map(str, entry["members"]) if who in code_of}
+    for stay, process in enumerate(membership.process):
+        if membership.group[stay] == group and process in stays:
+            known[process] |= membership.members[stay]
+    circles = list[frozenset[int]]()
+    for process in sorted(stays):
+        circle = frozenset(known[process] & stays.keys()) | {process}
+        apart = [each for each in circles if not each & circle]
+        circles = [*apart, circle.union(*(each for each in circles if each & circle))]
+    return circles
+
+
+def _never_joined(history: History, promises: Promises, membership: Membership, stable: BoolArray) -> list[Found]:
+    """Those of a stable component who asked to join a group of which somebody there, whom they asked, is a member."""
+    rows, component, found = history.rows, history.world.component, list[Found]()
+    cuts = promises.of_family(lambda family: family.cuts)
+    pending = {(int(rows.process[row]), int(rows.group[row])): row for row in history.of_kind("join").tolist()}
+    for (process, group), row in pending.items():
+        waits = cuts[process] and group >= 0 and history.away[process, group] and not history.left[process, group]
+        if not waits or component[process] < 0 or not membership.settled[process]:
+            continue
+        contacts = history.details.get(row, {}).get("contacts")
+        members = [
+            other
+            for other in np.flatnonzero(stable[:, group] & (component == component[process])).tolist()
+            if not isinstance(contacts, list) or history.process_name(other) in contacts
+        ]
+        if members:
+            tell = partial(_tell_never_joined, history, row, members[0])
+            found.append((int(history.logs.end[process]) - 1, group, tell))
+    return found
+
+
+def _tell_not_merged(history: History, membership: Membership, stay: int, missing: frozenset[int]) -> Violation:
+    sentence = (
+        f"{installed(history, membership, stay)} as its last view, without {names(history, missing)}, which was in the "
+        f"group too and connected with it to the quiet end, in a group that looks for those it has lost"
+    )
+    return about(history, membership, sentence, [stay], sorted(missing))
+
+
+def _tell_never_joined(history: History, row: int, member: int) -> Violation:
+    who, other = history.process_name(history.rows.process[row]), history.process_name(member)
+    group, index = history.groups[history.rows.group[row]], history.index(row)
+    sentence = (
+        f"{who} asked to join {group} (index {index}) and was in no view of it when the run ended quiet, although "
+        f"{other}, a member, was connected with it"
+    )
+    return Violation(sentence, (who, other), (), (index,))
 
 
 def _tell_not_of_one_mind(history: History, membership: Membership, stay: int, elsewhere: int) -> Violation:
@@ -140,9 +229,10 @@ def _tell_not_of_one_mind(history: History, membership: Membership, stay: int, e
 
 
 def _tell_outsiders(history: History, membership: Membership, stay: int, others: list[int]) -> Violation:
+    left = any(history.left[other, membership.group[stay]] for other in others)
     sentence = (
         f"{installed(history, membership, stay)} as its last view, and when the run ended quiet "
-        f"{names(history, others)} was still in it, crashed or cut off for good"
+        f"{names(history, others)} was still in it, {'crashed, left' if left else 'crashed'} or cut off for good"
     )
     return about(history, membership, sentence, [stay], others)
 
@@ -161,7 +251,7 @@ def check_exclusion(
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L5")
-    faults = np.sort(history.rows.time[history.of_kind("fault", "crash")])
+    faults = np.sort(history.rows.time[history.of_kind("fault", "crash", "leave")])
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for loss in gone.losses(who_is_stable(history, promises, "L5")):
         process, group = membership.process[loss.stay], membership.group[loss.stay]
@@ -234,9 +324,8 @@ def _owed_by_lost(
     at = time[history.messages.send_row[sent]]
     owed = {}
     for member in membership.members[stay]:
-        if member != process and gone.is_gone(process, member):
-            crashed = history.logs.crashed[member]
-            since = int(time[history.logs.end[member] - 1]) if crashed else membership.last_fault
+        if member != process and gone.is_gone(process, membership.group[stay], member):
+            since = gone.since(membership.group[stay], member)
             owed[member] = sent[(at > since) & (at <= end - settling)]
     return owed
 

@@ -122,6 +122,7 @@ def _outstanding(traffic: Traffic, promised: BoolArray) -> tuple[IntArray, IntAr
     """The frames that somebody received, and how many of their sender's the window held when each left."""
     frames, chosen = traffic.frames, traffic.chosen[traffic.frames.has_header[traffic.chosen]]
     stream = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
+    stream = stream * (int(frames.formation.max(initial=0)) + 1) + frames.formation
     numbers = np.unique(np.concatenate([frames.number, frames.stable]))
     width = len(numbers) + 1
     place = stream * width + np.searchsorted(numbers, frames.number)
@@ -219,11 +220,11 @@ def _below_condition(traffic: Traffic, asked: IntArray) -> dict[int, str]:
 def _beyond_window(traffic: Traffic, asked: IntArray) -> dict[int, str]:
     """Algorithm 3: the frames that left although N earlier ones of their sender were not known stable."""
     frames, windows = traffic.frames, traffic.windows
-    largest: dict[tuple[int, int], list[int]] = {}  # the N largest numbers so far, the least first
+    largest: dict[tuple[int, int, int], list[int]] = {}  # the N largest numbers so far, the least first
     reasons = {}
     for frame in asked[windows.algorithm[frames.process[asked]] == 3].tolist():
         sender, window = int(frames.process[frame]), int(windows.frames[frames.process[frame]])
-        held = largest.setdefault((sender, int(frames.group[frame])), [])
+        held = largest.setdefault((sender, int(frames.group[frame]), int(frames.formation[frame])), [])
         if len(held) >= window and (not held or held[0] > frames.stable[frame]):
             reasons[frame] = (
                 f"when {window} of its earlier frames were above number {frames.stable[frame]}, the last it knew to be "

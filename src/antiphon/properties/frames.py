@@ -20,11 +20,14 @@ _FLOW: Final = (
     r"(?:,\s*(?:(?P<super_stable>-?[0-9]{1,18})|null)\s*)?\]"
 )
 
+_FORMATION: Final = r"^(?P<formation>[^/@]+@[0-9]+)/"
+"""The name of a frame begins with the identity of its group; one that was formed has a number in it."""
+
 NOTHING_KNOWN: Final = -(10**18)
 """Stands for a header field that is null or missing: below everything a condition can ask for."""
 
 
-NUMBERED: Final = ("data", "fragment", "remove", "flush", "null")
+NUMBERED: Final = ("data", "fragment", "state", "remove", "flush", "null")
 """The types that take a number."""
 WITHOUT_PLACE: Final = ("flush", "null")
 """Those of them that hold no place in the window, unless blocks are counted."""
@@ -45,12 +48,15 @@ class Frames:
         received = history.of_kind("receive") if len(at) else at
         # One text serves all receivers of a frame; take each text apart once.
         texts = pc.dictionary_encode(history.columns.texts("detail", received))
-        first, heard = _join(extracted(details, NAME, "frame"), extracted(texts.dictionary, NAME, "frame"))
+        names = extracted(details, NAME, "frame")
+        first, heard = _join(names, extracted(texts.dictionary, NAME, "frame"))
         of_text = np.append(heard, -1)[
             np.asarray(pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False), np.int64)
         ]
         self.row: IntArray = at[first]
         self.process, self.group = rows.process[self.row], rows.group[self.row]
+        self.formation = _formations(names.take(pa.array(first)))
+        """By frame a number for the formation of its group: each counts its frames anew."""
         null = pc.is_in(kind, pa.array(WITHOUT_PLACE))
         self.null: BoolArray = np.asarray(null.to_numpy(zero_copy_only=False), np.bool_)[first]
         self._read_headers(details.take(pa.array(first)))
@@ -70,6 +76,12 @@ class Frames:
 def extracted(texts: pa.Array, pattern: str, name: str) -> pa.Array:
     """One string of each JSON text, null where there is none."""
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
+
+
+def _formations(names: pa.Array) -> IntArray:
+    formation = extracted(names, _FORMATION, "formation")
+    codes = pc.fill_null(pc.dictionary_encode(formation).indices, -1)
+    return np.asarray(codes.to_numpy(zero_copy_only=False), np.int64) + 1
 
 
 def _numbers(headers: pa.Array, name: str) -> IntArray:

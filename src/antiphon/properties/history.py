@@ -147,6 +147,14 @@ class History:
             gone[self.rows.process[row], self.rows.group[row]] = self.rows.kind[row] == KIND["leave"]
         return gone
 
+    @cached_property
+    def away(self) -> BoolArray:
+        """By process and group: it is in no view, since it left, or has none yet."""
+        away = np.ones((len(self.processes), len(self.groups)), np.bool_)
+        present = self.stays.final & (self.stays.leave == NEVER)
+        away[self.stays.process[present], self.stays.group[present]] = False
+        return away
+
     def of_kind(self, *kinds: str) -> IntArray:
         """The rows of these kinds, in order."""
         chosen = self.rows.kind == KIND[kinds[0]]

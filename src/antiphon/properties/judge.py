@@ -24,6 +24,7 @@ from antiphon.properties import (
     reliable_total,
     safe,
     stability,
+    states,
     successors,
     total,
     views,
@@ -58,7 +59,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
     promises, causality, delivered = Promises(history, required), establish(history), Delivered(history)
     pasts, spans, stamps = Pasts(history, promises, causality), Spans(history, promises), Stamps(history)
     audience, membership = Audience(history), Membership(history, promises)
-    windows, prefixes = Windows(history), stability.Prefixes(history, audience, membership)
+    windows, prefixes = Windows(history), stability.Prefixes(history, audience, membership, spans)
     traffic = flow.Traffic(history, windows)
     gone = exclusions.Gone(history, membership)
     return [
@@ -87,6 +88,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *cuts.check_same_cut(history, promises, delivered),
         *cuts.check_nothing_after_removal(history, promises, membership),
         *cuts.check_uniform_agreement(history, promises, delivered),
+        *states.check_states(history, promises, membership),
         *agreement.check_agreement(history, promises, delivered),
         *answers.check_answers(history, promises),
         *order.check_fifo(history, promises),
@@ -117,6 +119,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *drained.check_buffers_empty(history, promises, prefixes, spans),
         *calm.check_no_false_exclusion(history, promises, membership, prefixes.arrivals),
         *calm.check_silence(history, promises, membership),
+        *states.check_new_incarnations(history, promises, membership),
     ]
 
 

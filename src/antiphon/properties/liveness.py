@@ -78,12 +78,15 @@ def _missing_anywhere(
 
 
 def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
-    """L3: a member of S delivers what it sent; what it was asked to send and never sent it has not delivered either."""
+    """L3: a member of S delivers what it sent; what it was asked to send and never sent it has not delivered either.
+
+    In whatever epoch it was sent. What it sent before it left the group otherwise than gracefully may be lost.
+    """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L3")
     sends, first, sender = history.sends, history.first, history.messages.sender
     stable = who_is_stable(history, promises, "L3")
-    asked = sends.where(stable[sends.process, sends.group])
+    asked = sends.where(stable[sends.process, sends.group] & ~_abandoned(history, sends.row))
     own = first.message[first.process == sender[first.message]]
     lost = asked.message[~np.isin(asked.message, own)]
     forgotten = _never_sent(history, stable)
@@ -102,18 +105,30 @@ def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
     return over_groups(history, promises, "L3", opportunities, broken)
 
 
+def _abandoned(history: History, rows: IntArray) -> BoolArray:
+    """Which rows lie in a time in a group that ended with a leave that was not graceful."""
+    stays = history.stays
+    rude = [history.details.get(row, {}).get("graceful") is False for row in stays.leave.tolist()]
+    abandoned = np.append(np.array(rude, np.bool_), False)
+    for stay in reversed(range(len(rude))):  # what follows a stay stands behind it
+        if stays.following[stay] >= 0:
+            abandoned[stay] = abandoned[stays.following[stay]]
+    return abandoned[history.stay_at(rows)]
+
+
 def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verdict]:
     """F3: what a sender that flow control once blocked sent, or was asked to send, is delivered all the same.
 
     By itself and by the members of its component that share its last view, in any view, if they were members of the one
-    it was sent in. A sender that crashed owes nothing, and one that was removed shares no last view with the others.
+    it was sent in and went over to every group that was formed since together with the sender. A sender that crashed
+    owes nothing, and one that was removed shares no last view with the others.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "F3")
     stable = who_is_stable(history, promises, "F3")
     blocked = _ever_blocked(history, stable)
     sends, first, total = history.sends, history.first, len(history.messages.number)
-    asked = sends.where(blocked[sends.process, sends.group])
+    asked = sends.where(blocked[sends.process, sends.group] & ~_abandoned(history, sends.row))
     message, owing = _owed(history, stable, asked)
     had = np.isin(owing * total + message, first.process * total + first.message)
     lost, losers = message[~had], owing[~had]
@@ -146,14 +161,26 @@ def _owed(history: History, stable: BoolArray, asked: Deliveries) -> tuple[IntAr
     for sent_in in np.unique(stay).tolist():
         sender, group = int(stays.process[sent_in]), int(stays.group[sent_in])
         view = stays.view[last[sender, group]]
-        sent = asked.message[stay == sent_in]
+        sent, companions = asked.message[stay == sent_in], _companions(history, sent_in)
         for member in stays.members[sent_in]:
             along = component[member] == component[sender] and stable[member, group]
             own = last.get((member, group), -1)
+            along &= member in companions
             if member == sender or (along and own >= 0 and stays.view[own] == view):
                 messages.append(sent)
                 owing.append(np.full(len(sent), member, np.int64))
     return np.concatenate(messages), np.concatenate(owing)
+
+
+def _companions(history: History, stay: int) -> frozenset[int]:
+    """Members of the view of a stay who went over with its process to all that was formed later; none if it left."""
+    stays = history.stays
+    companions = frozenset(stays.members[stay])
+    while stays.following[stay] >= 0:
+        stay = int(stays.following[stay])
+        if stays.formed[stay]:
+            companions &= frozenset(stays.transitional[stay] or ())
+    return companions if stays.final[stay] else frozenset()
 
 
 _Forgotten = tuple[int, int, int]

@@ -13,10 +13,11 @@ from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.families import Family, family
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.suspectors import Suspectors
+from antiphon.types import split_process_id
 
 JUDGED: Final = tuple(
-    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D13 D14 "
-    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
+    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D12 D13 D14 "
+    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
 )
 """The properties that have a checker, in the order of their verdicts."""
 
@@ -26,8 +27,8 @@ SENDING: Final = "sending"
 # -------------------------------------------------------------------------------- Newtop
 
 _N: Final = frozenset(
-    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
-    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10".split()
+    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
+    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
 )
 """Class N of properties.md 8: Newtop's symmetric total order, where a view is installed at a cut or by a remove."""
 
@@ -110,6 +111,9 @@ CLOSED: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _NV
 _MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split())
 """What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
 
+COMING: Final = frozenset("D12 R2".split())
+"""What is promised only of groups that somebody comes to: in which a group was formed, or a process recovered."""
+
 _ALIVE: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O6"])}
 """What is promised only among those who do not crash.
 
@@ -183,6 +187,8 @@ class Promises:
             newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
             off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
             offered &= ~(newtop & off)[:, None]
+        if property_id in COMING:
+            offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
         if _mentions(_UNCHANGED, property_id):
             offered &= ~(self._named_in(_UNCHANGED, property_id) & self._changed)
         if _mentions(_ALIVE, property_id):
@@ -264,12 +270,21 @@ class Promises:
             raise TraceError(f"{who} has no start row, so what it promises is unknown")
 
     def _fill_from_rows(self) -> None:
-        """A group joined after the start is in no `start` row; its own rows name the service."""
+        """A group joined after the start is in no `start` row; its own rows name the service.
+
+        Who joined and neither sends nor delivers is asked as others there are: it must be noticed that it does not.
+        """
         rows = self._history.rows
         at = np.flatnonzero((rows.service >= 0) & (rows.group >= 0))
         seen: IntArray = np.full_like(self._service, -1)
         seen[rows.process[at], rows.group[at]] = rows.service[at]
         self._service = np.where(self._service < 0, seen, self._service)
+        stays = self._history.stays
+        for process, group in zip(
+            stays.process[stays.formed].tolist(), stays.group[stays.formed].tolist(), strict=True
+        ):
+            if self._service[process, group] < 0:
+                self._service[process, group] = self._service[:, group].max()
 
 
 def _mentions(table: dict[tuple[str, str], frozenset[str]], property_id: str) -> bool:
@@ -285,6 +300,21 @@ def _changed(history: History) -> BoolArray:
         for group, members in set(zip(stays.group.tolist(), stays.members, strict=True)):
             changed[group] |= not crashed.isdisjoint(members)
     return changed
+
+
+def _formed(history: History) -> BoolArray:
+    """By group: somebody installed the first view of a formed group."""
+    formed = np.zeros(len(history.groups), np.bool_)
+    formed[history.stays.group[history.stays.formed]] = True
+    return formed
+
+
+def _recovered(history: History) -> BoolArray:
+    """By group: a later incarnation of a process installed a view."""
+    later = np.array([split_process_id(who)[1] > 0 for who in history.processes], np.bool_)
+    recovered = np.zeros(len(history.groups), np.bool_)
+    recovered[history.stays.group[later[history.stays.process]]] = True
+    return recovered
 
 
 def _start(who: str, detail: dict[str, Any]) -> tuple[str, dict[str, str]]:

@@ -24,9 +24,13 @@ def cannot_tell(history: History, promises: Promises, property_id: str) -> list[
 
 
 def who_is_stable(history: History, promises: Promises, property_id: str) -> BoolArray:
-    """By process and group: in a stable component, still in the group, and promising the property."""
+    """By process and group: in a stable component, still in the group, and promising the property.
+
+    Where changes of views are cuts, who left and asked to join is not in it before it has a view again.
+    """
     in_component = (history.world.component >= 0)[:, None]
-    stable: BoolArray = promises.pairs(property_id) & in_component & ~history.left
+    away = history.away & promises.of_family(lambda family: family.cuts)[:, None]
+    stable: BoolArray = promises.pairs(property_id) & in_component & ~history.left & ~away
     return stable
 
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups, over_run
-from antiphon.properties.history import Deliveries, History
+from antiphon.properties.history import NEVER, Deliveries, History
 from antiphon.properties.membership import Membership, Word
 from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
-from antiphon.properties.spans import NEVER, Spans
+from antiphon.properties.spans import Spans
 from antiphon.properties.verdict import Verdict, Violation
 
 _NONE: Final = np.zeros(0, np.int64)

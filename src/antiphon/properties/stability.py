@@ -16,6 +16,7 @@ from antiphon.properties.marks import Marks, running_maximum
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.receipts import Receipts
+from antiphon.properties.spans import Spans
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import Windows
 
@@ -23,11 +24,21 @@ from antiphon.properties.windows import Windows
 class Prefixes:
     """What a run says about stability: arrivals, and the marks of `stable` and `discard` rows."""
 
-    def __init__(self, history: History, audience: Audience, membership: Membership) -> None:
+    def __init__(self, history: History, audience: Audience, membership: Membership, spans: Spans) -> None:
+        self._history, self._spans = history, spans
         self.arrivals = Arrivals(history)
         self.receipts = Receipts(history, self.arrivals, audience, membership)
         self.stable = Marks(history, "stable")
         self.freed = Marks(history, "discard")
+
+    def predecessors(self, marks: Marks, reports: IntArray) -> IntArray:
+        """By report the last number of its sender that belongs to a predecessor of the formation in force there.
+
+        A report names a prefix, and speaks of its own group alone: those who joined never receive what was sent before.
+        """
+        stay = self._history.stay_at(marks.row[reports])
+        floor = self._spans.floor(stay, marks.sender[reports])
+        return np.minimum(floor - 1, marks.number[reports])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,14 @@ def _added(arrivals: Arrivals, marks: Marks, reports: IntArray, above: IntArray)
 def check_stable_everywhere(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
     """S1: who learns in a view that a message is stable does so after every member of that view received it.
 
-    Members whose failure it had confirmed by then are not asked; whom a private view asks, `receipts.py` says. Before
-    is before by `time`, and an equal time will do; at the learner itself it is before in its own history.
+    Of messages sent in a predecessor of the group nothing is asked: who joined has them in its state. Members whose
+    failure it had confirmed by then are not asked; whom a private view asks, `receipts.py` says. Before is before by
+    `time`, and an equal time will do; at the learner itself it is before in its own history.
     """
     marks, arrivals = prefixes.stable, prefixes.arrivals
     reports = np.flatnonzero(marks.rising() & promises.pairs("S1")[marks.process, marks.group])
-    added = _added(arrivals, marks, reports, marks.before[reports])
+    above = np.maximum(marks.before[reports], prefixes.predecessors(marks, reports))
+    added = _added(arrivals, marks, reports, above)
     early = prefixes.receipts.missing(marks.row[added.report], added.message)
     early_report, early_message = added.report[early], added.message[early]
     rows = marks.row[np.concatenate([early_report, added.unheard])]
@@ -142,7 +155,8 @@ def check_stable_prefix(history: History, promises: Promises, prefixes: Prefixes
     """S2: stable marks never go back; with total order and stability by blocks they are closed in delivery order.
 
     Closed: at each `stable` row, no delivered message is unstable while one with an equal or larger clock is stable;
-    messages of one block have one clock, and a block becomes stable as a whole.
+    messages of one block have one clock, and a block becomes stable as a whole. Within a formation: what was not stable
+    in a group when its successor was formed needs not become so.
     """
     marks = prefixes.stable
     promised = promises.pairs("S2")
@@ -181,11 +195,10 @@ def _skipped(history: History, marks: Marks, order: _Order) -> tuple[IntArray, I
     one before it became stable itself.
     """
     deliveries, width = order.deliveries, len(history.rows.kind) + 1
-    pair = deliveries.process * len(history.groups) + deliveries.group
+    root = np.append(history.stays.root, -1)
+    pair = root[history.stay_at(deliveries.row)]
     reports = np.unique(marks.row)
-    reports = np.sort(
-        (history.rows.process[reports] * len(history.groups) + history.rows.group[reports]) * width + reports
-    )
+    reports = np.sort(root[history.stay_at(reports)] * width + reports)
     last = np.searchsorted(reports, pair * width + order.stable_row) - 1
     seen = np.append(reports, -1)[last] - pair * width
     highest = _highest_stable(order, pair, width, seen)
@@ -194,7 +207,7 @@ def _skipped(history: History, marks: Marks, order: _Order) -> tuple[IntArray, I
 
 
 def _highest_stable(order: _Order, pair: IntArray, width: int, row: IntArray) -> IntArray:
-    """By delivery: the largest clock that was delivered and stable at its process in its group by that row."""
+    """By delivery: the largest clock that was delivered and stable at its process in its formation by that row."""
     both = np.maximum(order.deliveries.row, order.stable_row)
     place = pair * width + both
     by_place = np.argsort(place, kind="stable")
@@ -234,7 +247,7 @@ def _tell_skipped(history: History, order: _Order, left: int, row: int) -> Viola
 
 
 def check_no_early_discard(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
-    """S4: what a process frees it had called stable before.
+    """S4: what a process frees it had called stable before; what it held of a predecessor of the group goes with that.
 
     An evicted message (flow-control.md fb2) may be freed without that, if somebody in the view had called it stable,
     every member had received it, and the process itself had delivered it (invariant I4).
@@ -242,6 +255,7 @@ def check_no_early_discard(history: History, promises: Promises, prefixes: Prefi
     freed, stable = prefixes.freed, prefixes.stable
     reports = np.flatnonzero(freed.rising() & promises.pairs("S4")[freed.process, freed.group])
     known = stable.at(freed.process[reports], freed.group[reports], freed.sender[reports], freed.row[reports])
+    known = np.maximum(known, prefixes.predecessors(freed, reports))
     early = known < freed.number[reports]
     evicted = _evicted(history, freed.row[reports])
     bare = reports[early & ~evicted]

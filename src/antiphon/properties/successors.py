@@ -35,7 +35,7 @@ def check_same_history(history: History, promises: Promises, membership: Members
         for (one, left), (other, right) in combinations(sorted(paths.items()), 2):
             split = one[: len(other)] != other[: len(one)]
             for first, second in _unexplained(history, membership, left, right, split=split):
-                stays = (left | right)[first], (left | right)[second]
+                stays = left[first], right[second]
                 tell = partial(_tell_apart, history, membership, stays, split=split)
                 # Booked where the later of the two installed its last view.
                 found.append((max(membership.row[last] for _, last in stays), group, tell))
@@ -59,8 +59,11 @@ def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Pat
             chain.append(membership.preceding[chain[-1]])
         chain.reverse()
         views, process = tuple(membership.view[stay] for stay in chain), membership.process[last]
+        seen = set[int]()
         for place, stay in enumerate(chain):
-            if (membership.group[stay], membership.view[stay]) in begins and process in membership.members[stay]:
+            begun = (membership.group[stay], membership.view[stay]) in begins and membership.view[stay] not in seen
+            seen.add(membership.view[stay])  # an id that comes twice is M2's matter
+            if begun and process in membership.members[stay]:
                 found[membership.group[stay], membership.view[stay]][views[place:]][process] = stay, last
     return found
 

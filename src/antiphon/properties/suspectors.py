@@ -12,10 +12,18 @@ from antiphon.errors import TraceError
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 from antiphon.scenario.units import Duration
+from antiphon.types import split_process_id
 
 SETTLING_SUSPICIONS: Final = 6
 """How many times ω an exclusion may take: an overdue answer, a grace in a view of two, a vote that is missing, a
 suspicion that is adopted, and twice a refutation after which all begins again (newtop.md 9.2, 9.4 and 9.5)."""
+
+MERGING_ROUNDS: Final = 3
+"""How many rounds of looking for others, and of forming a group, it may take until those who can are in one view: two
+initiators stand in each other's way, or somebody is excluded meanwhile (newtop.md 11.1 and 11.2)."""
+
+FORMING_SUSPICIONS: Final = 4
+"""How many times ω a formation may take where no `start` row tells."""
 
 LATE: Final = 2
 """How many times that it may take before it counts as late: others may fail meanwhile."""
@@ -32,6 +40,12 @@ class Suspectors:
         """After how long an idle group looks for crashed members; 0: it does not."""
         self.silence: IntArray = np.zeros(total, np.int64)
         """How long a member that owes an answer may keep silent."""
+        self.merge: IntArray = np.zeros(total, np.int64)
+        """After how long a process asks the next one out of view; 0: groups that are parted stay so."""
+        self.form: IntArray = np.zeros(total, np.int64)
+        """How long a formation may take before it is given up."""
+        self._others = len({split_process_id(who)[0] for who in history.processes})
+        self._changes = len(history.of_kind("join", "leave")) > 0 or bool(history.stays.formed.any())
         self.keep_alive: IntArray = np.zeros(total, np.int64)
         """Where members speak by the clock, the longest period of theirs."""
         self.off: BoolArray = np.zeros(total, np.bool_)
@@ -45,12 +59,28 @@ class Suspectors:
     def settling(self) -> IntArray:
         """By process: in this time those who are gone are excluded, if nothing else breaks; 0 where nobody is."""
         settling = self.probe + self.silence + SETTLING_SUSPICIONS * self.after
-        return np.where(self.after > 0, settling, 0)
+        return np.where(self.after > 0, settling + self._uniting, 0)
+
+    @property
+    def _uniting(self) -> IntArray:
+        """By process: in this time those who look for each other are in one group, and who asked to join is in it.
+
+        A round asks one after the other of all others (`merge_every` each), then forms; 0 where nothing is formed.
+        """
+        forming = np.where(self.form > 0, self.form, FORMING_SUSPICIONS * self.after)
+        rounds = MERGING_ROUNDS * (self._others * self.merge + forming)
+        return np.where((self.merge > 0) | self._changes, rounds, 0)
 
     def _read(self, history: History, process: int, options: Any) -> None:
         if not isinstance(options, dict):
             return
-        named = {"suspect_after": self.after, "idle_probe": self.probe, "time_silence": self.silence}
+        named = {
+            "suspect_after": self.after,
+            "idle_probe": self.probe,
+            "time_silence": self.silence,
+            "merge_every": self.merge,
+            "form_within": self.form,
+        }
         for name, settings in named.items():
             settings[process] = _nanoseconds(history, process, name, options.get(name))
         self.off[process] = "suspect_after" in options and not self.after[process]

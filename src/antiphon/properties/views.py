@@ -113,6 +113,7 @@ def check_first_view(history: History, promises: Promises, membership: Membershi
     sent, delivered or called stable before it, W4 sees to.
     """
     configured, calls = _configured(history), Calls(history)
+    founded = _founded(membership)
     asked, found = list[int](), list[Found]()
     for stay in membership.asked("M3"):
         place = membership.process[stay], membership.group[stay]
@@ -120,7 +121,8 @@ def check_first_view(history: History, promises: Promises, membership: Membershi
             continue
         asked.append(stay)
         if membership.formed[stay]:
-            if not calls.explain(stay, membership.process[stay]) and not _of_nobody(history, stay):
+            new = (membership.group[stay], membership.view[stay]) in founded
+            if not new and not calls.explain(stay, membership.process[stay]):
                 found.append((*_at(membership, stay), partial(_tell_uncalled, history, membership, stay)))
         elif configured[place] != {history.process_name(member) for member in membership.members[stay]}:
             tell = partial(_tell_not_configured, history, membership, stay, configured[place])
@@ -133,9 +135,14 @@ def _at(membership: Membership, stay: int) -> tuple[int, int]:
     return membership.row[stay], membership.group[stay]
 
 
-def _of_nobody(history: History, stay: int) -> bool:
-    """The first view of a formed group has only classes of one: all may come from nowhere."""
-    return all(len(together) == 1 for together in history.stays.classes[stay])
+def _founded(membership: Membership) -> set[tuple[int, int]]:
+    """The first views of formed groups, by group and view, that nobody came to from another view of that name."""
+    formed = [stay for stay, begins in enumerate(membership.formed) if begins]
+    return {
+        key
+        for key, stays in membership.sharing(formed).items()
+        if all(membership.preceding[stay] < 0 for stay in stays)
+    }
 
 
 class Calls:

@@ -16,7 +16,9 @@ PROMISES: Final = {
     "W": Promise("well-formed trace", "Every history is complete and consistent in itself, so that it can be judged."),
     "M1": Promise("self inclusion", "Whoever installs a view is a member of it."),
     "M2": Promise("growing views", "The views that a process installs have ids that grow."),
-    "M3": Promise("initial view", "A process begins in the view that was configured, and does nothing before."),
+    "M3": Promise(
+        "initial view", "A process begins in the view that was configured, or that it joined, and does nothing before."
+    ),
     "M4": Promise("view identity", "One id of a view means one membership, whoever installs it."),
     "M5": Promise(
         "one history of views",
@@ -26,7 +28,7 @@ PROMISES: Final = {
     "M6e": Promise("disjoint at last", "By the end of a quiet run, last views are equal or have no member in common."),
     "M7": Promise("agreed successors", "Members of both a view and the next come from the same view, if they come."),
     "M8": Promise("transitional set", "A process knows who came along with it from one view to the next."),
-    "M9": Promise("shrinking views", "A view has fewer members than the one before it, and no new ones."),
+    "M9": Promise("shrinking views", "Until a group is formed anew, a view has fewer members than that before."),
     "M10": Promise("no capricious change", "Nobody is missing from a view whom none of its members ever suspected."),
     "M11": Promise("primary chain", "The views that call themselves primary follow one another in one chain."),
     "D1": Promise("delivery integrity", "Whatever is delivered was sent before, in that group and with that content."),
@@ -47,6 +49,10 @@ PROMISES: Final = {
     "D10": Promise("nothing after the cut", "Of a member that was removed nothing is delivered any more."),
     "D11": Promise(
         "uniform agreement", "What anybody delivers in a view, all who go on from that view delivered in it."
+    ),
+    "D12": Promise(
+        "state transfer",
+        "Who comes to a group takes over the state that its members had then, once, and delivers nothing before.",
     ),
     "D13": Promise(
         "agreement", "By the end of a quiet run, what one member that remains delivered, all that remain delivered."
@@ -100,6 +106,7 @@ PROMISES: Final = {
     "L8": Promise("drained", "By the end of a quiet run, every message is freed from the buffers."),
     "L9": Promise("no false exclusion", "Where nothing breaks, nobody is excluded."),
     "L10": Promise("no long silence", "Whoever is alive is heard of at least every so often."),
+    "R2": Promise("new incarnations", "A process that recovered uses no message and no view of its earlier life."),
 }
 """By property id, in the order in which they are judged."""
 
