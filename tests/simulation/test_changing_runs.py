@@ -32,8 +32,10 @@ def rows(run: Run, *kinds: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield process_id(history.process, history.incarnation), row
 
 
-def last_views(run: Run) -> dict[str, list[str]]:
-    return {process: row["members"] for process, row in rows(run, "view")}
+def end_together(run: Run, *processes: str) -> bool:
+    """Whether the last view of each of these has exactly these members."""
+    last = {process: row["members"] for process, row in rows(run, "view")}
+    return all(last[process] == [*processes] for process in processes)
 
 
 def delivered(run: Run, process: str) -> list[tuple[str, int, int]]:
@@ -81,9 +83,7 @@ def test_a_joiner_has_in_its_state_or_gets_delivered_each_message_once() -> None
     assert story(run) == ["orders: p4 joins → p1 p2 p3 p4", "orders: p1 has left → p2 p3 p4"]
     ((process, row),) = rows(run, "leave")
     assert (process, row["detail"]) == ("p1", '{"graceful":true}')
-    assert {process: members for process, members in last_views(run).items() if process != "p1"} == dict.fromkeys(
-        ["p2", "p3", "p4"], ["p2", "p3", "p4"]
-    )
+    assert end_together(run, "p2", "p3", "p4")
     assert run.requests < 4 * 300  # who is not in the group asks for nothing
 
 
@@ -96,7 +96,7 @@ def test_a_state_travels_in_pieces_among_the_messages() -> None:
 
 def test_sides_that_were_apart_go_on_from_one_state() -> None:
     run = run_of("merge")
-    assert last_views(run) == dict.fromkeys(["p1", "p2", "p3", "p4", "p5"], ["p1", "p2", "p3", "p4", "p5"])
+    assert end_together(run, "p1", "p2", "p3", "p4", "p5")
     merged = states(run, "merged")
     assert [process for process, _, _ in merged] == ["p1", "p2", "p3", "p4", "p5"]
     assert len({(view, digest) for _, view, digest in merged}) == 1
@@ -110,10 +110,7 @@ def test_a_process_that_comes_back_is_somebody_new_each_time() -> None:
     run = run_of("restart")
     named = [(history.process, history.incarnation) for history in run.histories]
     assert named[2:5] == [("p3", 0), ("p3", 1), ("p3", 2)]
-    views = last_views(run)
-    assert {process: views[process] for process in ("p1", "p2", "p3#2", "p4")} == dict.fromkeys(
-        ["p1", "p2", "p3#2", "p4"], ["p1", "p2", "p3#2", "p4"]
-    )
+    assert end_together(run, "p1", "p2", "p3#2", "p4")
     assert {process for process, _, _ in states(run, "merged")} == {"p3#1", "p3#2"}
     for incarnation in range(3):  # each counts its messages from 0
         own = [number for sender, which, number in delivered(run, "p1") if (sender, which) == ("p3", incarnation)]
@@ -125,6 +122,6 @@ def test_a_server_moves_and_its_client_loses_nothing() -> None:
     run = run_of("migration")
     of_client = [number for sender, _, number in delivered(run, "other") if sender == "client"]
     assert of_client == [*range(1000)]
-    assert last_views(run)["new"] == ["client", "new", "other"]
+    assert end_together(run, "client", "new", "other")
     moved = delivered(run, "new")
     assert delivered(run, "other")[-len(moved) :] == moved
