@@ -296,7 +296,12 @@ def test_a_class_of_which_nobody_is_left_changes_nothing() -> None:
 
 
 class Loner(Puppet):
-    """A core that is alone in every group it is in, or joins, or forms."""
+    """A core that is alone in every group it is in, or joins, or forms; like members that probe, it never sleeps."""
+
+    deadline = 10**9
+
+    def tick(self, now: int) -> None:
+        self.deadline = now + 10**9
 
     def __init__(self, me: ProcessId, groups: frozenset[GroupId]) -> None:
         super().__init__()
