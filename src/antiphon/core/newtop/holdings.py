@@ -17,7 +17,7 @@ from antiphon.core.newtop.news import News
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import BEYOND, MinVector
-from antiphon.types import ProcessId, View
+from antiphon.types import ProcessId, View, name_of
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.rules import Rules
@@ -63,7 +63,7 @@ class Holdings:
         """The same of those who are in the view in force."""
         self.last_received = MinVector(size)
         """LRV (RV in Macedo95): per member its last block number here, our own included."""
-        self.safe = settings.service == "total-safe" and view.group not in settings.merely_total
+        self.safe = settings.service == "total-safe" and name_of(view.group) not in settings.merely_total
         """Whether messages of this group are delivered only when they are stable (newtop.md 14)."""
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
         self.recovery = Recovery(me, view, settings) if settings.datagrams else None

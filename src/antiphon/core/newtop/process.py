@@ -45,7 +45,7 @@ class NewtopProcess:
         assert not settings.block_numbered or not settings.suspect_after_ns or self._order.cut_after is not None, (
             "a flush is in no window, so blocks cannot be counted"
         )
-        self._safe = [group for group in self._groups.values() if group.safe]
+        self._safe = settings.service == "total-safe"
         assert not self._safe or settings.view_change == "cut", "safe delivery goes with cuts (newtop.md 14)"
         self._crossing = self._order.crosses and len(views) > 1
         self._stirs = self._crossing or not self._order.crosses
@@ -140,7 +140,7 @@ class NewtopProcess:
             effects += early
             early.clear()
             self._speak(stirred, now, effects)
-            for group in self._safe:
+            for group in self._groups.values() if self._safe else ():
                 group.stabilise(effects)
             ready = self._order.take(self._cuts[0][0] if self._cuts else BEYOND)
             if ready:
