@@ -147,7 +147,7 @@ def _newtop_problems(scenario: Scenario) -> Problems:
     if scenario.member:
         yield "member", "every member of a newtop group sends and receives alike"
     if options.view_change != "cut" and "total-safe" in services:
-        why = "a message that all must have is told apart from others by the number of the cut"
+        why = "only at a cut is it settled what the old view must still deliver"
         yield "options.view_change", f"{options.view_change!r} does not go with service total-safe; {why}"
     elif options.view_change != "cut" and services != {"total"}:
         why = "causal orders install a view at a cut or by a flush"

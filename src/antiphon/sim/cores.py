@@ -73,7 +73,7 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
         service: Service = "total-safe" if "total-safe" in services else groups[0].service  # type: ignore[assignment]
         settings = NewtopSettings(
             service=service,
-            merely_total=frozenset(GroupId(group.name) for group in groups if group.service != service),
+            merely_total=frozenset(group.name for group in groups if group.service != service),
             silence_timeout_ns=options.time_silence,
             packing=options.packing,
             frame_bytes_max=options.frame_bytes,

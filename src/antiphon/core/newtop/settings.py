@@ -14,8 +14,8 @@ class NewtopSettings:
 
     service: Service = "total"
     """The order of delivery, the same in all groups of a process; in `total-safe` some may wait for less."""
-    merely_total: frozenset[GroupId] = frozenset()
-    """Under `total-safe`: groups whose messages do not wait until they are stable, as under `total`."""
+    merely_total: frozenset[str] = frozenset()
+    """Under `total-safe`: names of groups whose messages do not wait until they are stable, as under `total`."""
     silence_timeout_ns: int = 0
     """How long a member may stay silent after a block appeared before it sends a null; 0 answers at once."""
     announce_pause_ns: int = 10_000_000
