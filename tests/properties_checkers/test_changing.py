@@ -390,6 +390,22 @@ def test_s1_who_joined_must_have_what_was_sent_since() -> None:
     assert violated(trace.end(quiet=False)) == {"S1"}
 
 
+def test_s1_who_was_lost_and_is_back_must_have_it_too() -> None:
+    trace = Trace({"orders": ["p1", "p2"]}, options=OPTIONS).begin(ZEROTH)
+    trace.fault("partition")
+    trace.exclude("p1", "0000.000001.a", ["p1"])
+    trace.exclude("p2", "0000.000001.b", ["p2"])
+    enter(trace, FIRST, ["p1"], ["p2"])
+    for process, own in (("p1", 0), ("p2", 1)):
+        trace.state(process, "snapshot", own, own)
+        trace.state(process, "installed", 1 - own, 1 - own)
+        trace.state(process, "merged", 5)
+    mid = trace.send("p1")
+    trace.deliver("p1", mid)
+    trace.stable("p1", {"p1": 0})
+    assert violated(trace.end(quiet=False)) == {"S1"}
+
+
 def test_l8_what_was_held_of_a_predecessor_went_with_it() -> None:
     trace = pair()
     old = trace.send("p2")
