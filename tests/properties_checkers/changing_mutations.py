@@ -142,8 +142,8 @@ def wait_for_ever(log: Log, rng: random.Random) -> pa.Table | None:
         last = log.last[stay.process]["kind"] == "stop" and not stay.next and not stay.rows("send", "leave", "deliver")
         if last and any(at in states(log, "installed") for at in rows):
             places.append(rows)
-    rows = choice(rng, places)
-    return None if rows is None else without(log, rows)
+    place = choice(rng, places)
+    return None if place is None else without(log, place)
 
 
 def _in_stay(stay: Stay, at: int) -> bool:

@@ -71,12 +71,12 @@ class Trace:
         place = {"process": name, "incarnation": incarnation, "index": index, "time": self.time}
         self.rows.append({"run": self.run, **place, "kind": kind, **columns})
 
-    def begin(self) -> "Trace":
+    def begin(self, view: str = "v0") -> "Trace":
         """Start rows and first views of everybody."""
         for process in self.members:
             self.start(process)
             for group in self.groups_of(process):
-                self.view(process, group, "v0", self.groups[group])
+                self.view(process, group, view, self.groups[group])
         return self
 
     def groups_of(self, process: str) -> list[str]:
@@ -109,6 +109,7 @@ class Trace:
         transitional: Sequence[str] | None = None,
         primary: bool | None = None,
         epoch: int | None = None,
+        classes: Sequence[Sequence[str]] | None = None,
         **private: Sequence[str],
     ) -> None:
         """A private view also has `receivers` and `senders`, the first of a formed group `epoch` and `classes`.
@@ -123,6 +124,7 @@ class Trace:
         told: dict[str, Any] = {name: sorted(names) for name, names in private.items()}
         told |= {} if primary is None else {"primary": primary}
         told |= {} if epoch is None else {"epoch": epoch}
+        told |= {} if classes is None else {"classes": sorted(map(sorted, classes))}
         self.row(
             process,
             "view",

@@ -93,7 +93,10 @@ class GroupStatistics:
 
     group: str
     per_second: float | None
-    """The rate of the slowest member that neither crashed nor left; over all runs, the mean of the runs."""
+    """The rate of the slowest member that was there all along: that neither crashed, left nor joined.
+
+    Over all runs, the mean of the runs.
+    """
     latency: Latency | None
     """Until each delivery."""
     stability_latency: Latency | None

@@ -123,7 +123,7 @@ def tallies(events: DataFrame) -> DataFrame:
         count_kinds("send").alias("sent"),
         count_kinds("deliver").alias("delivered"),
         count_kinds("transmit").alias("frames"),
-        count_kinds("crash", "leave").alias("departures"),
+        count_kinds("crash", "leave", "join").alias("moves"),
         F.sum(_only("transmit", "payload_bytes")).alias("payload_bytes"),
         F.sum(_only("transmit", "header_bytes")).alias("header_bytes"),
         F.sum("stamp_bytes").alias("stamp_bytes"),
@@ -217,11 +217,9 @@ def _by_scope(rows: Iterable[Row]) -> _Latencies:
 
 
 def _run(run: str, rows: Sequence[Row], latencies: _Latencies) -> RunStatistics:
-    departed = {row["process"] for row in rows if row["departures"]}
+    moved = {row["process"] for row in rows if row["moves"]}
     ends_ns = _ends(rows)
-    groups = tuple(
-        _group(run, group, own, departed, ends_ns, latencies) for group, own in parted(rows, "group").items()
-    )
+    groups = tuple(_group(run, group, own, moved, ends_ns, latencies) for group, own in parted(rows, "group").items())
     return _together(run, rows, groups, ends_ns, latencies)
 
 
@@ -246,14 +244,14 @@ def _together(
 
 
 def _group(
-    run: str, group: str, rows: Sequence[Row], departed: AbstractSet[str], ends_ns: _Ends, latencies: _Latencies
+    run: str, group: str, rows: Sequence[Row], moved: AbstractSet[str], ends_ns: _Ends, latencies: _Latencies
 ) -> GroupStatistics:
     first_request_ns = _least(rows, "first_request_ns")
     members = tuple(
         _member(process, own, first_request_ns, ends_ns, latencies.get(("delivery", run, group, process)))
         for process, own in parted(rows, "process").items()
     )
-    rates = [member.per_second for member in members if member.process not in departed]
+    rates = [member.per_second for member in members if member.process not in moved]
     return GroupStatistics(
         group=group,
         per_second=min((rate for rate in rates if rate is not None), default=None),

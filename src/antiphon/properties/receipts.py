@@ -26,9 +26,9 @@ class _Failed:
         self._width = len(history.rows.kind) + 1
         places = [(word.process * len(history.groups) + word.group) * self._width + word.row for word in self.words]
         self._place: IntArray = np.sort(np.array(places, np.int64))
-        self._peers: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._peers: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for word in self.words:
-            self._peers[word.process, word.group].append(word.peer)
+            self._peers[word.process, word.group].append((word.row, word.peer))
 
     def before(self, row: IntArray) -> IntArray:
         """How many failures the process of each row had confirmed in the group of the row."""
@@ -38,9 +38,9 @@ class _Failed:
         pair = (rows.process[row] * len(self._history.groups) + rows.group[row]) * self._width
         return np.searchsorted(self._place, pair + row) - np.searchsorted(self._place, pair)
 
-    def peers(self, process: int, group: int, count: int) -> frozenset[int]:
-        """The first so many of them."""
-        return frozenset(self._peers[process, group][:count])
+    def peers(self, process: int, group: int, count: int, since: int) -> frozenset[int]:
+        """The first so many of them, without those before that row: a formation takes in whom an earlier one lost."""
+        return frozenset(peer for row, peer in self._peers[process, group][:count] if row > since)
 
 
 class Receipts:
@@ -89,7 +89,8 @@ class Receipts:
         stays = self._history.stays
         if stays.private[stay]:
             return tuple(sorted({*stays.receivers[stay], int(stays.process[stay])}))
-        failed = self._failed.peers(int(stays.process[stay]), int(stays.group[stay]), known) if known else ()
+        entered = int(stays.row[stays.root[stay]])
+        failed = self._failed.peers(int(stays.process[stay]), int(stays.group[stay]), known, entered) if known else ()
         return (
             tuple(member for member in stays.members[stay] if member not in failed) if failed else stays.members[stay]
         )

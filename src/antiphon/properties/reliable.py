@@ -166,7 +166,8 @@ class _Duties:
         self._low = np.searchsorted(group, codes)
         self._high = np.searchsorted(group, codes, side="right")
         self._offset, self._due = self._due_in_stays(past)
-        self._forgiven = forgiven
+        until = spans.end_of_formation(np.array([word.row for word in forgiven], np.int64)).tolist()
+        self._forgiven = list(zip(forgiven, until, strict=True))
 
     def _due_in_stays(self, past: Past) -> tuple[IntArray, npt.NDArray[np.int32]]:
         """For each stay, the first message due of each stream of its group; where those of a stay begin."""
@@ -199,10 +200,10 @@ class _Duties:
 
     def _excuse(self, due: npt.NDArray[np.int32], own: Deliveries) -> None:
         """From the confirmed failure of its sender on, a cause is due in its own group only (errata-newtop.md E-64)."""
-        for word in self._forgiven:
+        for word, until in self._forgiven:
             if word.process == own.process[0]:
                 low, high = self._low[word.group], self._high[word.group]
-                later = np.flatnonzero((own.row > word.row) & (own.group != word.group))
+                later = np.flatnonzero((own.row > word.row) & (own.row < until) & (own.group != word.group))
                 columns = np.flatnonzero(self.sender[low:high] == word.peer)
                 due[np.ix_(later, low + columns)] = _NOTHING_DUE
 
@@ -257,6 +258,9 @@ def _losses(history: History, past: Past, duties: _Duties, own: Deliveries, sinc
     foreign = duties.sender != messages.sender[own.message][:, None]
     depends = (reach > due) & foreign & (since < NEVER)[:, None]
     lost = _never_delivered(history, duties, process)
+    # Who joined, or came back, lacks all that was sent before: what was never due, or has no effect here, is left out.
+    stream = past.stream[lost]
+    lost = lost[(lost >= due.min(axis=0)[stream]) & (lost < reach.max(axis=0)[stream])]
     stream = past.stream[lost]
     causes, at = [_NONE], [_NONE]
     for column in np.unique(stream).tolist():

@@ -67,6 +67,16 @@ class Spans:
         floor[late] = self.first_number(root[late], sender[late])
         return floor
 
+    def end_of_formation(self, rows: IntArray) -> IntArray:
+        """By row where its process goes over from the formation that it is in to the next one; NEVER if nowhere."""
+        stays, ends = self._history.stays, list[int]()
+        for stay in self._history.stay_at(rows).tolist():
+            following = int(stays.following[stay]) if stay >= 0 else -1
+            while following >= 0 and not stays.formed[following]:
+                following = int(stays.following[following])
+            ends.append(int(stays.row[following]) if following >= 0 else NEVER)
+        return np.array(ends, np.int64)
+
     def _runs(self) -> tuple[IntArray, IntArray]:
         """Pairs of stay and sender, sorted, and the first stay of the run each belongs to."""
         stays, width = self._history.stays, len(self._history.processes)

@@ -1,0 +1,45 @@
+"""Figures of groups that change, from what Spark has added up: who came late, and who recovered."""
+
+from typing import Any
+
+from antiphon.pipeline.statistics import _statistics
+
+TALLY: dict[str, Any] = {
+    "run": "r",
+    "group": "orders",
+    "incarnation": 0,
+    "type": None,
+    "idle": False,
+    "sent": 0,
+    "frames": 0,
+    "moves": 0,
+    "blocks": 0,
+    "unblocks": 0,
+    "first_request_ns": 0,
+    "frames_with_copies": 0,
+    "last_ns": 2_000,
+} | dict.fromkeys(
+    "payload_bytes header_bytes stamp_bytes packed copies wire_bytes sender_work receiver_work unstable_max waits_ns "
+    "idle_ns unstable_blocks_max buffers_max".split()
+)
+
+
+def tally(process: str, delivered: int, **columns: Any) -> dict[str, Any]:
+    return TALLY | {"process": process, "delivered": delivered, "last_delivery_ns": 1_000} | columns
+
+
+def test_the_rate_of_a_group_is_that_of_members_who_were_there_all_along() -> None:
+    rows = [tally("p1", 10), tally("p2", 8), tally("p3", 1, moves=1)]
+    (group,) = _statistics(rows, [], exact=True).runs[0].groups
+    assert group.per_second == 8e6
+    assert [member.process for member in group.members] == ["p1", "p2", "p3"]
+
+
+def test_incarnations_of_a_process_are_one_member() -> None:
+    reborn = tally("p2", 3, incarnation=1, blocks=1, waits_ns=-5_000, last_ns=9_000)
+    rows = [tally("p1", 10), tally("p2", 4, moves=1, blocks=1, waits_ns=-500), reborn]
+    (group,) = _statistics(rows, [], exact=True).runs[0].groups
+    assert [(member.process, member.delivered) for member in group.members] == [("p1", 10), ("p2", 7)]
+    # An open wait lasts to the end of the incarnation that waits.
+    assert group.flow.blocked_ns == (2_000 - 500) + (9_000 - 5_000)
+    assert group.per_second == 1e7
