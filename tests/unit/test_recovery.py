@@ -454,17 +454,41 @@ def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_
 
 
 def test_who_acknowledges_nothing_is_deaf_since_its_next_place_left() -> None:
-    """E-80."""
+    """E-80: when it was told often enough, for tellings and answers may be lost."""
     shim = recovery(P1)
     assert shim.deaf_since(P2) is None
     for now in (5, 7):
         shim.outgoing(frame(0), now)
+    assert shim.deaf_since(P2) is None
+    told = tell_often(shim, 10_000)
     assert shim.deaf_since(P2) == 5
-    shim.receive(AckFrame(G, P2, 1), 30)
-    assert shim.deaf_since(P2) == 30
-    shim.receive(AckFrame(G, P2, 2), 40)
+    shim.receive(AckFrame(G, P2, 1), told)
+    assert shim.deaf_since(P2) is None
+    tell_often(shim, told)
+    assert shim.deaf_since(P2) == told
+    shim.receive(AckFrame(G, P2, 2), told + 40)
     assert shim.deaf_since(P2) is None
     assert shim.deaf_since(P3) == 5
+
+
+def test_who_fills_no_gap_is_deaf_when_it_was_asked_often_enough() -> None:
+    """E-80."""
+    shim = recovery(P1)
+    shim.receive(frame(2, P2), 7)
+    assert shim.deaf_since(P2) is None
+    tell_often(shim, 10_000)
+    assert shim.deaf_since(P2) == 7
+    assert shim.deaf_since(P3) is None
+    shim.receive(frame(1, P2), 20_000)
+    assert shim.deaf_since(P2) is None
+
+
+def tell_often(shim: Recovery, now: int) -> int:
+    """Let eight alarms ring; gives when the last did."""
+    for _ in range(8):
+        now = max(now, shim.deadline or 0)
+        shim.drain(now, [])
+    return now
 
 
 def test_of_the_failed_nothing_is_asked_and_for_those_who_left_nothing_is_kept() -> None:

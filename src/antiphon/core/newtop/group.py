@@ -270,7 +270,7 @@ class NewtopGroup(Holdings):
             news.weigh(complete, flow, now)
         if self.wanted and complete >= self.wanted:
             self.wanted = 0
-            self.say_alive(now)
+            self._say(self._alive(), now, self.early)
         if self.suspector.idle and (self.received > complete or self.sent > complete or self.unanswered):
             self.suspector.begin(self, now)
 
@@ -374,8 +374,13 @@ class NewtopGroup(Holdings):
             self.news.at = now + self._settings.repair_max_ns
 
     def say_alive(self, now: int, *, blocked: bool = False) -> None:
-        """Speak although there may be no news."""
-        self._say(self._alive(blocked=blocked), now, self.early)
+        """A sign of life, outside the stream: what is said again soon need not be repaired.
+
+        So it tells nothing else: what we call complete or stable is true only behind what we agreed on before (E-66).
+        """
+        self.spoke_at = now
+        frame = AliveFrame(self.view.group, self._me, self.sent, 0, None, self._stalled, blocked)
+        self.early.append(Transmit(frame, Scope.VIEW, self._channel))
 
     # Members that fail
 
@@ -468,12 +473,13 @@ class NewtopGroup(Holdings):
 
     # Parts
 
-    def _alive(self, *, blocked: bool = False) -> AliveFrame:
+    def _alive(self) -> AliveFrame:
+        """An announcement."""
         flow, header, complete = self.flow, None, self.last_received.minimum
         if flow is not None:
             header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
             flow.carried(header.number)
-        return AliveFrame(self.view.group, self._me, self.sent, complete, header, self._stalled, blocked)
+        return AliveFrame(self.view.group, self._me, self.sent, complete, header, self._stalled)
 
     def _say(self, frame: AliveFrame | MembershipFrame, now: int, effects: list[Effect]) -> None:
         """Let an unnumbered frame leave, in its place on the channel of the group."""

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from antiphon.core.effects import Channel, Effect, Frame, Transmit
 from antiphon.core.newtop.frames import (
     AckFrame,
+    AliveFrame,
     BlockFrame,
     MembershipFrame,
     NewtopFrame,
@@ -34,11 +35,9 @@ _ASKED_MAX: Final = 1024
 
 
 _TRIES: Final = 8
-"""So many waits without progress keep to their bound."""
+"""So many waits without progress keep to their bound; who leaves so many unanswered may be deaf."""
 _DOUBLINGS_MAX: Final = 6
 """So often the bound is doubled after that: 8 s from 125 ms."""
-_DOUBLINGS_MAX_SUSPECTED: Final = 2
-"""Where silence makes a suspect: longer than the suspicion takes, nobody may be silent."""
 _COPY_BYTES: Final = 100
 """What a copy costs in a repair beside its payloads, roughly."""
 
@@ -73,6 +72,8 @@ class Recovery:
             return [each for copy in frame.copies for each in self._receive_copy(copy, now)]
         if isinstance(frame, StatusFrame):
             return self._status(frame, now)
+        if isinstance(frame, AliveFrame) and not frame.sequence:
+            return [frame]  # a sign of life, which says nothing else
         if isinstance(frame, AckFrame):
             self._outgoing.acknowledged(frame.sender, frame.upto, now)
         elif isinstance(frame, RequestFrame):
@@ -109,8 +110,8 @@ class Recovery:
 
     def deaf_since(self, process: ProcessId) -> int | None:
         """Since when a member has acknowledged nothing, or filled no gap, although it should; None if it need not."""
-        stream = self._incoming.get(process)
-        gap, silence = None if stream is None else stream.lacks_since, self._outgoing.deaf_since(process)
+        stream, silence = self._incoming.get(process), self._outgoing.deaf_since(process)
+        gap = None if stream is None or stream.asked < _TRIES else stream.lacks_since
         return silence if gap is None else gap if silence is None else min(gap, silence)
 
     def fail(self, process: ProcessId) -> None:
@@ -161,7 +162,6 @@ class _Patience:
 
     def __init__(self, settings: NewtopSettings) -> None:
         self._first_ns, self._bound_ns = settings.repair_ns, settings.repair_max_ns
-        self._doublings_max = _DOUBLINGS_MAX_SUSPECTED if settings.suspect_after_ns else _DOUBLINGS_MAX
         self._waits = 0
 
     def reset(self) -> None:
@@ -174,7 +174,7 @@ class _Patience:
     def wait(self) -> int:
         self._waits += 1
         if self._waits > _TRIES:
-            return self._bound_ns << min(self._waits - _TRIES, self._doublings_max)
+            return self._bound_ns << min(self._waits - _TRIES, _DOUBLINGS_MAX)
         return min(self._first_ns << (self._waits - 1), self._bound_ns)
 
 
@@ -213,6 +213,8 @@ class _Incoming(_Store):
         self.ask_at: int | None = None
         self.lacks_since: int | None = None
         """Since when there is a gap, and nothing has come that follows on what we have."""
+        self.asked = 0
+        """How often we have asked since."""
         others = [member for member in view.members if member not in (origin, me)]
         self._origin = origin
         self._others = others
@@ -230,7 +232,7 @@ class _Incoming(_Store):
         ready = self._following()
         if ready:
             self._patience.progress()
-            self.lacks_since = now
+            self.lacks_since, self.asked = now, 0
         self._note(place, now)
         return ready
 
@@ -245,7 +247,7 @@ class _Incoming(_Store):
         """
         ready = [self._held[place] for place in sorted(self._held) if self._end < place <= settled]
         if settled > self._end:
-            self._end, self.lacks_since = settled, now
+            self._end, self.lacks_since, self.asked = settled, now, 0
         return ready + self._following()
 
     def _following(self) -> list[SequencedFrame]:
@@ -265,6 +267,7 @@ class _Incoming(_Store):
         if self.ask_at is None or now < self.ask_at:
             return ()
         self.ask_at = now + self._patience.wait()
+        self.asked += 1
         missing = (place for place in range(self._end + 1, self._known + 1) if place not in self._held)
         return tuple(islice(missing, _ASKED_MAX))
 
@@ -287,6 +290,7 @@ class _Incoming(_Store):
             self._attempt = 0
         elif self.ask_at is None:
             self.ask_at = self.lacks_since = now
+            self.asked = 0
 
 
 class _Outgoing(_Store):
@@ -299,6 +303,7 @@ class _Outgoing(_Store):
         self._acknowledged = dict.fromkeys(sorted(others), 0)
         self._sent_at: dict[int, int] = {}  # by place, of what is held
         self._progress_at = dict.fromkeys(sorted(others), 0)
+        self._unanswered = dict.fromkeys(sorted(others), 0)  # how often each was told since it last answered
         self._agreement: deque[int] = deque()  # places of what agreement needs, which stability says nothing about
         self._patience = _Patience(settings)
 
@@ -316,23 +321,28 @@ class _Outgoing(_Store):
         return placed
 
     def deaf_since(self, member: ProcessId) -> int | None:
-        """Since when the next place that it lacks is under way, and no other was acknowledged."""
+        """Since when the next place that it lacks is under way, and no other was acknowledged, though often told."""
+        if self._unanswered.get(member, 0) < _TRIES:
+            return None
         sent_at = self._sent_at.get(self._acknowledged.get(member, self.last) + 1)
         return None if sent_at is None else max(sent_at, self._progress_at[member])
 
     def acknowledged(self, member: ProcessId, upto: int, now: int) -> None:
         """One member has everything up to there; what all have is not kept."""
         self._progress_at[member] = now
+        self._unanswered[member] = 0
         if min(upto, self.last) > self._acknowledged[member]:
             self._acknowledged[member] = min(upto, self.last)
-            self._patience.progress()
-            super().forget(min(self._acknowledged.values()))
+            if upto >= self.last:
+                self._patience.progress()
+            self._settle(min(self._acknowledged.values()))
 
     def leave(self, process: ProcessId) -> None:
         """Nobody waits for its acknowledgments any more."""
         self._acknowledged.pop(process, None)
         self._progress_at.pop(process, None)
-        super().forget(min(self._acknowledged.values(), default=self.last))
+        self._unanswered.pop(process, None)
+        self._settle(min(self._acknowledged.values(), default=self.last))
 
     def forget(self, upto: int) -> None:
         """Stability says what acknowledgments would: everybody has it.
@@ -345,7 +355,13 @@ class _Outgoing(_Store):
             upto = min(upto, self._agreement[0] - 1)
         for member, place in self._acknowledged.items():
             self._acknowledged[member] = max(place, upto)
+        self._settle(upto)
+
+    def _settle(self, upto: int) -> None:
+        """Everybody has it up to there; if that is all, there is nothing to tell."""
         super().forget(upto)
+        if self._forgotten >= self.last:
+            self.tell_at = None
 
     def _drop(self, place: int) -> None:
         super()._drop(place)
@@ -356,6 +372,8 @@ class _Outgoing(_Store):
         if self.tell_at is None or now < self.tell_at:
             return []
         behind = [member for member, place in self._acknowledged.items() if place < self.last]
+        for member in behind:
+            self._unanswered[member] += 1
         self.tell_at = now + self._patience.wait() if behind else None
         return behind
 

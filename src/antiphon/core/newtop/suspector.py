@@ -156,10 +156,11 @@ class Suspector:
         return max(self.clock[rank], self._pardoned[rank])
 
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
-        """While clauses b to d may apply, somebody may take our silence for death; also while only we wait (L10)."""
+        """While clauses b to e may apply, somebody may take our silence for death; else it may last a probe's time."""
         asks = group.blocked and group.blocked_at + self._period_ns <= now
-        waits = group.wary or group.wanted or group.largest > group.complete_block or group.unacknowledged
-        if asks or (waits and group.spoke_at + self._period_ns <= now):
+        presses = group.wary or group.wanted or group.unacknowledged
+        patience = self._period_ns if presses else self._probe_ns
+        if asks or (patience and group.spoke_at + patience <= now):
             group.say_alive(now, blocked=asks)
 
     def _probes(self, group: "NewtopGroup") -> bool:
