@@ -29,8 +29,8 @@ def _acknowledge_what_one_has_sent(patch: pytest.MonkeyPatch) -> None:
     """Rule 2: an acknowledgment says how far its sender is, not what it has completed."""
     true = NewtopGroup._alive
 
-    def alive(self: NewtopGroup, *, blocked: bool = False) -> AliveFrame:
-        return replace(true(self, blocked=blocked), complete_block=self.sent)
+    def alive(self: NewtopGroup) -> AliveFrame:
+        return replace(true(self), complete_block=self.sent)
 
     patch.setattr(NewtopGroup, "_alive", alive)
 

@@ -257,7 +257,7 @@ def test_nobody_can_acknowledge_what_was_not_sent() -> None:
     for member in (P2, P3):
         shim.receive(AckFrame(G, member, 99), 0)
     shim.outgoing(frame(0), 1)
-    assert drained(shim, 20) == [(P2, StatusFrame(G, P1, 2, settled=1)), (P3, StatusFrame(G, P1, 2, settled=1))]
+    assert drained(shim, 21) == [(P2, StatusFrame(G, P1, 2, settled=1)), (P3, StatusFrame(G, P1, 2, settled=1))]
 
 
 def test_a_lone_member_tells_nobody() -> None:
