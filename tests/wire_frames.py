@@ -11,16 +11,20 @@ from antiphon.core.newtop.frames import (
     ConfirmedFrame,
     Flow,
     MapStamp,
+    NeedFrame,
     NewtopFrame,
     Notice,
+    Ordering,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
     RequestFrame,
     SequencedFrame,
     StatusFrame,
+    SubmitFrame,
     SuspectFrame,
     Suspicion,
+    ToSequencer,
 )
 from antiphon.types import WORLD, GroupId, ProcessId, group_id, process_id
 
@@ -125,7 +129,8 @@ def refute_frames(draw: st.DrawFn, group: GroupId | None = None) -> RefuteFrame:
     group = draw(groups) if group is None else group
     suspect = draw(processes)
     blocks = sorted(draw(st.sets(numbers_up, min_size=2, max_size=4)))
-    messages = tuple(draw(block_frames(group, suspect, at)) for at in pairwise(blocks))
+    kind = draw(st.sampled_from([block_frames, ordered_frames]))
+    messages = tuple(draw(kind(group, suspect, at)) for at in pairwise(blocks))
     sender = draw(others(suspect))
     return RefuteFrame(group, sender, draw(numbers_up), suspect, blocks[0], messages, draw(places))
 
@@ -138,7 +143,7 @@ def confirmed_frames(draw: st.DrawFn, group: GroupId | None = None) -> Confirmed
 
 
 def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:
-    kinds = (block_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames)
+    kinds = (block_frames, ordered_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames)
     return st.one_of(*(kind(group) for kind in kinds))
 
 
@@ -148,7 +153,52 @@ def repairs(draw: st.DrawFn) -> RepairFrame:
     return RepairFrame(group, draw(processes), tuple(draw(st.lists(sequenced(group), max_size=3))))
 
 
-KINDS: dict[str, st.SearchStrategy[NewtopFrame]] = {
+@st.composite
+def ordered_frames(
+    draw: st.DrawFn, group: GroupId | None = None, sender: ProcessId | None = None, at: tuple[int, int] | None = None
+) -> BlockFrame:
+    sender = draw(processes) if sender is None else sender
+    previous, block = sorted(draw(st.sets(numbers_up, min_size=2, max_size=2))) if at is None else at
+    below = st.integers(0, block - 1)
+    notice = draw(st.none() | st.builds(Notice, st.just("view"), suspicions(sender)))
+    payloads = tuple(draw(st.lists(st.binary(max_size=40), max_size=5))) if notice is None else ()
+    return BlockFrame(
+        draw(groups) if group is None else group,
+        sender,
+        block,
+        previous,
+        draw(below),
+        payloads,
+        draw(numbers_up) if payloads else 0,
+        more=len(payloads) == 1 and draw(st.booleans()),
+        sequence=draw(places),
+        excluded=draw(marks(sender)),
+        notice=notice,
+        ordering=Ordering(draw(processes), draw(st.integers(1, 2**62)), draw(below))
+        if payloads
+        else Ordering(sender, 0, draw(below)),
+    )
+
+
+@st.composite
+def submissions(draw: st.DrawFn) -> SubmitFrame:
+    sender = draw(processes)
+    payloads = tuple(draw(st.lists(st.binary(max_size=40), min_size=1, max_size=5)))
+    counts = st.integers(1, 2**62)
+    return SubmitFrame(
+        draw(groups),
+        sender,
+        draw(counts),
+        draw(counts),
+        draw(numbers_up),
+        payloads,
+        draw(numbers_up),
+        len(payloads) == 1 and draw(st.booleans()),
+        draw(marks(sender)),
+    )
+
+
+KINDS: dict[str, st.SearchStrategy[NewtopFrame | ToSequencer]] = {
     "block": block_frames(),
     "alive": alive_frames(),
     "status": st.builds(StatusFrame, groups, processes, numbers_up),
@@ -158,5 +208,8 @@ KINDS: dict[str, st.SearchStrategy[NewtopFrame]] = {
     "suspect": suspect_frames(),
     "refute": refute_frames(),
     "confirmed": confirmed_frames(),
+    "ordered": ordered_frames(),
+    "submit": submissions(),
+    "need": st.builds(NeedFrame, groups, processes, numbers_up),
 }
 frames = st.one_of(*KINDS.values())

@@ -12,12 +12,15 @@ from antiphon.core.newtop.frames import (
     ConfirmedFrame,
     Flow,
     MapStamp,
+    NeedFrame,
     Notice,
+    Ordering,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
     RequestFrame,
     StatusFrame,
+    SubmitFrame,
     SuspectFrame,
 )
 from antiphon.types import group_id, process_id
@@ -33,6 +36,9 @@ _OF_P3 = BlockFrame(G, P3, 12, 10, 8, (b"late",), 3, excluded=(P2,))
 _SUSPECT = SuspectFrame(G, P1, 9, P3, 10)
 _REFUTE = RefuteFrame(G, P1, 9, P3, 10, (_OF_P3, BlockFrame(G, P3, 15, 12, 8)))
 _CONFIRMED = ConfirmedFrame(G, P1, 9, ((P2, 0), (P3, 15)))
+_ORDERED = BlockFrame(G, P1, 19, 12, 17, ordering=Ordering(P1, 0, 8))
+_ORDERED_DATA = _ORDERED._replace(payloads=(b"hello",), label=41, ordering=Ordering(P3, 5, 8))
+_SUBMIT = SubmitFrame(G, P3, 11, 5, 8, (b"hello",), 41)
 _MESSAGE = classic.DataFrame(G, P1, 4, (b"hello",), 3)
 _CONTEXT = classic.DataFrame(G, P3, 2, (b"before",), 1)
 _STAMP = classic.Stamp(17, P3)
@@ -76,6 +82,18 @@ NEWTOP: Final[dict[str, Frame]] = {
         (_DATA._replace(sequence=30), AliveFrame(G, P3, 9, 5, sequence=4), _SUSPECT, _REFUTE, _CONFIRMED),
     ),
     "repair of nothing": RepairFrame(H, P2, ()),
+    "ordered null": _ORDERED,
+    "ordered message of another": _ORDERED_DATA,
+    "ordered message of its own, with all it can have": _ORDERED_DATA._replace(
+        ordering=Ordering(P1, 5, 8), more=True, sequence=36, excluded=(P2,)
+    ),
+    "ordered view": _ORDERED._replace(notice=Notice("view", ((P2, 6), (P3, 0))), excluded=(P2, P3)),
+    "refute of a sequencer": RefuteFrame(G, P2, 9, P1, 10, (_ORDERED_DATA,)),
+    "repair of a sequencer": RepairFrame(G, P2, (_ORDERED_DATA._replace(sequence=30),)),
+    "submit": _SUBMIT,
+    "submit, packed": _SUBMIT._replace(payloads=(b"one", b"", b"three")),
+    "piece with a mark": _SUBMIT._replace(more=True, excluded=(P2, AE)),
+    "need": NeedFrame(G, P2, 17),
 }
 CLASSIC: Final[dict[str, Frame]] = {
     "data": _MESSAGE,

@@ -20,6 +20,7 @@ from antiphon.scenario.model import (
     Scenario,
     Suspect,
     absent_at_first,
+    asymmetric,
     members_of,
     membership,
     role_of,
@@ -81,6 +82,8 @@ def _service_problems(scenario: Scenario) -> Problems:
             yield f"group[{i}].service", f"{scenario.protocol} offers {', '.join(services)}, not {group.service!r}"
         if group.numbering == "block" and scenario.protocol != "newtop":
             yield f"group[{i}].numbering", "belongs to flow control, which newtop alone has"
+        if group.mode == "asymmetric" and scenario.protocol != "newtop":
+            yield f"group[{i}].mode", "a sequencer is what newtop alone has"
 
 
 def _idle_option_problems(scenario: Scenario) -> Problems:
@@ -165,6 +168,7 @@ def _newtop_problems(scenario: Scenario) -> Problems:
         if group.numbering == "block" and options.suspect_after and group.service not in ("total", "causal-slow"):
             why = f"under {group.service} a view changes by a flush, which no window may hold back"
             yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
+    yield from _asymmetric_problems(scenario)
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Join | Leave):
             why = "it needs groups that are formed while others run, which this version does not have"
@@ -173,6 +177,24 @@ def _newtop_problems(scenario: Scenario) -> Problems:
             why = "with options.suspect_after = 0s nobody would ever find out"
             yield f"fault[{i}].kind", f"{_kind(fault)!r} needs membership: {why}"
     yield from _no_requests(scenario)
+
+
+def _asymmetric_problems(scenario: Scenario) -> Problems:
+    """What goes with a sequencer (newtop.md 11.3 rule 8)."""
+    options = scenario.options
+    for i, group in enumerate(scenario.group):
+        if group.mode != "asymmetric":
+            continue
+        if group.service != "total":
+            yield f"group[{i}].mode", f"a sequencer gives one order to all: service total, not {group.service!r}"
+        if group.numbering == "block":
+            yield f"group[{i}].numbering", '"block" is for symmetric groups: a sequencer alone fills blocks'
+    if asymmetric(scenario) and options.view_change != "cut":
+        why = "where one group is asymmetric its sequencer says where views change, and others take cuts"
+        yield "options.view_change", f"{options.view_change!r} is for symmetric groups: {why}"
+    if asymmetric(scenario) and options.flow_control in (1, 2):
+        why = "an origin knows its own messages and not the numbers of others, so its window is algorithm 3's"
+        yield "options.flow_control", f"{options.flow_control} is for symmetric groups, take 3 or 0: {why}"
 
 
 def _no_links(scenario: Scenario) -> Problems:

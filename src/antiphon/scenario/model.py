@@ -93,6 +93,8 @@ class Group(_Table, frozen=True, kw_only=True):
         "reliable",
     ] = ""
     """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
+    mode: Literal["symmetric", "asymmetric"] = "symmetric"
+    """newtop: who numbers messages: each sender its own, or one member, the sequencer, those of all."""
     numbering: Literal["separate", "block"] = "separate"
     """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
 
@@ -315,6 +317,11 @@ class Scenario(_Table, frozen=True, kw_only=True):
 def membership(scenario: Scenario) -> bool:
     """Whether members find out for themselves who has failed, and agree on views."""
     return scenario.protocol == "newtop" and bool(scenario.options.suspect_after)
+
+
+def asymmetric(scenario: Scenario) -> bool:
+    """Whether some group has a sequencer."""
+    return any(group.mode == "asymmetric" for group in scenario.group)
 
 
 def accusers(fault: Suspect) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from antiphon.core.contract import Core
 from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
-from antiphon.scenario.model import Group, Scenario, absent_at_first, members_of, membership, role_of
+from antiphon.scenario.model import Group, Scenario, absent_at_first, asymmetric, members_of, membership, role_of
 from antiphon.types import GroupId, ProcessId, View, first_view
 
 Build = Callable[[ProcessId], Core]
@@ -29,7 +29,8 @@ def core_builder(scenario: Scenario, chance: random.Random) -> Build:
 
 def perpetual(scenario: Scenario) -> bool:
     """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
-    return scenario.protocol == "acks" or (membership(scenario) and bool(scenario.options.idle_probe))
+    speaks_on = bool(scenario.options.idle_probe) or asymmetric(scenario)
+    return scenario.protocol == "acks" or (membership(scenario) and speaks_on)
 
 
 def rides(scenario: Scenario) -> bool:
@@ -58,6 +59,7 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
             window=options.window,
             window_bytes=options.window_bytes,
             block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
+            asymmetric=frozenset(GroupId(group.name) for group in groups if group.mode == "asymmetric"),
             compression=options.compression,
             datagrams=scenario.network.transport == "datagram",
             repair_max_ns=suspect_after // 4 or NewtopSettings().repair_max_ns,

@@ -100,7 +100,7 @@ class _Simulation:
         again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
-        again = scenario.options.idle_probe * 5 // 13 if membership(scenario) else int(scenario.quiet)
+        again = scenario.options.idle_probe * 5 // 13 if membership(scenario) else 0
         while True:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
@@ -109,7 +109,7 @@ class _Simulation:
                 return True
             if queue.now == duration:
                 return False
-            if queue.run(min(queue.now + again if settled else until, duration)):
+            if queue.run(min(queue.now + (again or int(scenario.quiet)) if settled else until, duration)):
                 return True  # nobody is left
 
     def _messages_travel(self) -> bool:
@@ -117,7 +117,9 @@ class _Simulation:
         nodes = self._nodes.values()
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
-        return any(node.behind for node in nodes) or any(self._network.unpack(each).kind == "data" for each in frames)
+        return any(node.behind for node in nodes) or any(
+            self._network.unpack(each).kind in ("data", "submit") for each in frames
+        )
 
     def _messages_held(self, faults: Faults) -> bool:
         """Whether somebody who lives holds something that others may lack; with views, somebody who is well connected.
@@ -194,6 +196,8 @@ class _Simulation:
         told: dict[str, object] = {"members": sorted(members_of(group)), "service": self._service(group, process)}
         if self._scenario.protocol == "newtop":
             told["numbering"] = group.numbering
+            if group.mode == "asymmetric":
+                told["mode"] = group.mode
         if self._scenario.protocol == "acks":
             member = role_of(self._scenario, group.name, process)
             told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})

@@ -66,8 +66,8 @@ class Applications:
             return
         if isinstance(frame, DataFrame) and frame.request is not None:
             self.asked(node, frame)
-        first = self._taken[node.id, frame.sender, frame.group]
-        self._taken[node.id, frame.sender, frame.group] = first + len(frame.payloads)
+        first = self._taken[node.id, frame.author, frame.group]
+        self._taken[node.id, frame.author, frame.group] = first + len(frame.payloads)
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
                 self._queue.at(
@@ -142,7 +142,7 @@ class _Replies:
         """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
         if process == self._workload.senders[0] or frame.group != self._workload.group:
             return False
-        own = self.places.get(frame.sender, ())
+        own = self.places.get(frame.author, ())
         before = self._missing.get(process, self._workload.messages * len(self.places))
         after = before - sum(place in own for place in range(first, first + len(frame.payloads)))
         self._missing[process] = after

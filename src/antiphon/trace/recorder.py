@@ -27,8 +27,10 @@ from antiphon.core.effects import (
 from antiphon.types import GroupId, ProcessId, View, signature, split_process_id
 
 Row = dict[str, Any]
-_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush"})
+_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "view"})
 """Kinds that share one count of serial numbers."""
+_CARRIES = frozenset({"data", "submit"})
+"""Kinds that bring whole messages of the application: to all, or to the sequencer who numbers them for all."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -119,7 +121,7 @@ class Recorder:
         many receivers it goes to.
         """
         kind = frame.kind
-        if kind == "data" and frame.sender == self._me:
+        if kind in _CARRIES and frame.author == self._me:
             self._sent(frame, now)
         detail: dict[str, object] = {
             "copies": copies,
@@ -149,10 +151,10 @@ class Recorder:
 
     def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
         """A frame reaches the protocol: one row a message, and one without number where it ends none."""
-        sender, incarnation = self._name(frame.sender)
+        sender, incarnation = self._name(frame.author)
         kind = frame.kind
         numbers: list[int | None] = []
-        if kind == "data":
+        if kind in _CARRIES:
             numbers += range(frame.label, frame.label + len(frame.payloads))
         detail = compact_json({"frame": _frame_name(frame, kind), "type": kind})
         for number in numbers or [None]:
@@ -174,7 +176,7 @@ class Recorder:
 
     def delivered(self, frame: Frame, now: int) -> None:
         """The application takes the messages of a frame."""
-        sender, incarnation = self._name(frame.sender)
+        sender, incarnation = self._name(frame.author)
         service, view = self._services[frame.group], self._views.get(frame.group)
         for position, payload in enumerate(frame.payloads):
             self.rows.append(

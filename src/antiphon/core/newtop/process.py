@@ -12,10 +12,12 @@ from typing import Final
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Deliver, Effect, Frame, InstallView
 from antiphon.core.newtop.agreement import Detection, Surroundings
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, NewtopFrame
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, NewtopFrame, ToSequencer
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.rules import ADOPTED, Rules
+from antiphon.core.newtop.sequencer import SequencedGroup
 from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.newtop.turns import Turns
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId, View, shrunk_view
@@ -36,7 +38,7 @@ class NewtopProcess:
         self._rules = rules
         self._early: list[Effect] = []  # what happened between drains, in order; kept in place, groups write to it
         self._groups = {
-            name: NewtopGroup(
+            name: (SequencedGroup if name in settings.asymmetric else NewtopGroup)(
                 me, view, counter if rules.one_counter else BlockCounter(), settings, rules, around, self._early
             )
             for name, view in views.items()
@@ -51,7 +53,8 @@ class NewtopProcess:
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
-        self._special = False  # a piece of a larger message, or a notice, has been seen
+        self._turns = rules.turns(self._groups) if settings.asymmetric & self._groups.keys() else None
+        self._special = self._turns is not None  # a piece of a larger message, or a notice, has been seen
         self._cuts: list[
             tuple[int, int, GroupId, Detection]
         ] = []  # heap: where views change, in the order of all groups
@@ -76,6 +79,9 @@ class NewtopProcess:
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
+        if isinstance(frame, ToSequencer):
+            self._take(frame, now)  # it has no place in any stream
+            return
         group = self._groups.get(frame.group)
         if group is None or group.recovery is None or not isinstance(frame, NewtopFrame):
             return
@@ -145,7 +151,7 @@ class NewtopProcess:
             watched: list[NewtopGroup] | None = None
             for name, group in stirred.items():
                 group.settle(now, effects)
-                if group.blocked and self._writable and group.released:
+                if group.blocked and self._writable and group.released and self._has_turn(group):
                     again = True
                 at, watch = group.news.at, group.suspector.at
                 if (at is not None and at <= now) or group.silence.deadline is not None or group.recovery is not None:
@@ -167,13 +173,28 @@ class NewtopProcess:
 
     def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Let leave what waits, and the nulls that are owed and due."""
+        if self._turns is not None:
+            self._send_in_turn(self._turns, stirred, now, effects)
         for group in stirred.values():
-            if (group.outbox.waiting or group.notices) and self._writable:
+            if (group.outbox.waiting or group.notices) and self._writable and self._turns is None:
                 self._send_waiting(group, now, effects)
             if group.silence.deadline is not None and not self._crossing:
                 group.answer(now, effects)  # else a message of another group may pay what is owed
         if self._crossing:
             self._answer_everywhere(stirred, now, effects)
+
+    def _send_in_turn(self, turns: Turns, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
+        """Where a group is asymmetric: first what its members owe each other, then what applications want."""
+        if not self._writable:
+            return
+        for group in turns.line(stirred):
+            if isinstance(group, SequencedGroup):
+                self._to_answer = max(self._to_answer, group.serve(self._order, now, effects))
+            if group.outbox.waiting and turns.permits(group):
+                self._send_waiting(group, now, effects)
+
+    def _has_turn(self, group: NewtopGroup) -> bool:
+        return self._turns is None or self._turns.permits(group)
 
     def _take(self, frame: Frame, now: int) -> None:
         """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
@@ -213,6 +234,9 @@ class NewtopProcess:
                 group.agreement.parted(frame.sender, now)
             else:
                 self._record(group, frame, now)
+        elif isinstance(group, SequencedGroup) and isinstance(frame, ToSequencer) and group.submitted(frame):
+            group.sign_of_life(frame.sender, now)
+            self._stirred[frame.group] = group
 
     def _relayed(self, frame: BlockFrame, now: int) -> bool:
         """A refutation brought a message: that others have it does not say that its sender lives."""
@@ -289,14 +313,13 @@ class NewtopProcess:
     def _confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
         """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
         self._stirred[group.view.group] = group
-        group.exclude(detection, self._order.failed(group, detection))
+        group.exclude(detection, self._order.failed(group, detection) if group.change.discards else ())
         group.mark()
-        notice = group.change.confirmed(detection)
+        notice, number = group.confirmed(detection, self._order.cut_after)
         if notice is not None:
             group.notices.append(notice)
-        if self._order.cut_after is None:
+        if number is None:
             return
-        number = detection.last + self._order.cut_after
         group.counter.witness(number)
         if self._order.cut_after and group.sent < number:
             group.null(number, now, self._early)  # nobody else may owe this number (E-60)
@@ -315,7 +338,10 @@ class NewtopProcess:
                 return False
             heappop(self._cuts)
             stirred[name] = group = self._groups[name]
-            self._install(group, [detection, *self._passed_over(group, detection, number)], now, effects)
+            if along := group.change.along(detection, number):
+                self._cuts = [cut for cut in self._cuts if cut[3] not in along]
+                heapify(self._cuts)
+            self._install(group, [detection, *along], now, effects)
             return True
         changed = False
         for name, group in self._groups.items():
@@ -326,18 +352,6 @@ class NewtopProcess:
                     self._install(group, complete, now, effects)
                     changed = True
         return changed
-
-    def _passed_over(self, group: NewtopGroup, detection: Detection, number: int) -> list[Detection]:
-        """Later detections that go along: of their members we lack what a view with them needs up to that number.
-
-        Only the Slow order has such, which cuts beyond the last number that all have; there a member may go from this
-        view to one with them that we cannot share (E-82).
-        """
-        along = [each for each in group.change.open if each is not detection and each.last < number]
-        if along:
-            self._cuts = [cut for cut in self._cuts if cut[3] not in along]
-            heapify(self._cuts)
-        return along
 
     def _install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
         """From here on in the order, the view is one without these."""

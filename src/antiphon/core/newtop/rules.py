@@ -9,9 +9,11 @@ from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, VectorOrder
+from antiphon.core.newtop.sequencer import SequencerChange
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
-from antiphon.core.newtop.suspector import Suspector
+from antiphon.core.newtop.suspector import SteadySuspector, Suspector
+from antiphon.core.newtop.turns import Turns
 from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, ViewChange
 from antiphon.types import View
 
@@ -44,6 +46,12 @@ class Rules:
     answers_cuts: bool = True
     """Whether all groups of a process get to the number behind which a view of one of them changes (E-43)."""
     suspector: type[Suspector] = Suspector
+    steady: type[SteadySuspector] = SteadySuspector
+    """The suspector of asymmetric groups."""
+    sequencing: type[SequencerChange] = SequencerChange
+    """How views change in asymmetric groups."""
+    turns: type[Turns] = Turns
+    """Who may send in which of its groups, where one of them is asymmetric."""
     agreement: type[Agreement] = Agreement
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
     signature: Callable[[View], str] | None = None

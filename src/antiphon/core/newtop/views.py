@@ -22,12 +22,15 @@ _Failed = tuple[Suspicion, ...]
 class ViewChange:
     """What is confirmed in one group and not installed. By itself it is the cut: the order over all groups acts."""
 
-    kind: ClassVar[Literal["remove", "flush"] | None] = None
+    kind: ClassVar[Literal["remove", "flush", "view"] | None] = None
     """Of the notices that members send each other, where they do."""
     holds_senders: ClassVar[bool] = False
     """Whether applications wait from the agreement to the view."""
     closes: ClassVar[bool] = False
     """Whether a message is delivered in no other view than the one its application sent it in."""
+
+    discards: ClassVar[bool] = True
+    """Whether of those who failed together nothing counts behind the smallest of their last numbers."""
 
     def __init__(self) -> None:
         self.open: list[Detection] = []
@@ -56,6 +59,14 @@ class ViewChange:
     def holds(self, frame: BlockFrame) -> bool:  # noqa: ARG002
         """Whether a message belongs to a view that is not installed yet."""
         return False
+
+    def along(self, detection: Detection, number: int) -> list[Detection]:
+        """At a cut at that number, later ones that go along: of their members we lack what a view with them needs.
+
+        Only the Slow order has such, which cuts beyond the last number that all have; there a member may go from this
+        view to one with them that we cannot share (E-82).
+        """
+        return [each for each in self.open if each is not detection and each.last < number]
 
     def installed(self, detections: list[Detection]) -> None:
         """These are done."""

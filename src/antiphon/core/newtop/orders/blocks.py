@@ -31,7 +31,7 @@ class TotalOrder:
         self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
         self._blocks: list[int] = []  # heap of their numbers
         self._counter = next(iter(groups.values())).counter  # one for all groups
-        self._columns = [group.last_received for group in groups.values()]
+        self._columns = [group.horizon for group in groups.values()]
         self._only_column = self._columns[0] if len(groups) == 1 else None
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
