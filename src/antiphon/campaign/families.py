@@ -10,6 +10,7 @@ from antiphon.campaign.classic import draw_classic, draw_two_phase
 from antiphon.campaign.fixed import draw_fixed_group
 from antiphon.campaign.membership import draw_membership
 from antiphon.campaign.newtop import draw_newtop
+from antiphon.campaign.sequencer import draw_sequencer
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
@@ -50,6 +51,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "membership",
             "Groups under crashes, partitions, one-way cuts, pauses and false suspicions: agreement and views.",
             draw_membership,
+        ),
+        Family(
+            "sequencer",
+            "Groups with a sequencer, alone and mixed with symmetric ones, under the faults of the family membership.",
+            draw_sequencer,
         ),
         Family(
             "fixed-group",
