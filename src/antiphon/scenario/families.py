@@ -51,6 +51,7 @@ def concerns(erratum: str, scenario: Scenario) -> bool:
             overlapping=any(
                 sum(name in members_of(group) for group in scenario.group) > 1 for name in scenario.processes
             ),
+            sequencer=asymmetric(scenario),
         )
     if scenario.protocol == "classic":
         return classic_literal.concerns(erratum, services)

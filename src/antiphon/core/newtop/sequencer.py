@@ -54,6 +54,10 @@ class SequencerChange(ViewChange):
         """Earlier ones: the message that was to tell where they go is lost with the sequencer (E-68)."""
         return self.open[: self.open.index(detection)]
 
+    def untold(self) -> list[Notice]:
+        """What a new sequencer has to tell before anything else (rule 6.5)."""
+        return [Notice("view", detection.failed) for detection in self.open]
+
 
 class Horizon:
     """D of an asymmetric group: nothing with a number up to `minimum` can still come (rule 6.4)."""
@@ -78,6 +82,7 @@ class SequencedGroup(NewtopGroup):
         "_asked",
         "_bytes",
         "_chained",
+        "_change",
         "_counts",
         "_cuts",
         "_evidence",
@@ -113,7 +118,7 @@ class SequencedGroup(NewtopGroup):
         super().__init__(me, view, counter, replace(settings, flow_control=0), rules, around, early)
         self.horizon = self._horizon = Horizon()
         self.buffers = Buffers(view, settings, by_block=False)
-        self.change = rules.sequencing()
+        self.change = self._change = rules.sequencing()
         self.suspector = rules.steady(len(view.members), settings)
         self._heard_at = self.suspector.clock
         self._chained: dict[ProcessId, int] = {}  # by sequencer, the last number that it ordered something by
@@ -233,13 +238,13 @@ class SequencedGroup(NewtopGroup):
     def _enter(self, frame: BlockFrame, ordering: Ordering) -> None:
         """The sequencer, perhaps we, has numbered something: everybody counts it, at receipt (rule 6.6)."""
         self._chained[frame.sender] = frame.block
-        if frame.payloads or frame.notice is not None:
+        if frame.payloads:
             self.buffers.hold(frame.block, self.columns[ordering.origin], frame)
-            if self._counts:
-                self._unconsumed.add(frame.block)
-                self._untold += 1
         else:
-            self.buffers.nulls.hold(frame.block, frame)
+            self.buffers.nulls.hold(frame.block, frame)  # where views change does not wait for a window
+        if self._counts and (frame.payloads or frame.notice is not None):
+            self._unconsumed.add(frame.block)
+            self._untold += 1
         self._stable_told = max(self._stable_told, ordering.stable)
         if ordering.place:
             self._last[ordering.origin] = ordering.place
@@ -376,6 +381,7 @@ class SequencedGroup(NewtopGroup):
         Otherwise it changes behind the last number of it that all have, or behind an earlier such place (rule 6.3).
         """
         notice, _ = super().confirmed(detection, cut_after)
+        notice = notice if self.sequencer == self._me else None
         failed = dict(detection.failed)
         first = next(each for each in self.view.members if each in failed or each not in self.agreement.failed)
         if first not in failed:
@@ -392,7 +398,6 @@ class SequencedGroup(NewtopGroup):
         passed = [cut for cut in self._cuts if not any(process in self.ranks for process, _ in cut.detection.failed)]
         self._cuts = [cut for cut in self._cuts if cut not in passed]
         self._last_cut = max([self._last_cut, *(cut.number for cut in passed)])
-        self.notices = deque(each for each in self.notices if any(process in self.ranks for process, _ in each.failed))
         self._submitted = {origin: each for origin, each in self._submitted.items() if origin in self.ranks}
         self._look_ahead()
         if self.sequencer != before:
@@ -401,6 +406,7 @@ class SequencedGroup(NewtopGroup):
 
     def _turn_to_sequencer(self) -> None:
         if self.sequencer == self._me:
+            self.notices.extend(self._change.untold())
             self._submitted[self._me] = {submission.place: submission for submission in self._kept}
             self._repeat_at = None
         else:
