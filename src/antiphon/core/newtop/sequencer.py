@@ -170,8 +170,8 @@ class SequencedGroup(NewtopGroup):
 
     @property
     def released(self) -> bool:
-        """Whether the window is open again."""
-        return self.blocked and self._permits()
+        """Whether the window is open again, and somebody is there to submit to."""
+        return self.blocked and not self._leaderless and self._permits()
 
     @property
     def deadline(self) -> int | None:
@@ -331,7 +331,7 @@ class SequencedGroup(NewtopGroup):
         """A null with a new number. Whoever does not order gives it as evidence alone (rule 6.1)."""
         block = max(self.counter.value, self.sent + 1)
         if self.sequencer == self._me:
-            self._order_null(block, now, self.early)
+            self._order_null(max(block, self._horizon.minimum + 1), now, self.early)
             return
         self.counter.witness(block)
         frame = BlockFrame(self.view.group, self._me, block, 0, 0, excluded=self.excluded)
