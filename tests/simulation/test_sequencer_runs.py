@@ -72,6 +72,7 @@ def test_a_sequencer_that_crashes_is_followed_by_the_next() -> None:
         (1205, "an open window, and nobody to submit to: a drain without end"),
         (1857, "a new sequencer showed life by the number of the cut before it"),
         (1946, "likewise, on streams"),
+        (2687, "signs of life were asked for and acknowledged, and whoever missed that for a while seemed deaf"),
     ],
 )
 def test_seeds_that_failed_once(seed: int, why: str) -> None:

@@ -512,3 +512,38 @@ def test_a_symmetric_group_has_nobody_to_submit_to() -> None:
     lone.feed(SubmitFrame(GROUP, B, 1, 1, 0, (b"m",)), NeedFrame(GROUP, B, 7))
     assert not [effect for effect in lone.effects if not isinstance(effect, InstallView | Transmit)]
     assert lone.frames(BlockFrame) == []
+
+
+# Rule 7: what is not promised
+
+
+def split_in_one_group() -> Cluster:
+    """E-71: 2 leaves 1 and 3 behind in x, while it goes on with 3 in y."""
+    cluster = Cluster(
+        groups={"x": "123", "y": "23"}, asymmetric=frozenset({X}), suspect_after_ns=OMEGA_NS, packing=False
+    )
+    cluster.send("1", *(b"%d" % number for number in range(1, 11)), group="x")
+    cluster.move_all()
+    cluster.send("1", *(b"%d" % number for number in range(11, 16)), group="x")
+    cluster.move_one_way("1", "3")
+    cluster.send("2", b"m", group="x")
+    cluster.move("2", "1")  # 1 gives it the number 16, which 2 never sees, and 3 later
+    for other in ("1", "3"):
+        cluster.core("2")._groups[X].agreement.suspect(ProcessId(other), "injected", cluster.now)
+    cluster.settle("2")  # alone, 2 numbers m itself
+    cluster.send("2", b"later", group="y")
+    return cluster
+
+
+def test_a_split_in_one_group_may_reverse_messages_of_two_groups() -> None:
+    """A limit, stated: the number that 1 gives m is unknown to 2, who gives it a smaller one, and to what follows."""
+    cluster = split_in_one_group()
+    numbers = {frame.payloads: frame.block for name in "12" for frame in cluster.transmitted[name]}
+    assert [frame.block for frame in cluster.transmitted["1"] if frame.payloads == (b"m",)] == [16]
+    assert (numbers[b"m",], numbers[b"later",]) == (12, 13)
+    cluster.move_one_way("2", "3")
+    assert cluster.delivered["3"][-1] == b"later"  # x is complete up to 15 there
+    cluster.finish(rounds=4, pause_ns=OMEGA_NS // 8)
+    assert cluster.delivered["3"][-4:] == [b"later", b"14", b"15", b"m"]
+    assert cluster.views_of("3", "x") == cluster.views_of("1", "x") == ["1 2 3", "1 3"]
+    assert cluster.views_of("3", "y") == ["2 3"]

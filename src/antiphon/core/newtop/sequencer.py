@@ -353,6 +353,18 @@ class SequencedGroup(NewtopGroup):
             elif self.news.at is None:
                 self.news.weigh(self._complete, None, now)
 
+    def say_alive(self, now: int, *, blocked: bool = False) -> None:
+        """Speak although there may be no news. On datagrams, if there is none, outside the stream: it may get lost.
+
+        In the stream it would be asked for and acknowledged for ever, and whoever misses that for a while seems deaf.
+        """
+        self._note_application()
+        if self.recovery is None or self.wary or blocked or self._complete > self.news.block:
+            super().say_alive(now, blocked=blocked)
+        else:
+            self.spoke_at = now
+            self.early.append(Transmit(self._alive(), Scope.VIEW, self._channel))
+
     def announce(self, now: int, effects: list[Effect]) -> None:
         """Say what we have completed, if nothing did for a while, or if others may wait for it."""
         if self._untold >= self._pressing and self._complete > self.news.block:
