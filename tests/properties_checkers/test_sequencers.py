@@ -1,10 +1,12 @@
 """What asymmetric groups promise: less order through splits, the same inside one group (newtop.md 11.3 rule 7)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.properties_checkers.traces import Mid, Trace, verdict, violated
 
-GROUPS = {"x": ["p1", "p2", "p3"], "y": ["p2", "p3"]}
+GROUPS: dict[str, Sequence[str]] = {"x": ["p1", "p2", "p3"], "y": ["p2", "p3"]}
 SEQUENCED = {"x": "asymmetric"}
 
 

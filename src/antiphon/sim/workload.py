@@ -66,8 +66,9 @@ class Applications:
             return
         if isinstance(frame, DataFrame) and frame.request is not None:
             self.asked(node, frame)
-        first = self._taken[node.id, frame.author, frame.group]
-        self._taken[node.id, frame.author, frame.group] = first + len(frame.payloads)
+        stream = node.id, frame.author, frame.group
+        first = self._taken[stream]
+        self._taken[stream] = first + len(frame.payloads)
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
                 self._queue.at(

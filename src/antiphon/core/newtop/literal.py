@@ -26,12 +26,11 @@ from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, Key, Known, VectorOrder
 from antiphon.core.newtop.rules import ADOPTED, Rules
-from antiphon.core.newtop.sequencer import SequencerChange
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
 from antiphon.core.newtop.suspector import Suspector
 from antiphon.core.newtop.turns import Turns
-from antiphon.core.newtop.views import ClosedChange, RemoveChange, ViewChange
+from antiphon.core.newtop.views import ClosedChange, RemoveChange, SequencerChange, ViewChange
 from antiphon.types import GroupId, ProcessId, View
 
 

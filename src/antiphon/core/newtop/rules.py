@@ -9,12 +9,11 @@ from antiphon.core.newtop.orders.blocks import SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, VectorOrder
-from antiphon.core.newtop.sequencer import SequencerChange
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
 from antiphon.core.newtop.suspector import SteadySuspector, Suspector
 from antiphon.core.newtop.turns import Turns
-from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, ViewChange
+from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, SequencerChange, ViewChange
 from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {

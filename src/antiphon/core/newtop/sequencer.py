@@ -8,7 +8,6 @@ Nobody but the sequencer orders anything, yet everybody has a number: a null is 
 it is suspected (rule 6.1). Such evidence carries nothing, so the last of it says all; it is no link of any chain.
 """
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -22,7 +21,7 @@ from antiphon.core.newtop.frames import AliveFrame, BlockFrame, NeedFrame, Notic
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.recovery import Patience
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.newtop.views import ViewChange
+from antiphon.core.newtop.submissions import Submissions
 from antiphon.core.pending import Pending
 from antiphon.core.vectors import BEYOND
 from antiphon.types import ProcessId, View
@@ -34,29 +33,6 @@ if TYPE_CHECKING:
 
 _REPEATED_MAX: Final = 16
 """How many submissions are sent again at once, on datagrams; those behind them may have arrived."""
-
-
-class SequencerChange(ViewChange):
-    """Views change where the sequencer says, or behind its last number if it has failed itself (rule 6.3)."""
-
-    kind = "view"
-    discards: ClassVar[bool] = False
-
-    def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:  # noqa: ARG002
-        """All that was confirmed up to that detection."""
-        assert frame.notice is not None
-        for place, detection in enumerate(self.open, start=1):
-            if detection.failed == frame.notice.failed:
-                return self.open[:place]
-        return []
-
-    def along(self, detection: Detection, number: int) -> list[Detection]:  # noqa: ARG002
-        """Earlier ones: the message that was to tell where they go is lost with the sequencer (E-68)."""
-        return self.open[: self.open.index(detection)]
-
-    def untold(self) -> list[Notice]:
-        """What a new sequencer has to tell before anything else (rule 6.5)."""
-        return [Notice("view", detection.failed) for detection in self.open]
 
 
 class Horizon:
@@ -76,32 +52,29 @@ class _Cut(NamedTuple):
 
 
 class SequencedGroup(NewtopGroup):
-    """Invariant: `_kept` are our own messages that have not come back, in the order of their places."""
+    """Invariant: whoever orders in the view in force has `_chained` its numbers here without a gap."""
 
     __slots__ = (
         "_asked",
-        "_bytes",
+        "_base",
         "_chained",
         "_change",
         "_counts",
         "_cuts",
         "_evidence",
         "_horizon",
-        "_kept",
         "_last",
         "_last_cut",
         "_need",
-        "_own",
         "_patience",
-        "_places",
         "_pressing",
         "_repeat_at",
         "_stable_told",
+        "_submissions",
         "_submitted",
         "_unconsumed",
         "_unsent",
         "_untold",
-        "_window",
     )
     sequenced: ClassVar[bool] = True
 
@@ -116,6 +89,7 @@ class SequencedGroup(NewtopGroup):
         early: list[Effect],
     ) -> None:
         super().__init__(me, view, counter, replace(settings, flow_control=0), rules, around, early)
+        self._base = 0  # where all numbers begin; a configured group begins at 0
         self.horizon = self._horizon = Horizon()
         self.buffers = Buffers(view, settings, by_block=False)
         self.change = self._change = rules.sequencing()
@@ -124,25 +98,20 @@ class SequencedGroup(NewtopGroup):
         self._chained: dict[ProcessId, int] = {}  # by sequencer, the last number that it ordered something by
         self._evidence: dict[ProcessId, BlockFrame] = {}  # by member, its last null that orders nothing
         self._last: dict[ProcessId, int] = {}  # by origin, the place of its last message that was numbered
-        self._places = 0  # of our own submissions, so far
-        self._kept: deque[SubmitFrame] = deque()
+        self._submissions = Submissions(settings)  # our own
         self._unsent = False  # the sequencer has changed, and does not have them
         self._submitted: dict[ProcessId, dict[int, SubmitFrame]] = {}  # by origin and place: to be numbered by us
         self._need = 0  # the largest number that somebody needs this group to get to
         self._asked = 0  # what we have asked the sequencer for
         self._cuts: list[_Cut] = []  # pending, in the order of their numbers
-        self._last_cut = 0
-        self._begin_window(settings)
+        self._last_cut = self._base
+        self._begin_completion(settings)
 
-    def _begin_window(self, settings: NewtopSettings) -> None:
-        """The origin's window: how much of its own may be unstable, which here means: not yet taken by everybody."""
+    def _begin_completion(self, settings: NewtopSettings) -> None:
+        """Where there are windows, a message is complete here only when our application has taken it."""
         self._counts = bool(settings.flow_control)
-        self._window = settings.window if self._counts else BEYOND
-        self._window_bytes = settings.window_bytes if self._counts else BEYOND
         self._pressing = max(1, settings.window // 2) if self._counts else BEYOND
         self._untold = 0  # messages that came since we last said what we have completed
-        self._own: deque[tuple[int, int]] = deque()  # our own messages that came back and are unstable: number, bytes
-        self._bytes = 0  # of all our own that are unstable, kept ones included
         self._unconsumed = Pending()
         self._stable_told = 0  # what an origin or a sequencer knew to be stable
         self._repeat_at: int | None = None  # on datagrams: when to send again what did not come back
@@ -156,7 +125,7 @@ class SequencedGroup(NewtopGroup):
     @property
     def awaits_return(self) -> bool:
         """Whether a message of ours has no number that we know of."""
-        return bool(self._kept)
+        return bool(self._submissions.kept)
 
     @property
     def complete_block(self) -> int:
@@ -171,7 +140,7 @@ class SequencedGroup(NewtopGroup):
     @property
     def released(self) -> bool:
         """Whether the window is open again, and somebody is there to submit to."""
-        return self.blocked and not self._leaderless and self._permits()
+        return self.blocked and not self._leaderless and self._submissions.permits(self._next_bytes)
 
     @property
     def deadline(self) -> int | None:
@@ -188,7 +157,7 @@ class SequencedGroup(NewtopGroup):
 
     def follows(self, frame: BlockFrame) -> bool:
         """Whether nothing is missing before it: evidence is in no chain, and refers to the beginning."""
-        before = self._chained.get(frame.sender, 0) if frame.ordering is not None else 0
+        before = self._chained.get(frame.sender, self._base) if frame.ordering is not None else self._base
         return frame.previous_block == before and frame.block > self.reached(frame.sender)
 
     def receive(self, frame: BlockFrame, now: int) -> bool | None:
@@ -254,10 +223,8 @@ class SequencedGroup(NewtopGroup):
     def _came_back(self, frame: BlockFrame, place: int) -> None:
         """A message of ours has its number: whatever we send next, in any group, is above it (rule 2)."""
         self.counter.witness(frame.block)
-        while self._kept and self._kept[0].place <= place:
-            self._kept.popleft()
+        if self._submissions.came_back(frame, place):
             self._patience.progress()
-        self._own.append((frame.block, sum(map(len, frame.payloads))))
 
     def _look_ahead(self) -> None:
         """Rule 6.4."""
@@ -282,7 +249,7 @@ class SequencedGroup(NewtopGroup):
                 block = self._tell_view(self.notices.popleft(), order, now, effects)
             for submission in self._next_submissions():
                 self.counter.witness(submission.block)
-                block = self._number(submission, order, now, effects)
+                block = self._number(submission, self.counter.advance(), order, now, effects)
         self.meet_needs(now, effects)
         return block
 
@@ -291,23 +258,20 @@ class SequencedGroup(NewtopGroup):
         block, outbox = 0, self.outbox
         self._note_application()
         while outbox.waiting and not self._leaderless:
-            if not self._permits():
+            if not self._submissions.permits(self._next_bytes):
                 self._tell_blocked(self._slowest_here(), now, effects)
                 break
             self._tell_unblocked(effects)
-            label, payloads, more = outbox.take(self._window_bytes - self._bytes)
-            self._bytes += sum(map(len, payloads))
-            self._places += 1
+            label, payloads, more = outbox.take(self._submissions.room_bytes)
+            place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
             submission = SubmitFrame(
-                self.view.group, self._me, self.counter.value, self._places, self._stable_block, payloads, label, more,
-                self.excluded,
-            )  # fmt: skip
+                self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded
+            )
             if self.sequencer == self._me:
-                block = self._number(submission, order, now, effects)
+                block = self._number(submission, number, order, now, effects)
             else:
-                self.counter.advance()  # rule CA1
-                self._kept.append(submission._replace(block=self.counter.value))
-                self._submit(self._kept[-1], now, effects)
+                self._submissions.kept.append(submission)
+                self._submit(submission, now, effects)
         if not outbox.waiting:
             self._tell_unblocked(effects)
         return block
@@ -334,7 +298,7 @@ class SequencedGroup(NewtopGroup):
             self._order_null(max(block, self._horizon.minimum + 1), now, self.early)
             return
         self.counter.witness(block)
-        frame = BlockFrame(self.view.group, self._me, block, 0, 0, excluded=self.excluded)
+        frame = BlockFrame(self.view.group, self._me, block, self._base, self._base, excluded=self.excluded)
         self._leave(frame, now, self.early)
 
     def settle(self, now: int, effects: list[Effect]) -> None:
@@ -346,7 +310,7 @@ class SequencedGroup(NewtopGroup):
         if self._stable_block > self._freed:
             self._let_go(self._stable_block, effects)
         if self.buffers.tracing:
-            self.buffers.gauge(self._bytes, effects)
+            self.buffers.gauge(self._submissions.bytes, effects)
         if self._announces and self._complete > self.news.block:
             if self._untold >= self._pressing:
                 self.news.at = now
@@ -380,7 +344,7 @@ class SequencedGroup(NewtopGroup):
             return
         self._repeat_at = None
         if not self._leaderless and self.sequencer != self._me:
-            for submission in islice(self._kept, _REPEATED_MAX):
+            for submission in islice(self._submissions.kept, _REPEATED_MAX):
                 self._submit(submission, now, effects)
             if self._need > self._horizon.minimum:
                 self._ask(now, effects)
@@ -419,7 +383,7 @@ class SequencedGroup(NewtopGroup):
     def _turn_to_sequencer(self) -> None:
         if self.sequencer == self._me:
             self.notices.extend(self._change.untold())
-            self._submitted[self._me] = {submission.place: submission for submission in self._kept}
+            self._submitted[self._me] = {submission.place: submission for submission in self._submissions.kept}
             self._repeat_at = None
         else:
             self._unsent = True
@@ -446,13 +410,6 @@ class SequencedGroup(NewtopGroup):
         """Whether the sequencer has failed and the view without it is not there yet."""
         return self.sequencer in self.agreement.failed
 
-    def _permits(self) -> bool:
-        """Whether the window lets the next message of our application leave."""
-        unstable = len(self._kept) + len(self._own)
-        if not unstable:
-            return True
-        return unstable < self._window and self._bytes + self.outbox.least_bytes <= self._window_bytes
-
     def _slowest_here(self) -> ProcessId:
         """Whom our application waits for: the member that has completed least, ourselves last among equals."""
         least = self._complete_at.minimum
@@ -470,8 +427,7 @@ class SequencedGroup(NewtopGroup):
     def _let_go(self, stable: int, effects: list[Effect]) -> None:
         self._free(stable, effects)
         self._forget(self.buffers.nulls.free(stable))
-        while self._own and self._own[0][0] <= stable:
-            self._bytes -= self._own.popleft()[1]
+        self._submissions.stable(stable)
 
     def _next_submissions(self) -> Iterator[SubmitFrame]:
         """In the order of origins, each its next ones; those of whoever has failed will never be numbered by us."""
@@ -488,10 +444,10 @@ class SequencedGroup(NewtopGroup):
             if left := {place: each for place, each in waiting.items() if place > reached}:
                 self._submitted[origin] = left
 
-    def _number(self, submission: SubmitFrame, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Give the next number (rule 2)."""
+    def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Give a message its number (rule 2)."""
         stable = max(submission.stable, self._stable_block)
-        frame = self._ordered(self.counter.advance(), Ordering(submission.sender, submission.place, stable))
+        frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
         frame = frame._replace(payloads=submission.payloads, label=submission.label, more=submission.more)
         order.sent(self, self._leave(frame, now, effects), now)
         return frame.block
@@ -510,7 +466,7 @@ class SequencedGroup(NewtopGroup):
     def _ordered(self, block: int, ordering: Ordering, notice: Notice | None = None) -> BlockFrame:
         """A frame of ours as sequencer, without payloads."""
         self._note_application()
-        before = self._chained.get(self._me, 0)
+        before = self._chained.get(self._me, self._base)
         return BlockFrame(
             self.view.group, self._me, block, before, self._complete,
             excluded=self.excluded, notice=notice, ordering=ordering,
@@ -535,7 +491,7 @@ class SequencedGroup(NewtopGroup):
         if self._unsent and not self._leaderless:
             self._unsent = False
             self._patience.reset()
-            for submission in self._kept:
+            for submission in self._submissions.kept:
                 self._submit(submission, now, effects)
 
     def _submit(self, submission: SubmitFrame, now: int, effects: list[Effect]) -> None:
