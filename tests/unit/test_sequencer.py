@@ -391,6 +391,16 @@ def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
     assert lone.delivered() == [b"early"]
 
 
+def test_what_the_failed_submitted_early_is_not_numbered() -> None:
+    """c fails together with the sequencer; what it has sent to the next one is dropped there."""
+    lone = Lone("b", "a", "c", "d", asymmetric=ALONE)
+    lone.feed(SubmitFrame(GROUP, C, 3, 1, 0, (b"of c",)), SubmitFrame(GROUP, D, 3, 1, 0, (b"of d",)))
+    lone.suspect("a", "c")
+    lone.feed(accuse("d", "a", 0), accuse("d", "c", 0))
+    assert lone.view.members == (B, D)
+    assert lone.delivered() == [b"of d"]
+
+
 def test_a_sequencer_takes_places_in_their_order() -> None:
     lone = Lone("a", "b", asymmetric=ALONE)
     first, second, third = (SubmitFrame(GROUP, B, place, place, 0, (b"%d" % place,)) for place in (1, 2, 3))
@@ -510,8 +520,11 @@ def test_strangers_submit_in_vain() -> None:
 def test_a_symmetric_group_has_nobody_to_submit_to() -> None:
     lone = Lone("a", "b")
     lone.feed(SubmitFrame(GROUP, B, 1, 1, 0, (b"m",)), NeedFrame(GROUP, B, 7))
+    lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # nor one who numbers for others
     assert not [effect for effect in lone.effects if not isinstance(effect, InstallView | Transmit)]
     assert lone.frames(BlockFrame) == []
+    assert lone.group.complete_block == 0
+    assert lone.group.reached(B) == 0
 
 
 # Rule 7: what is not promised

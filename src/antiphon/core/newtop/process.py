@@ -258,8 +258,10 @@ class NewtopProcess:
         if frame.notice is not None:
             if frame.notice.kind != group.change.kind or any(k not in group.columns for k, _ in frame.notice.failed):
                 return False
-        elif not (order.fits(group, frame) if order.stamps else frame.stamp is None):
-            return False
+        elif (frame.ordering is not None) is not group.sequenced or not (
+            order.fits(group, frame) if order.stamps else frame.stamp is None
+        ):
+            return False  # its sender and we do not agree whether there is a sequencer, or on the order
         follows = group.receive(frame, now)
         if follows is None:
             return False
