@@ -2,7 +2,8 @@
 
 Each run is played once without the bug, too: there it keeps every promise. Rules 6.1, 6.3 and 6.5 have pairs of their
 own (E-67, E-68 in `test_errata.py`), and E-75 is planted in `planted_bugs.py`. That a submission comes early, and that
-one of a failed member is dropped, made no difference in 399 seeds; `tests/unit/test_sequencer.py` has schedules for both.
+one of a failed member is dropped, made no difference in 399 seeds; `tests/unit/test_sequencer.py` has schedules for
+both.
 """
 
 from collections.abc import Callable
