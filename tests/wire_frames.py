@@ -17,7 +17,9 @@ from antiphon.core.newtop.frames import (
     InstallFrame,
     LeavingFrame,
     MapStamp,
+    NeedFrame,
     Notice,
+    Ordering,
     ProbeFrame,
     ProposeFrame,
     ReadyFrame,
@@ -27,6 +29,7 @@ from antiphon.core.newtop.frames import (
     RequestFrame,
     SequencedFrame,
     StatusFrame,
+    SubmitFrame,
     SuspectFrame,
     Suspicion,
     VoteFrame,
@@ -137,7 +140,8 @@ def refute_frames(draw: st.DrawFn, group: GroupId | None = None) -> RefuteFrame:
     group = draw(groups) if group is None else group
     suspect = draw(processes)
     blocks = sorted(draw(st.sets(numbers_up, min_size=2, max_size=4)))
-    messages = tuple(draw(block_frames(group, suspect, at)) for at in pairwise(blocks))
+    kind = draw(st.sampled_from([block_frames, ordered_frames]))
+    messages = tuple(draw(kind(group, suspect, at)) for at in pairwise(blocks))
     sender = draw(others(suspect))
     return RefuteFrame(group, sender, draw(numbers_up), suspect, blocks[0], messages, draw(places))
 
@@ -159,7 +163,16 @@ def want_frames(group: GroupId | None = None) -> st.SearchStrategy[WantFrame]:
 
 
 def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:
-    kinds = (block_frames, alive_frames, suspect_frames, refute_frames, confirmed_frames, leaving_frames, want_frames)
+    kinds = (
+        block_frames,
+        ordered_frames,
+        alive_frames,
+        suspect_frames,
+        refute_frames,
+        confirmed_frames,
+        leaving_frames,
+        want_frames,
+    )
     return st.one_of(*(kind(group) for kind in kinds))
 
 
@@ -167,6 +180,33 @@ def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:
 def repairs(draw: st.DrawFn) -> RepairFrame:
     group = draw(groups)
     return RepairFrame(group, draw(processes), tuple(draw(st.lists(sequenced(group), max_size=3))))
+
+
+@st.composite
+def ordered_frames(
+    draw: st.DrawFn, group: GroupId | None = None, sender: ProcessId | None = None, at: tuple[int, int] | None = None
+) -> BlockFrame:
+    sender = draw(processes) if sender is None else sender
+    previous, block = sorted(draw(st.sets(numbers_up, min_size=2, max_size=2))) if at is None else at
+    below = st.integers(0, block - 1)
+    notice = draw(st.none() | st.builds(Notice, st.just("view"), suspicions(sender)))
+    payloads = tuple(draw(st.lists(st.binary(max_size=40), max_size=5))) if notice is None else ()
+    return BlockFrame(
+        draw(groups) if group is None else group,
+        sender,
+        block,
+        previous,
+        draw(below),
+        payloads,
+        draw(numbers_up) if payloads else 0,
+        more=len(payloads) == 1 and draw(st.booleans()),
+        sequence=draw(places),
+        excluded=draw(marks(sender)),
+        notice=notice,
+        ordering=Ordering(draw(processes), draw(st.integers(1, 2**62)), draw(below))
+        if payloads
+        else Ordering(sender, 0, draw(below)),
+    )
 
 
 # Formation
@@ -184,6 +224,24 @@ def proposals(draw: st.DrawFn) -> ProposeFrame:
     others = st.builds(group_id, st.just(name), st.integers(0, 2**64 - 1).filter(lambda other: other != formation))
     return ProposeFrame(
         group, draw(st.sampled_from(members)), tuple((member, draw(st.none() | others)) for member in members)
+    )
+
+
+@st.composite
+def submissions(draw: st.DrawFn) -> SubmitFrame:
+    sender = draw(processes)
+    payloads = tuple(draw(st.lists(st.binary(max_size=40), min_size=1, max_size=5)))
+    counts = st.integers(1, 2**62)
+    return SubmitFrame(
+        draw(groups),
+        sender,
+        draw(counts),
+        draw(counts),
+        draw(numbers_up),
+        payloads,
+        draw(numbers_up),
+        len(payloads) == 1 and draw(st.booleans()),
+        draw(marks(sender)),
     )
 
 
@@ -236,5 +294,8 @@ KINDS: dict[str, st.SearchStrategy[Frame]] = {
     "abort": st.builds(AbortFrame, formed, processes),
     "probe": st.builds(ProbeFrame, groups, processes, st.booleans()),
     "found": founds(),
+    "ordered": ordered_frames(),
+    "submit": submissions(),
+    "need": st.builds(NeedFrame, groups, processes, numbers_up),
 }
 frames = st.one_of(*KINDS.values())

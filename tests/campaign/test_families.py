@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from antiphon.campaign import membership
+from antiphon.campaign import membership, sequencer
 from antiphon.campaign.families import FAMILIES
 from antiphon.campaign.newtop import SERVICES
 from antiphon.campaign.shapes import SHAPES
@@ -246,3 +246,28 @@ def test_most_runs_end_quickly_by_plan(failing: list[Scenario]) -> None:
         last = max((getattr(fault, "until", None) or fault.at for fault in scenario.fault), default=0)
         assert last <= 1_100_000_000
         assert last + scenario.quiet <= 4_500_000_000
+
+
+def test_every_kind_of_sequencer_run_occurs_often_enough() -> None:
+    drawn = [FAMILIES["sequencer"].draw(seed) for seed in range(600)]
+    seen = Counter[object]()
+    for scenario in drawn:
+        modes = {group.mode for group in scenario.group}
+        seen.update(
+            {
+                FAMILIES["sequencer"].shape(scenario),
+                ("modes", frozenset(modes)),
+                ("flow control", scenario.options.flow_control),
+                ("watched", scenario.options.suspect_after > 0),
+                scenario.network.transport,
+                *{type(fault) for fault in scenario.fault},
+            }
+        )
+    assert all(seen[shape] > 0.6 * share * len(drawn) / 100 for shape, share in sequencer.SHAPES.items())
+    assert seen["modes", frozenset({"asymmetric"})] > len(drawn) / 3
+    assert seen["modes", frozenset({"asymmetric", "symmetric"})] > len(drawn) / 5
+    assert seen["modes", frozenset({"symmetric"})] > len(drawn) / 25
+    assert seen["flow control", 0] > len(drawn) / 5
+    assert 0.05 < seen["watched", False] / len(drawn) < 0.2
+    assert seen["datagram"] > len(drawn) / 5
+    assert all(seen[kind] > len(drawn) / 10 for kind in (Crash, Suspect, Partition, Pause))

@@ -161,7 +161,7 @@ def test_families_are_listed(antiphon: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["elsewhere"], "the families are newtop, membership, safe, fixed-group"),
+        (["elsewhere"], "the families are newtop, membership, safe, changes, sequencer, fixed-group"),
         ([], "name a family"),
         ([FAMILY, "--runs", "0"], "--runs 0"),
         ([FAMILY, "--runs", "100001"], "split"),

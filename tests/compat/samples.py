@@ -17,7 +17,9 @@ from antiphon.core.newtop.frames import (
     InstallFrame,
     LeavingFrame,
     MapStamp,
+    NeedFrame,
     Notice,
+    Ordering,
     ProbeFrame,
     ProposeFrame,
     ReadyFrame,
@@ -26,6 +28,7 @@ from antiphon.core.newtop.frames import (
     RepairFrame,
     RequestFrame,
     StatusFrame,
+    SubmitFrame,
     SuspectFrame,
     VoteFrame,
     WantFrame,
@@ -44,6 +47,9 @@ _SUSPECT = SuspectFrame(G, P1, 9, P3, 10)
 _REFUTE = RefuteFrame(G, P1, 9, P3, 10, (_OF_P3, BlockFrame(G, P3, 15, 12, 8)))
 _CONFIRMED = ConfirmedFrame(G, P1, 9, ((P2, 0), (P3, 15)))
 _FORMED, _VIEW = formed_group("orders", 3, P1, 2), ViewId("0002.000001.0123456789abcdef")
+_ORDERED = BlockFrame(G, P1, 19, 12, 17, ordering=Ordering(P1, 0, 8))
+_ORDERED_DATA = _ORDERED._replace(payloads=(b"hello",), label=41, ordering=Ordering(P3, 5, 8))
+_SUBMIT = SubmitFrame(G, P3, 11, 5, 8, (b"hello",), 41)
 _MESSAGE = classic.DataFrame(G, P1, 4, (b"hello",), 3)
 _CONTEXT = classic.DataFrame(G, P3, 2, (b"before",), 1)
 _STAMP = classic.Stamp(17, P3)
@@ -109,6 +115,18 @@ NEWTOP: Final[dict[str, Frame]] = {
     "probe": ProbeFrame(G, P2, joins=False),
     "probe to be taken in": ProbeFrame(G, P3, joins=True),
     "found": FoundFrame(_FORMED, P1, (P1, P2)),
+    "ordered null": _ORDERED,
+    "ordered message of another": _ORDERED_DATA,
+    "ordered message of its own, with all it can have": _ORDERED_DATA._replace(
+        ordering=Ordering(P1, 5, 8), more=True, sequence=36, excluded=(P2,)
+    ),
+    "ordered view": _ORDERED._replace(notice=Notice("view", ((P2, 6), (P3, 0))), excluded=(P2, P3)),
+    "refute of a sequencer": RefuteFrame(G, P2, 9, P1, 10, (_ORDERED_DATA,)),
+    "repair of a sequencer": RepairFrame(G, P2, (_ORDERED_DATA._replace(sequence=30),)),
+    "submit": _SUBMIT,
+    "submit, packed": _SUBMIT._replace(payloads=(b"one", b"", b"three")),
+    "piece with a mark": _SUBMIT._replace(more=True, excluded=(P2, AE)),
+    "need": NeedFrame(G, P2, 17),
 }
 CLASSIC: Final[dict[str, Frame]] = {
     "data": _MESSAGE,

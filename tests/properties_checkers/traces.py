@@ -55,6 +55,8 @@ class Trace:
     """Per process what its `start` row calls its role, in all groups."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Per process from whom alone it takes messages."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """Per group who numbers messages, where that is not each sender."""
     acknowledgments: int = 0
 
     @property
@@ -91,6 +93,7 @@ class Trace:
                 "service": self.service_of(process, group),
                 "members": list(self.groups[group]),
                 "numbering": self.numbering,
+                **({"mode": self.modes[group]} if group in self.modes else {}),
                 **({"role": self.roles[process]} if process in self.roles else {}),
                 **({"sources": list(self.sources[process])} if process in self.sources else {}),
             }

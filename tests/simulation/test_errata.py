@@ -4,6 +4,7 @@ Where no scenario can show it, a schedule written down by hand does.
 """
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -48,8 +49,12 @@ BREAKS: dict[str, set[str]] = {
     "E-31": {"O4"},
     "E-43": {"M5", "M6e", "L1"},
     "E-46": {"D8"},
+    "E-67": {"L3", "L2"},
+    "E-68": {"L5", "L1"},
+    "E-69": {"L2", "L8"},
     "E-73": {"L2", "L3", "L6", "L8"},
     "E-74": {"L2", "L3", "L6", "L8"},
+    "A-4": {"O3"},
     "N1": {"O6", "O5"},
     "T6": {"L2"},
     "T8": set(),  # budgets, see below
@@ -80,8 +85,8 @@ def nulls_per_message(run: Run) -> float:
 
 
 def test_every_erratum_has_its_scenario() -> None:
-    """T11 is about a formula, E-72 about the judge: no rule of a protocol is wrong there that one could follow."""
-    assert sorted(path.stem for path in SCENARIOS.glob("*.toml")) == sorted([*ERRATA, "T11", "E-72"])
+    """T11 is about a formula, E-72 about the judge, E-70 about a limit: no rule of a protocol is wrong there."""
+    assert sorted(path.stem for path in SCENARIOS.glob("*.toml")) == sorted([*ERRATA, "T11", "E-70", "E-72"])
     assert {*ERRATA} | CONSTRUCTED == {erratum for family in BY_FAMILY.values() for erratum in family}
     assert sorted(ERRATA) == sorted(BREAKS)
 
@@ -163,6 +168,22 @@ def test_e_72_of_everybody_in_the_view_safe_delivery_cannot_speak() -> None:
     ]
     assert told[0] == told[1] == ["view", "transitional", "deliver", "deliver", "view"]
     assert told[2] == ["view", "transitional", "view", "deliver"]
+
+
+@pytest.mark.parametrize(("mode", "changes"), [("asymmetric", True), ("symmetric", False)])
+@pytest.mark.parametrize("erratum", ["E-67", "E-68", "E-69", "A-4"])
+def test_some_are_about_sequencers(erratum: str, mode: Literal["symmetric", "asymmetric"], changes: bool) -> None:
+    pair = scenario_of(erratum, literal=True)
+    first = msgspec.structs.replace(pair.group[0], mode=mode)
+    assert concerns(erratum, msgspec.structs.replace(pair, group=(first, *pair.group[1:]))) is changes
+
+
+def test_e_70_two_sides_of_a_split_number_the_same_messages_differently() -> None:
+    """Inherent: whoever goes on together agrees, and nothing else is promised."""
+    run = simulate(read_scenario(SCENARIOS / "E-70.toml"))
+    assert run.quiet
+    assert not violated(run)
+    assert violated(run, frozenset({"O5", "O6"})) == {"O6"}
 
 
 def excluded_by_j(*literal: str) -> Cluster:

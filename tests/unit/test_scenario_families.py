@@ -153,3 +153,34 @@ def test_all_who_may_send_send_by_default() -> None:
     assert scenario.workload[0].senders == ("p1", "p3")
     assert role_of(scenario, "g", "p2").role == "receiver"
     assert role_of(scenario, "g", "p1").role == "both"
+
+
+ASYMMETRIC = 'name = "x"\n[[group]]\nname = "g"\nmembers = 3\nmode = "asymmetric"\n'
+
+
+def test_a_group_may_have_a_sequencer() -> None:
+    assert [group.mode for group in parse_scenario(ASYMMETRIC).group] == ["asymmetric"]
+    other = '[[group]]\nname = "h"\nmembers = ["p1", "q"]\n'
+    assert [group.mode for group in parse_scenario(ASYMMETRIC + other).group] == ["asymmetric", "symmetric"]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('service = "causal-fast"\n', "group[0].mode: a sequencer gives one order to all"),
+        ('numbering = "block"\n', 'group[0].numbering: "block" is for symmetric groups'),
+        ('[options]\nview_change = "remove"\n', "options.view_change: 'remove' is for symmetric groups"),
+        ('[options]\nview_change = "closed"\n', "options.view_change: 'closed' is for symmetric groups"),
+        ("[options]\nflow_control = 1\n", "options.flow_control: 1 is for symmetric groups, take 3 or 0"),
+        ("[options]\nflow_control = 2\n", "options.flow_control: 2 is for symmetric groups, take 3 or 0"),
+    ],
+)
+def test_what_does_not_go_with_a_sequencer_is_refused(more: str, says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_scenario(ASYMMETRIC + more)
+    assert says in str(caught.value)
+
+
+def test_other_families_have_no_sequencer() -> None:
+    with pytest.raises(ConfigurationError, match=r"group\[0\].mode: a sequencer is what newtop alone has"):
+        parse_scenario(ASYMMETRIC.replace("\n", '\nprotocol = "classic"\n', 1))

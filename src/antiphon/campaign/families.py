@@ -12,6 +12,7 @@ from antiphon.campaign.fixed import draw_fixed_group
 from antiphon.campaign.membership import draw_membership
 from antiphon.campaign.newtop import draw_newtop
 from antiphon.campaign.safe import draw_safe
+from antiphon.campaign.sequencer import draw_sequencer
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
@@ -62,6 +63,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "changes",
             "Groups that are formed, joined, left and merged, and processes that come back, amid failures.",
             draw_changes,
+        ),
+        Family(
+            "sequencer",
+            "Groups with a sequencer, alone and mixed with symmetric ones, under the faults of the family membership.",
+            draw_sequencer,
         ),
         Family(
             "fixed-group",

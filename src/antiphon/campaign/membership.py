@@ -72,7 +72,7 @@ ROWS: Final = 1_000
 """What the messages of a run may add to its trace, by our estimate."""
 
 _OVERLAPPING: Final = {"pair": pair, "fork": fork, "triangle": triangle, "ring": ring, "random": scattered}
-_Members = Mapping[str, tuple[str, ...]]
+Members = Mapping[str, tuple[str, ...]]
 
 
 def draw_membership(chance: random.Random) -> Scenario:
@@ -83,14 +83,14 @@ def draw_membership(chance: random.Random) -> Scenario:
 def draw_with_failures(chance: random.Random, family: str, services: Mapping[Service, int]) -> Scenario:
     """Groups that all get one of these services, in how many of a hundred runs each, and what befalls them."""
     calm = chance.random() < CALM
-    network = _network(chance, [0.0, 0.02] if calm else [0.0, 0.0, 0.02, 0.02, 0.1, 0.25])
+    network = draw_network(chance, [0.0, 0.02] if calm else [0.0, 0.0, 0.02, 0.02, 0.1, 0.25])
     datagrams = network.transport == "datagram"
     (shape,) = chance.choices([*SHAPES], [*SHAPES.values()])
     groups = placed(chance, _shape(chance, shape, PROCESSES_ON_DATAGRAMS if datagrams else 8))
     (service,) = chance.choices([*services], [*services.values()])
     options = _options(chance, service, [250, 400] if datagrams else [150, 250, 300, 400])
     hosts = draw_hosts(chance) if chance.random() < 0.25 and not calm else Hosts()
-    faults = _Faults(chance, groups, options.suspect_after // MS, datagrams=datagrams)
+    faults = Faults(chance, groups, options.suspect_after // MS, datagrams=datagrams)
     return Scenario(
         name=f"{family}-{shape}",
         duration=Duration(8_000 * MS),
@@ -98,7 +98,7 @@ def draw_with_failures(chance: random.Random, family: str, services: Mapping[Ser
         options=options,
         group=_groups(chance, groups, service),
         network=network,
-        workload=_workloads(chance, groups, options, faults.phase_ms),
+        workload=draw_workloads(chance, groups, options, faults.phase_ms),
         hosts=hosts,
         fault=() if calm else faults.draw(),
     )
@@ -134,7 +134,7 @@ def _options(chance: random.Random, service: Service, probes_ms: list[int]) -> O
     )
 
 
-def _groups(chance: random.Random, groups: _Members, service: Service) -> tuple[Group, ...]:
+def _groups(chance: random.Random, groups: Members, service: Service) -> tuple[Group, ...]:
     """Block numbers may pace a group only if its members are in no other (flow-control.md 7), and nothing flushes."""
     blocks = len(groups) == 1 and chance.random() < 0.3 and service in ("total", "total-safe", "causal-slow")
     numbering: Literal["block", "separate"] = "block" if blocks else "separate"
@@ -143,7 +143,8 @@ def _groups(chance: random.Random, groups: _Members, service: Service) -> tuple[
     )
 
 
-def _network(chance: random.Random, losses: list[float]) -> Network:
+def draw_network(chance: random.Random, losses: list[float]) -> Network:
+    """Streams, or datagrams that get lost at one of these rates."""
     kinds: list[Latency] = [
         Fixed(value=Duration(chance.choice([1, 5]) * MS)),
         Uniform(low=Duration(0), high=Duration(chance.choice([2, 10, 30]) * MS)),
@@ -161,7 +162,7 @@ def _network(chance: random.Random, losses: list[float]) -> Network:
     )
 
 
-def _workloads(chance: random.Random, groups: _Members, options: Options, phase_ms: int) -> tuple[Workload, ...]:
+def draw_workloads(chance: random.Random, groups: Members, options: Options, phase_ms: int) -> tuple[Workload, ...]:
     """Some spread over the phase of faults, and some after it; without probes they must find who has failed."""
     affordable = max(2, ROWS // sum(len(members) * (len(members) + 2) for members in groups.values()))
     drawn = []
@@ -195,10 +196,10 @@ def _late(group: str, members: tuple[str, ...], at_ms: int) -> Workload:
     return Workload(group=group, senders=members, messages=1, interval=Duration(at_ms * MS), payload=8)
 
 
-class _Faults:
+class Faults:
     """The plan of one run: what goes wrong in the phase of faults, and what stays wrong."""
 
-    def __init__(self, chance: random.Random, groups: _Members, suspect_after_ms: int, *, datagrams: bool) -> None:
+    def __init__(self, chance: random.Random, groups: Members, suspect_after_ms: int, *, datagrams: bool) -> None:
         self.phase_ms: Final = min(1_000, chance.randint(2, 6) * suspect_after_ms)
         self._chance = chance
         self._groups = groups
@@ -208,6 +209,7 @@ class _Faults:
         self._moments: list[int] = []  # near which suspicions gather
 
     def draw(self) -> tuple[Fault, ...]:
+        """All of it."""
         chance = self._chance
         faults = self._healed() if chance.random() < HEALED else self._with_core()
         for _ in range(chance.choice([0, 0, 1, 2])):

@@ -1,12 +1,21 @@
 """What frames that carry nothing for the application have in common."""
 
 from antiphon.core.effects import Frame
+from antiphon.types import GroupId, ProcessId
 
 
 class Control:
     """What the frames that nobody orders answer alike: nothing in them is for the application."""
 
     __slots__ = ()
+
+    group: GroupId
+    sender: ProcessId
+
+    @property
+    def author(self) -> ProcessId:
+        """Its sender."""
+        return self.sender
 
     @property
     def payloads(self) -> tuple[bytes, ...]:

@@ -20,6 +20,10 @@ class Frame(Protocol):
         """Who transmits it; a copy of somebody else's frame travels inside a frame of the one who relays it."""
 
     @property
+    def author(self) -> ProcessId:
+        """Whose application sent the messages in it: the sender's, unless that only numbered them (a sequencer)."""
+
+    @property
     def payloads(self) -> tuple[bytes, ...]:
         """The application messages packed in it; empty for messages of the protocol itself."""
 

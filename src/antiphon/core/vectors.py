@@ -4,10 +4,17 @@ The minimum of such a vector is read at every event but moves only when its last
 then and not before: amortised constant cost per event, whatever the number of members.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 BEYOND: Final = 1 << 63
 """Above every number that a frame can carry: what waits for it waits for nothing."""
+
+
+class Completion(Protocol):
+    """What knows up to which number a group is complete."""
+
+    @property
+    def minimum(self) -> int: ...  # noqa: D102
 
 
 class MinVector:

@@ -38,6 +38,7 @@ from antiphon.properties.history import load
 from antiphon.properties.membership import Membership
 from antiphon.properties.past import Pasts
 from antiphon.properties.promises import Promises, known
+from antiphon.properties.sequencers import Sequencers
 from antiphon.properties.sets import Delivered
 from antiphon.properties.spans import Spans
 from antiphon.properties.stamps import Stamps
@@ -59,6 +60,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
     promises, causality, delivered = Promises(history, required), establish(history), Delivered(history)
     pasts, spans, stamps = Pasts(history, promises, causality), Spans(history, promises), Stamps(history)
     audience, membership = Audience(history), Membership(history, promises)
+    sequencers = Sequencers(history, promises, membership)
     windows, prefixes = Windows(history), stability.Prefixes(history, audience, membership, spans)
     traffic = flow.Traffic(history, windows)
     gone = exclusions.Gone(history, membership)
@@ -93,8 +95,8 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *answers.check_answers(history, promises),
         *order.check_fifo(history, promises),
         *reliable.check_reliable_fifo(history, promises, spans, prefixes.arrivals),
-        *order.check_causal(history, promises, pasts.of("O3")),
-        *reliable.check_reliable_causal(history, promises, pasts.of("O4"), spans, membership),
+        *order.check_causal(history, promises, pasts.of("O3"), sequencers),
+        *reliable.check_reliable_causal(history, promises, pasts.of("O4"), spans, membership, sequencers),
         *weak_total.check_one_group(history, promises, delivered),
         *weak_total.check_many_groups(history, promises, delivered, stamps),
         *total.check_total(history, promises, stamps),

@@ -11,6 +11,7 @@ from antiphon.properties.findings import Broken, over_groups, over_run
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
+from antiphon.properties.sequencers import Sequencers
 from antiphon.properties.verdict import Verdict, Violation
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -60,8 +61,11 @@ class _Inversions:
     opportunities: int
 
 
-def check_causal(history: History, promises: Promises, past: Past) -> list[Verdict]:
-    """O3: of two messages that a process delivers, the cause comes first, across groups too."""
+def check_causal(history: History, promises: Promises, past: Past, sequencers: Sequencers) -> list[Verdict]:
+    """O3: of two messages that a process delivers, the cause comes first, across groups too.
+
+    What an asymmetric group does not owe is left out (`sequencers.py`).
+    """
     asked = promises.asked("O3")
     begins = np.unique(asked.process, return_index=True)[1].tolist()
     late, opportunities = [_NONE], 0
@@ -69,7 +73,9 @@ def check_causal(history: History, promises: Promises, past: Past) -> list[Verdi
         found = _inversions(history, past, asked.message[begin:end])
         late.append(begin + found.late)
         opportunities += found.opportunities
-    positions = np.concatenate(late)
+    positions = np.array(
+        [at for at in np.concatenate(late).tolist() if not _excused(past, asked, sequencers, at)], np.int64
+    )
 
     def tell(position: int) -> Violation:
         return _tell_inversion(history, past, asked, int(positions[position]))
@@ -93,12 +99,28 @@ def _inversions(history: History, past: Past, message: IntArray) -> _Inversions:
     return _Inversions(np.sort(np.concatenate(late)), int(depends.sum()))
 
 
+def _excused(past: Past, asked: Deliveries, sequencers: Sequencers, late: int) -> bool:
+    """Whether none of the consequences that came before it had to wait."""
+    return all(
+        sequencers.excuse(
+            int(asked.process[late]), int(asked.message[late]), int(asked.message[early]), int(asked.row[early])
+        )
+        for early in _effects(past, asked, late)
+    )
+
+
+def _effects(past: Past, asked: Deliveries, late: int) -> IntArray:
+    """The deliveries of its process before this one that are consequences of it."""
+    cause = int(asked.message[late])
+    begin = np.searchsorted(asked.process, asked.process[late])
+    effects: IntArray = begin + np.flatnonzero(past.reach[asked.message[begin:late], past.stream[cause]] > cause)
+    return effects
+
+
 def _tell_inversion(history: History, past: Past, asked: Deliveries, late: int) -> Violation:
     """The late message, the nearest consequence delivered before it, and the chain that links them."""
     cause, process = int(asked.message[late]), asked.process[late]
-    begin = np.searchsorted(asked.process, process)
-    reach = past.reach[asked.message[begin:late], past.stream[cause]]
-    early = begin + np.flatnonzero(reach > cause)[-1]
+    early = _effects(past, asked, late)[-1]
     effect = int(asked.message[early])
     who, names = history.process_name(process), (history.message_name(effect), history.message_name(cause))
     places = (history.index(asked.row[early]), history.index(asked.row[late]))

@@ -108,6 +108,15 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
 CLOSED: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _NV}
 """What a process promises besides if it was started with `view_change = "closed"`."""
 
+_UNSEQUENCED: Final = frozenset(["F2"])
+"""What an asymmetric group does not promise (newtop.md 11.3): its windows go by an origin's own messages, untold."""
+
+_SEQUENCED_UNCHANGED: Final = frozenset("O6 O8".split())
+"""What an asymmetric group promises only while nobody leaves it.
+
+The two sides of a split may number one message twice, by different numbers (E-70).
+"""
+
 _MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split())
 """What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
 
@@ -153,6 +162,8 @@ class Promises:
         self._service = np.full((len(history.processes), len(history.groups)), -1, np.int64)
         self.learns_all: BoolArray = np.zeros(len(history.processes), np.bool_)
         """By process: it finds out about the stability of everybody's messages, not of its own only."""
+        self.asymmetric: BoolArray = np.zeros_like(self._service, np.bool_)
+        """By process and group: a sequencer numbers the messages there."""
         self.view_change: list[str] = [""] * len(history.processes)
         """By process how it installs views (newtop.md 9.6), empty where its `start` row does not say."""
         self.suspectors = Suspectors(history)
@@ -183,6 +194,10 @@ class Promises:
         if _mentions(CLOSED, property_id):
             closed = np.array([how == "closed" for how in self.view_change], np.bool_)
             offered |= self._named_in(CLOSED, property_id) & closed[:, None]
+        if property_id in _UNSEQUENCED:
+            offered &= ~self.asymmetric
+        if property_id in _SEQUENCED_UNCHANGED:
+            offered &= ~(self.asymmetric & self._changed)
         if property_id in _MOVING:
             newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
             off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
@@ -259,6 +274,8 @@ class Promises:
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)
+                    mode = history.details[row]["groups"][group].get("mode")
+                    self.asymmetric[process, code_of[group]] = mode == "asymmetric"
         self._require_starts()
 
     def _require_starts(self) -> None:

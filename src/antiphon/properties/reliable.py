@@ -19,6 +19,7 @@ from antiphon.properties.history import NEVER, Deliveries, History
 from antiphon.properties.membership import Membership, Word
 from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
+from antiphon.properties.sequencers import Sequencers
 from antiphon.properties.spans import Spans
 from antiphon.properties.verdict import Verdict, Violation
 
@@ -121,11 +122,12 @@ class _Losses:
 
 
 def check_reliable_causal(
-    history: History, promises: Promises, past: Past, spans: Spans, membership: Membership
+    history: History, promises: Promises, past: Past, spans: Spans, membership: Membership, sequencers: Sequencers
 ) -> list[Verdict]:
     """O4: whoever delivers a message has delivered its causes in the groups it is in, of senders it had in view.
 
-    A cause that comes later is O3's matter (properties.md 7.5); this counts causes that never come, each once.
+    A cause that comes later is O3's matter (properties.md 7.5); this counts causes that never come, each once. What an
+    asymmetric group does not owe is left out (`sequencers.py`).
     """
     asked = promises.asked("O4")
     duties = _Duties(history, promises, past, spans, _forgiven(promises, membership))
@@ -140,6 +142,11 @@ def check_reliable_causal(
         effects.append(begin + found.at)
         opportunities += found.opportunities
     cause, effect = np.concatenate(causes), np.concatenate(effects)
+    owed = [
+        not sequencers.excuse(int(asked.process[at]), int(lost), int(asked.message[at]), int(asked.row[at]))
+        for lost, at in zip(cause.tolist(), effect.tolist(), strict=True)
+    ]
+    cause, effect = cause[np.array(owed, np.bool_)], effect[np.array(owed, np.bool_)]
 
     def tell(position: int) -> Violation:
         row, caused = int(asked.row[effect[position]]), int(asked.message[effect[position]])

@@ -27,6 +27,7 @@ from antiphon.scenario.model import (
     Scenario,
     Suspect,
     absent_at_first,
+    asymmetric,
     members_of,
     membership,
     role_of,
@@ -58,6 +59,7 @@ def concerns(erratum: str, scenario: Scenario) -> bool:
             overlapping=any(
                 sum(name in members_of(group) for group in scenario.group) > 1 for name in scenario.processes
             ),
+            sequencer=asymmetric(scenario),
         )
     if scenario.protocol == "classic":
         return classic_literal.concerns(erratum, services)
@@ -89,6 +91,8 @@ def _service_problems(scenario: Scenario) -> Problems:
             yield f"group[{i}].service", f"{scenario.protocol} offers {', '.join(services)}, not {group.service!r}"
         if group.numbering == "block" and scenario.protocol != "newtop":
             yield f"group[{i}].numbering", "belongs to flow control, which newtop alone has"
+        if group.mode == "asymmetric" and scenario.protocol != "newtop":
+            yield f"group[{i}].mode", "a sequencer is what newtop alone has"
 
 
 def _idle_option_problems(scenario: Scenario) -> Problems:
@@ -159,6 +163,7 @@ def _newtop_problems(scenario: Scenario) -> Problems:
             why = f"under {group.service} a view changes by a flush, which no window may hold back"
             yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
     yield from _formation_problems(scenario)
+    yield from _asymmetric_problems(scenario)
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Crash | Partition | Cut | Suspect) and not membership(scenario):
             why = "with options.suspect_after = 0s nobody would ever find out"
@@ -190,6 +195,11 @@ def _formation_problems(scenario: Scenario) -> Problems:
                     key,
                     f"{what!r} goes with service {' and '.join(FORMING)} only; group {name} gets {services[name]}",
                 )
+    if asking and asymmetric(scenario):
+        yield (
+            asking[0][0],
+            f"{asking[0][1]!r} goes with symmetric groups only: those with a sequencer do not change yet",
+        )
     if asking and options.form_within and options.form_within < options.suspect_after:
         yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
     if options.form_within and not asking:
@@ -221,6 +231,24 @@ def _no_formations(scenario: Scenario) -> Problems:
         if group.formed or group.state_bytes != Group(name="", members=()).state_bytes:
             key = "formed" if group.formed else "state_bytes"
             yield f"group[{i}].{key}", "belongs to groups that are formed while others work, which newtop alone has"
+
+
+def _asymmetric_problems(scenario: Scenario) -> Problems:
+    """What goes with a sequencer (newtop.md 11.3 rule 8)."""
+    options = scenario.options
+    for i, group in enumerate(scenario.group):
+        if group.mode != "asymmetric":
+            continue
+        if group.service != "total":
+            yield f"group[{i}].mode", f"a sequencer gives one order to all: service total, not {group.service!r}"
+        if group.numbering == "block":
+            yield f"group[{i}].numbering", '"block" is for symmetric groups: a sequencer alone fills blocks'
+    if asymmetric(scenario) and options.view_change != "cut":
+        why = "where one group is asymmetric its sequencer says where views change, and others take cuts"
+        yield "options.view_change", f"{options.view_change!r} is for symmetric groups: {why}"
+    if asymmetric(scenario) and options.flow_control in (1, 2):
+        why = "an origin knows its own messages and not the numbers of others, so its window is algorithm 3's"
+        yield "options.flow_control", f"{options.flow_control} is for symmetric groups, take 3 or 0: {why}"
 
 
 def _no_links(scenario: Scenario) -> Problems:

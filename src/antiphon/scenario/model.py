@@ -102,6 +102,8 @@ class Group(_Table, frozen=True, kw_only=True):
         "reliable",
     ] = ""
     """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
+    mode: Literal["symmetric", "asymmetric"] = "symmetric"
+    """newtop: who numbers messages: each sender its own, or one member, the sequencer, those of all."""
     numbering: Literal["separate", "block"] = "separate"
     """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
     formed: bool = False
@@ -377,6 +379,11 @@ def changes(scenario: Scenario) -> bool:
 def form_within(options: Options) -> Duration:
     """τ_form, as it acts."""
     return options.form_within or Duration(4 * options.suspect_after)
+
+
+def asymmetric(scenario: Scenario) -> bool:
+    """Whether some group has a sequencer."""
+    return any(group.mode == "asymmetric" for group in scenario.group)
 
 
 def accusers(fault: Suspect) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from antiphon.scenario.model import (
     Group,
     Scenario,
     absent_at_first,
+    asymmetric,
     changes,
     form_within,
     members_of,
@@ -38,9 +39,8 @@ def core_builder(scenario: Scenario, chance: random.Random) -> Build:
 
 def perpetual(scenario: Scenario) -> bool:
     """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
-    return scenario.protocol == "acks" or (
-        membership(scenario) and (bool(scenario.options.idle_probe) or changes(scenario))
-    )
+    speaks_on = bool(scenario.options.idle_probe) or changes(scenario) or asymmetric(scenario)
+    return scenario.protocol == "acks" or (membership(scenario) and speaks_on)
 
 
 def rides(scenario: Scenario) -> bool:
@@ -81,6 +81,7 @@ def _newtop(scenario: Scenario, _: random.Random) -> Build:
             window=options.window,
             window_bytes=options.window_bytes,
             block_numbered=frozenset(GroupId(group.name) for group in groups if group.numbering == "block"),
+            asymmetric=frozenset(GroupId(group.name) for group in groups if group.mode == "asymmetric"),
             compression=options.compression,
             datagrams=scenario.network.transport == "datagram",
             repair_max_ns=suspect_after // 4 or NewtopSettings().repair_max_ns,

@@ -129,7 +129,7 @@ class _Simulation:
                 return True
             if queue.now == duration:
                 return False
-            if queue.run(min(queue.now + again if settled else until, duration)):
+            if queue.run(min(queue.now + (again or int(scenario.quiet)) if settled else until, duration)):
                 return True  # nobody is left
 
     def _messages_travel(self) -> bool:
@@ -138,7 +138,7 @@ class _Simulation:
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
         return any(node.behind for node in nodes) or any(
-            self._network.frame(each).kind in ("data", "state") for each in frames
+            self._network.frame(each).kind in ("data", "state", "submit") for each in frames
         )
 
     def _unsettled(self, faults: Faults) -> bool:
@@ -247,6 +247,8 @@ class _Simulation:
                 told["members"] = sorted(present_in(self._scenario, group))
         else:
             told["members"] = sorted(members_of(group))
+            if group.mode == "asymmetric":
+                told["mode"] = group.mode
         if self._scenario.protocol == "acks":
             member = role_of(self._scenario, group.name, process)
             told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})

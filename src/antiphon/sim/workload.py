@@ -94,8 +94,9 @@ class Applications:
         if isinstance(frame, DataFrame) and frame.request is not None:
             self.asked(node, frame)
         group = name_of(frame.group)
-        first = self._taken[node.id, frame.sender, group]
-        self._taken[node.id, frame.sender, group] = first + len(frame.payloads)
+        stream = node.id, frame.author, group
+        first = self._taken[stream]
+        self._taken[stream] = first + len(frame.payloads)
         for replies in self._awaited.values():
             if replies.due(node.id, frame, first):
                 self._queue.at(self._queue.now, lambda payload: self.request(node, group, payload), replies.payload)
@@ -184,7 +185,7 @@ class _Replies:
         """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
         if process == self._workload.senders[0] or name_of(frame.group) != self._workload.group:
             return False
-        own = self.places.get(frame.sender, ())
+        own = self.places.get(frame.author, ())
         before = self._missing.get(process, self._workload.messages * len(self.places))
         after = before - sum(place in own for place in range(first, first + len(frame.payloads)))
         self._missing[process] = after

@@ -31,8 +31,10 @@ from antiphon.core.effects import (
 from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
 
 Row = dict[str, Any]
-_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush"})
+_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "view"})
 """Kinds that share one count of serial numbers."""
+_CARRIES = frozenset({"data", "submit"})
+"""Kinds that bring whole messages of the application: to all, or to the sequencer who numbers them for all."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -165,7 +167,7 @@ class Recorder:
         many receivers it goes to.
         """
         kind, group = frame.kind, name_of(frame.group)
-        if kind == "data" and frame.sender == self._me:
+        if kind in _CARRIES and frame.author == self._me:
             self._sent(frame, group, now)
         detail: dict[str, object] = {
             "copies": copies,
@@ -195,10 +197,10 @@ class Recorder:
 
     def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
         """A frame reaches the protocol: one row a message, and one without number where it ends none."""
-        sender, incarnation = self._name(frame.sender)
+        sender, incarnation = self._name(frame.author)
         kind, group = frame.kind, name_of(frame.group)
         numbers: list[int | None] = []
-        if kind == "data":
+        if kind in _CARRIES:
             numbers += range(frame.label, frame.label + len(frame.payloads))
         detail = compact_json({"frame": _frame_name(frame, kind), "type": kind})
         for number in numbers or [None]:
@@ -220,7 +222,7 @@ class Recorder:
 
     def delivered(self, frame: Frame, now: int) -> None:
         """The application takes the messages of a frame."""
-        sender, incarnation = self._name(frame.sender)
+        sender, incarnation = self._name(frame.author)
         group = name_of(frame.group)
         service, view = self._services[group], self._views.get(group)
         for position, payload in enumerate(frame.payloads):

@@ -2,7 +2,7 @@
 
     mark:       how many bytes follow, then the excluded processes, sorted
     suspicions: count, then of each a process and its last block number, sorted by process
-    notice:     1 for remove, 2 for flush, then suspicions
+    notice:     1 for remove, 2 for flush, 3 for view, then suspicions
 
 None of the lists is ever empty, and nobody stands in one twice.
 """
@@ -22,7 +22,7 @@ from antiphon.wire.reader import Reader
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
 _KIND: Final = struct.Struct(">B")
-_KINDS: Final[dict[int, Literal["remove", "flush"]]] = {1: "remove", 2: "flush"}
+_KINDS: Final[dict[int, Literal["remove", "flush", "view"]]] = {1: "remove", 2: "flush", 3: "view"}
 _KIND_BYTE: Final = {kind: _KIND.pack(byte) for byte, kind in _KINDS.items()}
 
 

@@ -6,13 +6,15 @@
     kind 3, status:    last and settled sequence number
     kind 4, ack:       a sequence number
     kind 5, request:   origin, count, sequence numbers
-    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8, 9, 14 and 15
+    kind 6, repair:    count, each with a kind byte and a length: bodies of kinds 1, 2, 7, 8, 9, 14, 15 and 48
     kind 7, suspect:   block, last block of the suspect, sequence, suspect
-    kind 8, refute:    as kind 7, then, as in a repair, bodies of kind 1
+    kind 8, refute:    as kind 7, then, as in a repair, bodies of kinds 1, 48
     kind 9, confirmed: block, sequence, suspicions
     kind 14, leaving:  block, sequence
     kind 15, want:     block, number wanted, sequence
     kinds 24 to 31:    formation of groups, see `formation.py`
+    kind 48, ordered:  numbered by a sequencer; kind 49, submit: what it is to number (`sequencer.py`)
+    kind 50, need:     a number
 
 Every body begins with the identity of its frame (`names.py`); flags say which of the parts in brackets are there.
 """
@@ -30,11 +32,13 @@ from antiphon.core.newtop.frames import (
     ConfirmedFrame,
     Flow,
     LeavingFrame,
+    NeedFrame,
     RefuteFrame,
     RepairFrame,
     RequestFrame,
     SequencedFrame,
     StatusFrame,
+    SubmitFrame,
     SuspectFrame,
     WantFrame,
 )
@@ -50,7 +54,9 @@ from antiphon.wire.failures import (
     read_suspicions,
 )
 from antiphon.wire.names import encode_identity, encode_name
+from antiphon.wire.payloads import encode_table, read_payloads, table_bytes
 from antiphon.wire.reader import NUMBER_MAX, Reader
+from antiphon.wire.sequencer import encode_ordered, encode_submission, ordering_bytes, read_ordered, read_submission
 from antiphon.wire.stamps import encode_stamp, read_stamp
 
 _NUMBERED: Final = 1
@@ -64,6 +70,9 @@ _REFUTE: Final = 8
 _CONFIRMED: Final = 9
 _LEAVING: Final = 14
 _WANT: Final = 15
+_ORDERED: Final = 48
+_SUBMIT: Final = 49
+_NEED: Final = 50
 
 _PAYLOADS: Final = 1
 _FLOW: Final = 2
@@ -86,9 +95,6 @@ _TWO_NUMBERS: Final = struct.Struct(">qq")
 _THREE_NUMBERS: Final = struct.Struct(">qqq")
 _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _COUNT: Final = struct.Struct(">I")
-_TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
-_TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
-_LENGTH_BYTES: Final = 4
 _COPY: Final = struct.Struct(">BI")
 _CLASS: Final = struct.Struct(">BI")  # further flags, then the place of a class
 _Copy = TypeVar("_Copy", bound=SequencedFrame)
@@ -97,14 +103,18 @@ _Copy = TypeVar("_Copy", bound=SequencedFrame)
 def write(frame: Frame) -> tuple[int, bytes]:
     """The kind and the body of a frame."""
     kind, body = WRITERS[type(frame)]
+    if kind == _NUMBERED and isinstance(frame, BlockFrame) and frame.ordering is not None:
+        return _ORDERED, encode_ordered(frame)
     return kind, body(frame)
 
 
 def numbered_bytes(frame: BlockFrame) -> int:
     """How long the body of a numbered frame is without the payloads themselves."""
     size = len(_identity(frame)) + _NUMBERS.size
+    if frame.ordering is not None:
+        size += ordering_bytes(frame)
     if frame.payloads:
-        size += _TABLE.size + _LENGTH_BYTES * len(frame.payloads)
+        size += table_bytes(frame.payloads)
     if frame.flow is not None:
         size += _FLOW_NUMBERS.size
     if frame.sequence:
@@ -146,7 +156,7 @@ def _numbered(frame: BlockFrame) -> bytes:
         parts.append(encode_stamp(frame.stamp))
     if frame.payloads:
         flags |= _PAYLOADS | (_MORE if frame.more else 0)
-        parts.append(_table(frame.label, frame.payloads))
+        parts.append(encode_table(frame.label, frame.payloads))
         parts += frame.payloads
     numbers = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
     return b"".join((_identity(frame), numbers, *parts))
@@ -166,8 +176,10 @@ def _read_numbered(reader: Reader) -> BlockFrame:
     flow = _read_flow(reader) if flags & _FLOW else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
     notice = read_notice(reader, sender) if flags & _NOTICE else None
+    if notice is not None and notice.kind == "view":
+        raise ProtocolViolation("body", "only a sequencer says where views change")
     stamp = read_stamp(reader) if flags & _STAMP else None
-    label, payloads = _read_payloads(reader) if flags & _PAYLOADS else (0, ())
+    label, payloads = read_payloads(reader) if flags & _PAYLOADS else (0, ())
     more = bool(flags & _MORE)
     if (more or state is not None) and len(payloads) != 1:
         raise ProtocolViolation(
@@ -246,22 +258,6 @@ def _read_flow(reader: Reader) -> Flow:
     return flow
 
 
-def _table(label: int, payloads: tuple[bytes, ...]) -> bytes:
-    count = len(payloads)
-    if count == 1:  # nearly always, where load is light
-        return _TABLE_OF_ONE.pack(label, 1, len(payloads[0]))
-    return struct.pack(f">qI{count}I", label, count, *map(len, payloads))
-
-
-def _read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
-    label, count = reader.unpack(_TABLE)
-    if label < 0 or not count:
-        raise ProtocolViolation("body", f"label {label} and {count} payloads cannot be")
-    if count == 1:
-        return label, (reader.piece(),)
-    return label, reader.pieces(reader.lengths(count))
-
-
 def _unknown_flags(flags: int) -> ProtocolViolation:
     return ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
 
@@ -329,6 +325,14 @@ def _read_want(reader: Reader) -> WantFrame:
     return WantFrame(*reader.identity(), *reader.numbers(3))
 
 
+def _need(frame: NeedFrame) -> bytes:
+    return _identity(frame) + _NUMBER.pack(frame.number)
+
+
+def _read_need(reader: Reader) -> NeedFrame:
+    return NeedFrame(*reader.identity(), reader.number())
+
+
 # Repair of a lossy transport
 
 
@@ -373,9 +377,9 @@ def _read_repair(reader: Reader) -> RepairFrame:
 
 def _read_numbered_copies(reader: Reader, group: GroupId) -> Iterator[BlockFrame]:
     for kind, inner in _copied(reader):
-        if kind != _NUMBERED:
+        if kind not in (_NUMBERED, _ORDERED):
             raise ProtocolViolation("body", f"a refutation holds a copy of kind {kind}")
-        yield _read_copy(_read_numbered, inner, group)
+        yield _read_copy(READERS[kind], inner, group)
 
 
 def _copies(frames: tuple[SequencedFrame, ...]) -> bytes:
@@ -412,6 +416,8 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     LeavingFrame: (_LEAVING, _leaving),
     WantFrame: (_WANT, _want),
     **formation.WRITERS,
+    SubmitFrame: (_SUBMIT, encode_submission),
+    NeedFrame: (_NEED, _need),
 }
 """By class: the kind of a frame, and what gives its body."""
 
@@ -427,9 +433,12 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _CONFIRMED: _read_confirmed,
     _LEAVING: _read_leaving,
     _WANT: _read_want,
+    _ORDERED: read_ordered,
+    _SUBMIT: read_submission,
+    _NEED: _read_need,
     **formation.READERS,
 }
 """By kind: what reads a body, all but its end."""
 
-_MULTICAST: Final = frozenset((_NUMBERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
+_MULTICAST: Final = frozenset((_NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
 """What has its place in a stream, and so can be asked for again."""

@@ -30,6 +30,11 @@ class MessageFrame(NamedTuple):
     """Transitive acknowledgments: received, but with a past of which the sender cannot vouch (T12)."""
 
     @property
+    def author(self) -> ProcessId:
+        """Its sender."""
+        return self.sender
+
+    @property
     def clock(self) -> int:
         """The timestamp."""
         return self.stamp

@@ -54,6 +54,11 @@ class DataFrame(NamedTuple):
     """Algorithm A: the final stamp, known at delivery. It never travels in this frame."""
 
     @property
+    def author(self) -> ProcessId:
+        """Its sender, for whoever passes it on wraps it."""
+        return self.sender
+
+    @property
     def name(self) -> MessageName:
         """Its name, whoever carries it."""
         return MessageName(self.sender, self.sequence)

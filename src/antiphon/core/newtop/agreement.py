@@ -235,7 +235,7 @@ class Agreement:
         following = [message for message in frame.messages if message.sender == suspect]
         news = False
         for message in following:
-            if not self.excludes_me(message) and message.previous_block == group.reached(suspect):
+            if not self.excludes_me(message) and group.follows(message):
                 news = self._around.accept(message, now) or news
         if news:
             if suspect in self.suspicions:

@@ -84,7 +84,7 @@ class Buffers:
             return None
         frame = self.bounded.evict()
         if self.tracing:
-            self._of_sender[self._view.ranks[frame.sender]] -= 1
+            self._of_sender[self._view.ranks[frame.author]] -= 1
             self._evicted.hold(number, frame)
             if upto := _last_labels([frame]):
                 self.told.append(Discard(self._view.group, upto, evicted=True))
@@ -95,7 +95,7 @@ class Buffers:
         freed = self.bounded.free(stable)
         if self.tracing:
             for frame in freed:
-                self._of_sender[self._view.ranks[frame.sender]] -= 1
+                self._of_sender[self._view.ranks[frame.author]] -= 1
             known = self._evicted.free(stable) + freed
             if upto := _last_labels(known):
                 if self._unsafe is None:
@@ -131,6 +131,6 @@ def _last_labels(frames: Iterable[BlockFrame]) -> tuple[tuple[ProcessId, int], .
     for frame in frames:
         if frame.payloads and not frame.more and frame.state is None:
             last = frame.label + len(frame.payloads) - 1
-            if last > upto.get(frame.sender, -1):
-                upto[frame.sender] = last
+            if last > upto.get(frame.author, -1):
+                upto[frame.author] = last
     return tuple(sorted(upto.items()))

@@ -25,7 +25,7 @@ class Fragments:
 
         A message larger than any may be is not kept, and never whole: the same at all members.
         """
-        sender = frame.sender
+        sender = frame.author
         if not frame.more and sender not in self.open:
             return frame
         pieces = self.open.setdefault(sender, [])

@@ -50,10 +50,22 @@ Suspicion = tuple[ProcessId, int]
 class Notice(NamedTuple):
     """What a numbered message tells the members instead of the application: these have failed, all together."""
 
-    kind: Literal["remove", "flush"]
-    """`remove`: views change where it is delivered (newtop.md 9.6). `flush`: its sender waits for the view (9.8)."""
+    kind: Literal["remove", "flush", "view"]
+    """`remove`: views change where it is delivered (newtop.md 9.6). `flush`: its sender waits for the view (9.8).
+    `view`: the sequencer says where the view changes (11.3 rule 6.3)."""
     failed: tuple[Suspicion, ...]
     """One detection as agreed, sorted."""
+
+
+class Ordering(NamedTuple):
+    """What a sequencer says of a message that it has numbered (newtop.md 11.3)."""
+
+    origin: ProcessId
+    """Whose message it is; the sequencer itself for nulls and views."""
+    place: int
+    """Its place among all that the origin has submitted, from 1; 0 for what nobody submitted."""
+    stable: int
+    """Everything up to this number is held and taken by every member, as the origin or the sequencer knew."""
 
 
 class BlockFrame(NamedTuple):
@@ -87,6 +99,13 @@ class BlockFrame(NamedTuple):
     notice: Notice | None = None
     state: int | None = None
     """The payload is the application's state of this class of a formed group, by its place in the first view."""
+    ordering: Ordering | None = None
+    """In an asymmetric group, on all that its sequencer numbers; there a frame without it is evidence of life alone."""
+
+    @property
+    def author(self) -> ProcessId:
+        """Whose message it is: the sender's, unless the sender numbered it for another."""
+        return self.sender if self.ordering is None else self.ordering.origin
 
     @property
     def clock(self) -> int:
@@ -95,7 +114,7 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`; or `null`: nothing."""
+        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`, `view`; or `null`: nothing."""
         if self.payloads:
             return "fragment" if self.more else "data" if self.state is None else "state"
         return "null" if self.notice is None else self.notice.kind
@@ -106,13 +125,73 @@ class BlockFrame(NamedTuple):
         return self.block
 
     @property
-    def orderer(self) -> None:
-        """The sender itself gave the number."""
+    def orderer(self) -> ProcessId | None:
+        """The sequencer, where there is one; else the sender itself gave the number."""
+        return None if self.ordering is None else self.sender
 
     @property
     def copies(self) -> tuple["BlockFrame", ...]:
         """None."""
         return ()
+
+
+class SubmitFrame(NamedTuple):
+    """To the sequencer of an asymmetric group: please number this for all (newtop.md 11.3 rule 1).
+
+    Sent again until it comes back, unchanged but for what its sender has learned meanwhile.
+    """
+
+    group: GroupId
+    sender: ProcessId
+    block: int
+    """m.c: the number that its sender would have given it; it gets a larger one."""
+    place: int
+    """Its place among all that its sender has submitted in the group, from 1."""
+    stable: int
+    """As in the `Ordering` that it gets."""
+    payloads: tuple[bytes, ...]
+    label: int = 0
+    more: bool = False
+    """These three as in a numbered frame."""
+    excluded: tuple[ProcessId, ...] = ()
+    """As in a numbered frame; a sequencer that has not excluded them too lets it wait."""
+
+    @property
+    def author(self) -> ProcessId:
+        """The sender."""
+        return self.sender
+
+    @property
+    def clock(self) -> int:
+        """What it orders it above."""
+        return self.block
+
+    @property
+    def kind(self) -> str:
+        """`submit`; or `piece` of a larger message, not the last."""
+        return "piece" if self.more else "submit"
+
+    @property
+    def serial(self) -> None:
+        """It may leave several times."""
+
+    @property
+    def orderer(self) -> None:
+        """Nobody yet."""
+
+    @property
+    def copies(self) -> tuple["BlockFrame", ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class NeedFrame(Control):
+    """To the sequencer: a message or a view of another group waits until this one gets to a number (11.3 rule 5)."""
+
+    group: GroupId
+    sender: ProcessId
+    number: int
 
 
 class _Unnumbered(Control):
@@ -356,3 +435,5 @@ NewtopFrame = (
     | RequestFrame
     | RepairFrame
 )
+ToSequencer = SubmitFrame | NeedFrame
+"""What members of an asymmetric group send to its sequencer alone; outside all streams, and repeated if need be."""

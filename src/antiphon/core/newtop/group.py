@@ -6,11 +6,11 @@ the process, by the ordering part (`orders/`).
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Blocked, Channel, Effect, Scope, Transmit, Unblocked
-from antiphon.core.newtop.agreement import Surroundings
+from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
 from antiphon.core.newtop.holdings import Holdings
@@ -60,6 +60,8 @@ class NewtopGroup(Holdings):
         "wants",
         "wary",
     )
+    sequenced: ClassVar[bool] = False
+    """Whether one member numbers the messages of all (newtop.md 11.3)."""
 
     def __init__(
         self,
@@ -442,6 +444,10 @@ class NewtopGroup(Holdings):
     def deaf_since(self, process: ProcessId) -> int | None:
         """On datagrams: since when a member has answered nothing; None if nothing is open."""
         return None if self.recovery is None else self.recovery.deaf_since(process)
+
+    def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:
+        """These have failed: gives what members are to be told by a numbered message, and where the view changes."""
+        return self.change.confirmed(detection), None if cut_after is None else detection.last + cut_after
 
     def waits_for(self, rank: int) -> bool:
         """Whether flow control holds our application back because of that member (9.2 d)."""

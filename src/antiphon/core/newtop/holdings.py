@@ -16,7 +16,7 @@ from antiphon.core.newtop.frames import BlockFrame
 from antiphon.core.newtop.news import News
 from antiphon.core.newtop.recovery import Recovery
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.vectors import BEYOND, MinVector
+from antiphon.core.vectors import BEYOND, Completion, MinVector
 from antiphon.types import ProcessId, View, name_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Holdings:
         "columns",
         "flow",
         "fragments",
+        "horizon",
         "last_received",
         "my_rank",
         "news",
@@ -67,6 +68,8 @@ class Holdings:
         """LRV (RV in Macedo95): per member its last block number here, our own included."""
         self.safe = settings.service == "total-safe" and name_of(view.group) not in settings.merely_total
         """Whether messages of this group are delivered only when they are stable (newtop.md 14)."""
+        self.horizon: Completion = self.last_received
+        """What knows D."""
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
         self.recovery = Recovery(me, view, settings) if settings.datagrams else None
         self._by_block = self.flow is None or name_of(view.group) in settings.block_numbered
@@ -128,6 +131,10 @@ class Holdings:
     def reached(self, process: ProcessId) -> int:
         """The last number of that member that we have."""
         return self.last_received.values[self.columns[process]]
+
+    def follows(self, frame: BlockFrame) -> bool:
+        """Whether it is the next one of its sender."""
+        return frame.previous_block == self.reached(frame.sender)
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
         """All that we hold of a member above a number, in order: the end of its stream, for all have what is freed."""

@@ -29,7 +29,8 @@ from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
 from antiphon.core.newtop.suspector import Suspector
-from antiphon.core.newtop.views import ClosedChange, RemoveChange, ViewChange
+from antiphon.core.newtop.turns import Turns
+from antiphon.core.newtop.views import ClosedChange, RemoveChange, SequencerChange, ViewChange
 from antiphon.types import GroupId, ProcessId, View
 
 
@@ -278,6 +279,33 @@ class NothingDeferred(ClosedChange):
         return False
 
 
+class SilentSuspects(Agreement):
+    """E-67: whoever is suspected shows nothing; in an asymmetric group nobody else could have a newer number of it."""
+
+    def _show_life(self, last: int, now: int) -> None:
+        """As if nothing had been said."""
+
+
+class WaitsForLostViews(SequencerChange):
+    """E-68: where a view changes is told once, by the sequencer of that time; its own failure is a view of its own."""
+
+    def along(self, detection: Detection, number: int) -> list[Detection]:  # noqa: ARG002
+        """None."""
+        return []
+
+    def untold(self) -> list[Notice]:
+        """Nothing: others were to tell it."""
+        return []
+
+
+class OutOfTurn(Turns):
+    """11.3 without rule 4: a member sends in other groups although its message is still on its way to a sequencer."""
+
+    def permits(self, group: NewtopGroup) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
+
+
 _SERVICES: Final[Mapping[str, frozenset[Service]]] = {
     "E-14": frozenset({"causal-relative"}),
     "E-31": frozenset({"total", "causal-slow"}),
@@ -293,6 +321,7 @@ _ORDERS: Final[Mapping[str, Mapping[Service, type[Order]]]] = {
     "E-13": {"causal-fast": KeyedByProcess},
     "E-15": {"causal-relative": ForgetfulRelative},
     "E-27": {"total": TotalWithoutDuties},
+    "E-69": {"total": TotalWithoutDuties},
     "E-30": {"causal-slow": SlowCutAsTotal},
 }
 _CHANGES: Final[Mapping[str, Mapping[str, type[ViewChange]]]] = {
@@ -315,16 +344,24 @@ _OTHERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "E-29": {"signature": counted},
     "E-43": {"answers_cuts": False},
     "E-45": {"agreement": BlindToMarks},
+    "E-67": {"agreement": SilentSuspects},
+    "E-68": {"sequencing": WaitsForLostViews},
+    "E-69": {"silence": ForgivingSilence},
     "E-73": {"announces": False},
     "E-74": {"awaits_acknowledgments": False},
+    "A-4": {"turns": OutOfTurn},
 }
 _WITH_FLOW_CONTROL: Final = frozenset({"E-18", "E-19b", "E-20"})
 _WITH_MEMBERSHIP: Final = frozenset(
-    "E-19 E-20 E-22 E-23 E-24 E-25 E-27 E-28 E-29 E-30 E-31 E-43 E-45 E-46 E-74".split()
+    "E-19 E-20 E-22 E-23 E-24 E-25 E-27 E-28 E-29 E-30 E-31 E-43 E-45 E-46 E-67 E-68 E-69 E-74".split()
 )
-_WITH_SEVERAL_GROUPS: Final = frozenset({"E-43"})
+_WITH_SEVERAL_GROUPS: Final = frozenset({"E-43", "E-69", "A-4"})
+_WITH_SEQUENCER: Final = frozenset({"E-67", "E-68", "E-69", "A-4"})
 ERRATA: Final = tuple(
-    sorted({*_ORDERS, *_CHANGES, *_OTHERS}, key=lambda erratum: (int(erratum[2:].rstrip("b")), erratum))
+    sorted(
+        {*_ORDERS, *_CHANGES, *_OTHERS},
+        key=lambda erratum: (erratum[0] != "E", int(erratum[2:].rstrip("b")), erratum),
+    )
 )
 """The errata whose printed rule can be followed."""
 
@@ -337,12 +374,14 @@ def concerns(
     *,
     membership: bool = True,
     overlapping: bool = True,
+    sequencer: bool = True,
 ) -> bool:
     """Whether the printed rule acts at all under these services and settings."""
     if (
         (erratum in _WITH_FLOW_CONTROL and not flow_control)
         or (erratum in _WITH_MEMBERSHIP and not membership)
         or (erratum in _WITH_SEVERAL_GROUPS and not overlapping)
+        or (erratum in _WITH_SEQUENCER and not sequencer)
         or (erratum in _CHANGES and view_change not in _CHANGES[erratum])
     ):
         return False

@@ -21,14 +21,17 @@ from antiphon.core.newtop.frames import (
     LeavingFrame,
     MembershipFrame,
     NewtopFrame,
+    ToSequencer,
     WantFrame,
 )
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.orders.contract import FormingOrder
 from antiphon.core.newtop.outbox import Outbox
 from antiphon.core.newtop.rules import ADOPTED, Rules
+from antiphon.core.newtop.sequencer import SequencedGroup
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.newtop.transfer import Shelf, Transfer
+from antiphon.core.newtop.turns import Turns
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of, shrunk_view
@@ -63,7 +66,8 @@ class NewtopProcess:
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
-        self._special = False  # a piece of a larger message, or a notice, has been seen
+        self._turns = rules.turns(self._groups) if settings.asymmetric & self._groups.keys() else None
+        self._special = self._turns is not None  # a piece of a larger message, or a notice, has been seen
         self._changing = False  # groups have been formed
         self._shelf = Shelf(lambda group: self._groups[group].transfer if group in self._groups else None)
         self._cuts: list[tuple[int, int, GroupId, Detection | None]] = []
@@ -75,7 +79,8 @@ class NewtopProcess:
         self._stirred = dict(self._groups)
         """Groups in which something may follow from what was fed since the last drain."""
         self._timers: Timers[tuple[GroupId]] = Timers()
-        self._forming = cast("FormingOrder", self._order) if self._suspecting and self._order.forms else None
+        forms = self._suspecting and self._order.forms and not settings.asymmetric
+        self._forming = cast("FormingOrder", self._order) if forms else None
         self._formations = rules.formations(me, settings, self) if self._forming is not None else None
         self._early_sends: dict[GroupId, list[tuple[bytes, int]]] = {}  # to groups that we are about to be in
         self._writable = True
@@ -99,6 +104,9 @@ class NewtopProcess:
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
+        if isinstance(frame, ToSequencer):
+            self._take(frame, now)  # it has no place in any stream
+            return
         group = self._groups.get(frame.group)
         if group is None or isinstance(frame, FormationFrame):
             self._take_strange(frame, now)
@@ -212,7 +220,7 @@ class NewtopProcess:
             watched: list[NewtopGroup] | None = None
             for name, group in stirred.items():
                 group.settle(now, effects)
-                if group.blocked and self._writable and group.released:
+                if group.blocked and self._writable and group.released and self._has_turn(group):
                     again = True
                 at, watch = group.news.at, group.suspector.at
                 if (at is not None and at <= now) or group.silence.deadline is not None or group.recovery is not None:
@@ -243,13 +251,29 @@ class NewtopProcess:
 
     def _speak(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
         """Let leave what waits, and the nulls that are owed and due."""
+        if self._turns is not None:
+            self._send_in_turn(self._turns, stirred, now, effects)
         for group in stirred.values():
-            if (group.outbox.waiting or group.notices or group.donation) and self._writable:
+            waits = group.outbox.waiting or group.notices or group.donation
+            if waits and self._writable and self._turns is None:
                 self._send_waiting(group, now, effects)
             if group.silence.deadline is not None and not self._crossing:
                 group.answer(now, effects)  # else a message of another group may pay what is owed
         if self._crossing:
             self._answer_everywhere(stirred, now, effects)
+
+    def _send_in_turn(self, turns: Turns, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> None:
+        """Where a group is asymmetric: first what its members owe each other, then what applications want."""
+        if not self._writable:
+            return
+        for group in turns.line(stirred):
+            if isinstance(group, SequencedGroup):
+                self._to_answer = max(self._to_answer, group.serve(self._order, now, effects))
+            if group.outbox.waiting and turns.permits(group):
+                self._send_waiting(group, now, effects)
+
+    def _has_turn(self, group: NewtopGroup) -> bool:
+        return self._turns is None or self._turns.permits(group)
 
     def _take(self, frame: Frame, now: int) -> None:
         """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
@@ -295,6 +319,9 @@ class NewtopProcess:
                 group.agreement.parted(frame.sender, now)
             else:
                 self._record(group, frame, now)
+        elif isinstance(group, SequencedGroup) and isinstance(frame, ToSequencer) and group.submitted(frame):
+            group.sign_of_life(frame.sender, now)
+            self._stirred[frame.group] = group
         else:
             self._take_strange(frame, now)
 
@@ -328,8 +355,10 @@ class NewtopProcess:
         if frame.notice is not None:
             if frame.notice.kind != group.change.kind or any(k not in group.columns for k, _ in frame.notice.failed):
                 return False
-        elif not (order.fits(group, frame) if order.stamps else frame.stamp is None):
-            return False
+        elif (frame.ordering is not None) is not group.sequenced or not (
+            order.fits(group, frame) if order.stamps else frame.stamp is None
+        ):
+            return False  # its sender and we do not agree whether there is a sequencer, or on the order
         follows = group.receive(frame, now)
         if follows is None:
             return False
@@ -410,14 +439,13 @@ class NewtopProcess:
     def _confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
         """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
         self._stirred[group.view.group] = group
-        group.exclude(detection, self._order.failed(group, detection))
+        group.exclude(detection, self._order.failed(group, detection) if group.change.discards else ())
         group.mark()
-        notice = group.change.confirmed(detection)
+        notice, number = group.confirmed(detection, self._order.cut_after)
         if notice is not None:
             group.notices.append(notice)
-        if self._order.cut_after is None:
+        if number is None:
             return
-        number = detection.last + self._order.cut_after
         group.counter.witness(number)
         if self._order.cut_after and group.sent < number:
             group.null(number, now, self._early)  # nobody else may owe this number (E-60)
@@ -438,8 +466,11 @@ class NewtopProcess:
             stirred[name] = group = self._groups[name]
             if detection is None:
                 self._install_first(group, effects)
-            else:
-                self._install(group, [detection, *self._passed_over(group, detection, number)], now, effects)
+                return True
+            if along := group.change.along(detection, number):
+                self._cuts = [cut for cut in self._cuts if cut[3] not in along]
+                heapify(self._cuts)
+            self._install(group, [detection, *along], now, effects)
             return True
         changed = False
         for name, group in self._groups.items():
@@ -455,18 +486,6 @@ class NewtopProcess:
         """Whether a view must wait for the outcome of a formation."""
         formations = self._formations
         return formations is not None and (number > formations.limit or formations.settled_group == name)
-
-    def _passed_over(self, group: NewtopGroup, detection: Detection, number: int) -> list[Detection]:
-        """Later detections that go along: of their members we lack what a view with them needs up to that number.
-
-        Only the Slow order has such, which cuts beyond the last number that all have; there a member may go from this
-        view to one with them that we cannot share (E-82).
-        """
-        along = [each for each in group.change.open if each is not detection and each.last < number]
-        if along:
-            self._cuts = [cut for cut in self._cuts if cut[3] not in along]
-            heapify(self._cuts)
-        return along
 
     def _install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
         """From here on in the order, the view is one without these."""
@@ -597,7 +616,11 @@ class NewtopProcess:
 
     def _new_group(self, view: View, base: int = 0, now: int = 0) -> NewtopGroup:
         counter = self.counter if self._rules.one_counter else BlockCounter()
-        return NewtopGroup(self._me, view, counter, self._settings, self._rules, self._around, self._early, base, now)
+        common = self._me, view, counter, self._settings, self._rules, self._around, self._early
+        if name_of(view.group) in self._settings.asymmetric:
+            assert not base, "groups with a sequencer are configured, not formed"
+            return SequencedGroup(*common)
+        return NewtopGroup(*common, base, now)
 
     def _weigh_groups(self) -> None:
         """Groups have come or gone."""

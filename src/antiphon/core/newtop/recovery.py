@@ -153,7 +153,7 @@ class Recovery:
             self._replies.append((frame.sender, RepairFrame(self._group, self._me, tuple(copies))))
 
 
-class _Patience:
+class Patience:
     """How long to wait before the next repetition: longer each time, until nothing is missing any more.
 
     Some progress is no reason to hurry: where the answer is late because lines or hosts are busy, haste makes it later.
@@ -165,6 +165,7 @@ class _Patience:
         self._waits = 0
 
     def reset(self) -> None:
+        """Nothing is missing, or everything is new."""
         self._waits = 0
 
     def progress(self) -> None:
@@ -172,6 +173,7 @@ class _Patience:
         self._waits = min(self._waits, _TRIES // 2)
 
     def wait(self) -> int:
+        """How long now."""
         self._waits += 1
         if self._waits > _TRIES:
             return self._bound_ns << min(self._waits - _TRIES, _DOUBLINGS_MAX)
@@ -221,7 +223,7 @@ class _Incoming(_Store):
         self._attempt = 0
         self._end = 0
         self._known = 0  # the largest place that we know to exist
-        self._patience = _Patience(settings)
+        self._patience = Patience(settings)
 
     def receive(self, frame: SequencedFrame, now: int) -> list[SequencedFrame]:
         """Keep it; gives what it completes. At or below the end of the chain it is a duplicate."""
@@ -305,7 +307,7 @@ class _Outgoing(_Store):
         self._progress_at = dict.fromkeys(sorted(others), 0)
         self._unanswered = dict.fromkeys(sorted(others), 0)  # how often each was told since it last answered
         self._agreement: deque[int] = deque()  # places of what agreement needs, which stability says nothing about
-        self._patience = _Patience(settings)
+        self._patience = Patience(settings)
 
     def append(self, frame: Sequenced, now: int) -> Sequenced:
         self.last += 1

@@ -12,8 +12,9 @@ from antiphon.core.newtop.orders.relative import RelativeOrder
 from antiphon.core.newtop.orders.vectors import FastOrder, VectorOrder
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.core.newtop.silence import Silence
-from antiphon.core.newtop.suspector import Suspector
-from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, ViewChange
+from antiphon.core.newtop.suspector import SteadySuspector, Suspector
+from antiphon.core.newtop.turns import Turns
+from antiphon.core.newtop.views import ClosedChange, FlushChange, RemoveChange, SequencerChange, ViewChange
 from antiphon.types import View
 
 _ORDERS: Mapping[Service, type[Order]] = {
@@ -48,6 +49,12 @@ class Rules:
     awaits_acknowledgments: bool = True
     """Whether, in safe delivery, a member that owes nothing but an acknowledgment is suspected too (E-74)."""
     suspector: type[Suspector] = Suspector
+    steady: type[SteadySuspector] = SteadySuspector
+    """The suspector of asymmetric groups."""
+    sequencing: type[SequencerChange] = SequencerChange
+    """How views change in asymmetric groups."""
+    turns: type[Turns] = Turns
+    """Who may send in which of its groups, where one of them is asymmetric."""
     agreement: type[Agreement] = Agreement
     formations: type[Formations] = Formations
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)

@@ -34,6 +34,8 @@ class NewtopSettings:
     """How many payload bytes of its own a member may have unstable in a group."""
     block_numbered: frozenset[GroupId] = frozenset()
     """Groups in which flow control counts blocks, nulls too, as the papers do; their members are in no other group."""
+    asymmetric: frozenset[GroupId] = frozenset()
+    """Groups in which one member numbers the messages of all (newtop.md 11.3); service total, views by cuts."""
     compression: bool = False
     """Fast order: stamps say only what changed since the sender's previous message in the group."""
     datagrams: bool = False

@@ -168,3 +168,34 @@ class Suspector:
 
     def _probe_due(self, group: "NewtopGroup") -> int:
         return group.row_at + self._probe_ns + group.place * _PROBE_STEP_NS
+
+
+class SteadySuspector(Suspector):
+    """In an asymmetric group nobody owes numbers: all say at regular times that they live (newtop.md 11.3 rule 6.2)."""
+
+    __slots__ = ()
+
+    def rest(self, group: "NewtopGroup", now: int) -> None:
+        """Nobody ever rests, unless it is alone."""
+        self.idle = False
+        self.at = now + self._period_ns if self._period_ns and len(group.view.members) > 1 else None
+
+    def look(self, group: "NewtopGroup", now: int) -> None:
+        """The period is over: whoever has been silent for too long is suspected; then we say that we live."""
+        self._accuse(group, now)
+        group.agreement.evaluate(now)
+        if group.spoke_at + self._period_ns <= now:
+            group.say_alive(now)
+        self.rest(group, now)
+
+    def _charge(
+        self,
+        group: "NewtopGroup",
+        process: ProcessId,
+        rank: int,
+        owing: Mapping[ProcessId, int],  # noqa: ARG002
+        now: int,
+    ) -> str | None:
+        if self._deaf(group, process, now):
+            return "deaf"
+        return "silent" if self._silent_since(rank) <= now - self._patience_ns else None

@@ -1,9 +1,10 @@
-"""From a detection to the view without it: four ways, all the same at everybody who goes on (newtop.md 9.6, 9.8).
+"""From a detection to the view without it: five ways, all the same at everybody who goes on (newtop.md 9.6, 9.8, 11.3).
 
     cut      total, causal-slow   between two numbers of the order over all groups; nothing is sent, nobody waits
     remove   total                where the first notice about the detection is delivered (Macedo94 §6.3.2 ix)
     closed   total                where the last one is delivered; senders wait: original virtual synchrony (§6.4)
     flush    other causal orders  when everybody's notice is here and all before it is delivered; senders wait
+    view     asymmetric groups    where the sequencer says; if it has failed, at a cut behind its last number
 
 All answer the same questions; those that do not concern one of them are answered by `ViewChange`.
 """
@@ -22,12 +23,15 @@ _Failed = tuple[Suspicion, ...]
 class ViewChange:
     """What is confirmed in one group and not installed. By itself it is the cut: the order over all groups acts."""
 
-    kind: ClassVar[Literal["remove", "flush"] | None] = None
+    kind: ClassVar[Literal["remove", "flush", "view"] | None] = None
     """Of the notices that members send each other, where they do."""
     holds_senders: ClassVar[bool] = False
     """Whether applications wait from the agreement to the view."""
     closes: ClassVar[bool] = False
     """Whether a message is delivered in no other view than the one its application sent it in."""
+
+    discards: ClassVar[bool] = True
+    """Whether of those who failed together nothing counts behind the smallest of their last numbers."""
 
     def __init__(self) -> None:
         self.open: list[Detection] = []
@@ -56,6 +60,14 @@ class ViewChange:
     def holds(self, frame: BlockFrame) -> bool:  # noqa: ARG002
         """Whether a message belongs to a view that is not installed yet."""
         return False
+
+    def along(self, detection: Detection, number: int) -> list[Detection]:
+        """At a cut at that number, later ones that go along: of their members we lack what a view with them needs.
+
+        Only the Slow order has such, which cuts beyond the last number that all have; there a member may go from this
+        view to one with them that we cannot share (E-82).
+        """
+        return [each for each in self.open if each is not detection and each.last < number]
 
     def installed(self, detections: list[Detection]) -> None:
         """These are done."""
@@ -162,6 +174,29 @@ class FlushChange(ViewChange):
                 lines.pop(detection.failed, None)
         for process in _members(detections):
             self._lines.pop(process, None)
+
+
+class SequencerChange(ViewChange):
+    """Views change where the sequencer says, or behind its last number if it has failed itself (11.3 rule 6.3)."""
+
+    kind = "view"
+    discards = False
+
+    def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:  # noqa: ARG002
+        """All that was confirmed up to that detection."""
+        assert frame.notice is not None
+        for place, detection in enumerate(self.open, start=1):
+            if detection.failed == frame.notice.failed:
+                return self.open[:place]
+        return []
+
+    def along(self, detection: Detection, number: int) -> list[Detection]:  # noqa: ARG002
+        """Earlier ones: the message that was to tell where they go is lost with the sequencer (E-68)."""
+        return self.open[: self.open.index(detection)]
+
+    def untold(self) -> list[Notice]:
+        """What a new sequencer has to tell before anything else (11.3 rule 6.5)."""
+        return [Notice("view", detection.failed) for detection in self.open]
 
 
 def _members(detections: list[Detection]) -> set[ProcessId]:

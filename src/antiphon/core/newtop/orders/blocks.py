@@ -38,7 +38,7 @@ class TotalOrder:
         self._begin()
 
     def _begin(self) -> None:
-        self._columns = [group.last_received for group in self._groups.values()]
+        self._columns = [group.horizon for group in self._groups.values()]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
         self._counter = next((group.counter for group in self._groups.values()), BlockCounter())  # one for all groups
 
@@ -49,7 +49,7 @@ class TotalOrder:
     def closed(self, group: NewtopGroup) -> None:
         """Nothing of it counts any more."""
         self._drop([frame for row in self._rows.values() for frame in row if frame.group == group.view.group])
-        self._columns = [column for column in self._columns if column is not group.last_received]
+        self._columns = [column for column in self._columns if column is not group.horizon]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
 
     @property

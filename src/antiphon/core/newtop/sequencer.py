@@ -1,0 +1,515 @@
+"""An asymmetric group at one member: one of them, the sequencer, numbers the messages of all (newtop.md 11.3).
+
+A message goes to the sequencer, gets its number there and comes back with everybody's copy. So a group is complete up
+to the last number of its sequencer: nobody else needs to speak, and one process does more work than others. Members
+that send in several groups take turns (`turns.py`). Whose message it is, a frame tells by its `Ordering`.
+
+Nobody but the sequencer orders anything, yet everybody has a number: a null is how a member shows that it lives when
+it is suspected (rule 6.1). Such evidence carries nothing, so the last of it says all; it is no link of any chain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from antiphon.core.clocks import BlockCounter
+from antiphon.core.effects import Effect, Scope, Transmit
+from antiphon.core.newtop.agreement import Detection, Surroundings
+from antiphon.core.newtop.buffers import Buffers
+from antiphon.core.newtop.frames import AliveFrame, BlockFrame, NeedFrame, Notice, Ordering, SubmitFrame, ToSequencer
+from antiphon.core.newtop.group import NewtopGroup
+from antiphon.core.newtop.recovery import Patience
+from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.newtop.submissions import Submissions
+from antiphon.core.pending import Pending
+from antiphon.core.vectors import BEYOND
+from antiphon.types import ProcessId, View
+
+if TYPE_CHECKING:
+    from antiphon.core.newtop.orders.contract import Order
+    from antiphon.core.newtop.rules import Rules
+
+
+_REPEATED_MAX: Final = 16
+"""How many submissions are sent again at once, on datagrams; those behind them may have arrived."""
+
+
+class Horizon:
+    """D of an asymmetric group: nothing with a number up to `minimum` can still come (rule 6.4)."""
+
+    __slots__ = ("minimum",)
+
+    def __init__(self) -> None:
+        self.minimum = 0
+
+
+class _Cut(NamedTuple):
+    """Where a view changes because its sequencer has failed."""
+
+    number: int
+    detection: Detection
+
+
+class SequencedGroup(NewtopGroup):
+    """Invariant: whoever orders in the view in force has `_chained` its numbers here without a gap."""
+
+    __slots__ = (
+        "_asked",
+        "_base",
+        "_chained",
+        "_change",
+        "_counts",
+        "_cuts",
+        "_evidence",
+        "_horizon",
+        "_last",
+        "_last_cut",
+        "_need",
+        "_patience",
+        "_pressing",
+        "_repeat_at",
+        "_stable_told",
+        "_submissions",
+        "_submitted",
+        "_unconsumed",
+        "_unsent",
+        "_untold",
+    )
+    sequenced: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        me: ProcessId,
+        view: View,
+        counter: BlockCounter,
+        settings: NewtopSettings,
+        rules: "Rules",
+        around: Surroundings,
+        early: list[Effect],
+    ) -> None:
+        super().__init__(me, view, counter, replace(settings, flow_control=0), rules, around, early)
+        self._base = 0  # where all numbers begin; a configured group begins at 0
+        self.horizon = self._horizon = Horizon()
+        self.buffers = Buffers(view, settings, by_block=False)
+        self.change = self._change = rules.sequencing()
+        self.suspector = rules.steady(len(view.members), settings)
+        self._heard_at = self.suspector.clock
+        self._chained: dict[ProcessId, int] = {}  # by sequencer, the last number that it ordered something by
+        self._evidence: dict[ProcessId, BlockFrame] = {}  # by member, its last null that orders nothing
+        self._last: dict[ProcessId, int] = {}  # by origin, the place of its last message that was numbered
+        self._submissions = Submissions(settings)  # our own
+        self._unsent = False  # the sequencer has changed, and does not have them
+        self._submitted: dict[ProcessId, dict[int, SubmitFrame]] = {}  # by origin and place: to be numbered by us
+        self._need = 0  # the largest number that somebody needs this group to get to
+        self._asked = 0  # what we have asked the sequencer for
+        self._cuts: list[_Cut] = []  # pending, in the order of their numbers
+        self._last_cut = self._base
+        self._begin_completion(settings)
+
+    def _begin_completion(self, settings: NewtopSettings) -> None:
+        """Where there are windows, a message is complete here only when our application has taken it."""
+        self._counts = bool(settings.flow_control)
+        self._pressing = max(1, settings.window // 2) if self._counts else BEYOND
+        self._untold = 0  # messages that came since we last said what we have completed
+        self._unconsumed = Pending()
+        self._stable_told = 0  # what an origin or a sequencer knew to be stable
+        self._repeat_at: int | None = None  # on datagrams: when to send again what did not come back
+        self._patience = Patience(settings)
+
+    @property
+    def sequencer(self) -> ProcessId:
+        """q: the lowest of the view."""
+        return self.view.members[0]
+
+    @property
+    def awaits_return(self) -> bool:
+        """Whether a message of ours has no number that we know of."""
+        return bool(self._submissions.kept)
+
+    @property
+    def complete_block(self) -> int:
+        """D."""
+        return self._horizon.minimum
+
+    @property
+    def largest(self) -> int:
+        """How far the group is, or has been asked to get."""
+        return max(self._horizon.minimum, self._need)
+
+    @property
+    def released(self) -> bool:
+        """Whether the window is open again, and somebody is there to submit to."""
+        return self.blocked and not self._leaderless and self._submissions.permits(self._next_bytes)
+
+    @property
+    def deadline(self) -> int | None:
+        """When this group must be looked at again."""
+        times = (super().deadline, self._repeat_at)
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def awaits_application(self) -> bool:
+        """Always: what our application takes opens the windows of others."""
+        return True
+
+    # What comes in
+
+    def follows(self, frame: BlockFrame) -> bool:
+        """Whether nothing is missing before it: evidence is in no chain, and refers to the beginning."""
+        before = self._chained.get(frame.sender, self._base) if frame.ordering is not None else self._base
+        return frame.previous_block == before and frame.block > self.reached(frame.sender)
+
+    def receive(self, frame: BlockFrame, now: int) -> bool | None:
+        """Record a numbered frame of another member: an order of the sequencer, or evidence of life."""
+        rank = self._rank_of(frame.sender)
+        if rank is None or rank == self.my_rank:
+            return None
+        self._heard_at[rank] = now
+        ordering = frame.ordering
+        if not self.follows(frame) or frame.flow is not None:
+            return None
+        if ordering is None:
+            if frame.payloads or frame.notice is not None:
+                return None  # nobody but a sequencer has something to say by numbers
+            self._evidence[frame.sender] = frame
+        else:
+            if ordering.origin not in self.columns:
+                return None
+            self._enter(frame, ordering)
+            self._complete_at.raise_to(rank, frame.complete_block)
+        self.last_received.raise_to(rank, frame.block)
+        if frame.block > self.received:
+            self.received = frame.block
+            self.row_at = now
+        self._look_ahead()
+        return True
+
+    def submitted(self, frame: ToSequencer) -> bool:
+        """Somebody asks us to number a message, or to get to a number; perhaps before we know that it is our turn."""
+        if frame.sender not in self.ranks or frame.sender == self._me:
+            return False
+        if isinstance(frame, NeedFrame):
+            self._need = max(self._need, frame.number)  # its need is ours from now on (rule 6.7)
+        elif frame.place > self._last.get(frame.sender, 0):
+            self._submitted.setdefault(frame.sender, {}).setdefault(frame.place, frame)
+        return True
+
+    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
+        """What it has ordered since, or else its last evidence."""
+        held = [frame for frame in self.buffers.held() if frame.sender == process and frame.block > above]
+        held.sort(key=lambda frame: frame.block)
+        evidence = self._evidence.get(process)
+        if held or evidence is None or evidence.block <= above:
+            return tuple(held)
+        return (evidence,)
+
+    def _enter(self, frame: BlockFrame, ordering: Ordering) -> None:
+        """The sequencer, perhaps we, has numbered something: everybody counts it, at receipt (rule 6.6)."""
+        self._chained[frame.sender] = frame.block
+        if frame.payloads:
+            self.buffers.hold(frame.block, self.columns[ordering.origin], frame)
+        else:
+            self.buffers.nulls.hold(frame.block, frame)  # where views change does not wait for a window
+        if self._counts and (frame.payloads or frame.notice is not None):
+            self._unconsumed.add(frame.block)
+            self._untold += 1
+        self._stable_told = max(self._stable_told, ordering.stable)
+        if ordering.place:
+            self._last[ordering.origin] = ordering.place
+            if ordering.origin == self._me:
+                self._came_back(frame, ordering.place)
+
+    def _came_back(self, frame: BlockFrame, place: int) -> None:
+        """A message of ours has its number: whatever we send next, in any group, is above it (rule 2)."""
+        self.counter.witness(frame.block)
+        if self._submissions.came_back(frame, place):
+            self._patience.progress()
+
+    def _look_ahead(self) -> None:
+        """Rule 6.4."""
+        if self._cuts:
+            self._horizon.minimum = max(cut.number for cut in self._cuts)
+        else:
+            reached = self.last_received.values[self.columns[self.sequencer]]
+            self._horizon.minimum = max(self._last_cut, reached)
+
+    # What goes out
+
+    def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """What members owe each other, whatever applications want; gives the last number of ours, or 0.
+
+        A new sequencer tells first where views change, then numbers what came early (rule 6.5).
+        """
+        block = 0
+        if self.sequencer != self._me:
+            self._resubmit(now, effects)
+        else:
+            while self.notices:
+                block = self._tell_view(self.notices.popleft(), order, now, effects)
+            for submission in self._next_submissions():
+                self.counter.witness(submission.block)
+                block = self._number(submission, self.counter.advance(), order, now, effects)
+        self.meet_needs(now, effects)
+        return block
+
+    def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Submit what the application asked for, or number it if that is up to us; the last number given, or 0."""
+        block, outbox = 0, self.outbox
+        self._note_application()
+        while outbox.waiting and not self._leaderless:
+            if not self._submissions.permits(self._next_bytes):
+                self._tell_blocked(self._slowest_here(), now, effects)
+                break
+            self._tell_unblocked(effects)
+            label, payloads, more = outbox.take(self._submissions.room_bytes)
+            place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
+            submission = SubmitFrame(
+                self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded
+            )
+            if self.sequencer == self._me:
+                block = self._number(submission, number, order, now, effects)
+            else:
+                self._submissions.kept.append(submission)
+                self._submit(submission, now, effects)
+        if not outbox.waiting:
+            self._tell_unblocked(effects)
+        return block
+
+    def null(self, block: int, now: int, effects: list[Effect]) -> None:
+        """A number of another group waits for ours: the sequencer is to get there (rule 5)."""
+        self._need = max(self._need, block)
+        self.meet_needs(now, effects)
+
+    def meet_needs(self, now: int, effects: list[Effect]) -> None:
+        """Get to the number that somebody needs, or ask the sequencer to (rules 5, 6.7)."""
+        if self._need <= self._horizon.minimum or self._leaderless:
+            return
+        if self.sequencer == self._me:
+            self._order_null(max(self.counter.value, self._need), now, effects)
+        elif self._need > self._asked:
+            self._asked = self._need
+            self._ask(now, effects)
+
+    def show_life(self, now: int) -> None:
+        """A null with a new number. Whoever does not order gives it as evidence alone (rule 6.1)."""
+        block = max(self.counter.value, self.sent + 1)
+        if self.sequencer == self._me:
+            self._order_null(max(block, self._horizon.minimum + 1), now, self.early)
+            return
+        self.counter.witness(block)
+        frame = BlockFrame(self.view.group, self._me, block, self._base, self._base, excluded=self.excluded)
+        self._leave(frame, now, self.early)
+
+    def settle(self, now: int, effects: list[Effect]) -> None:
+        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        self._note_application()
+        if self._complete > self._complete_at.values[self.my_rank]:
+            self._complete_at.raise_to(self.my_rank, self._complete)
+        self._stable_block = min(self._complete, max(self._complete_at.minimum, self._stable_told))
+        if self._stable_block > self._freed:
+            self._let_go(self._stable_block, effects)
+        if self.buffers.tracing:
+            self.buffers.gauge(self._submissions.bytes, effects)
+        if self._announces and self._complete > self.news.block:
+            if self._untold >= self._pressing:
+                self.news.at = now
+            elif self.news.at is None:
+                self.news.weigh(self._complete, None, now)
+
+    def say_alive(self, now: int, *, blocked: bool = False) -> None:
+        """Speak although there may be no news. On datagrams, if there is none, outside the stream: it may get lost.
+
+        In the stream it would be asked for and acknowledged for ever, and whoever misses that for a while seems deaf.
+        """
+        self._note_application()
+        if self.recovery is None or self.wary or blocked or self._complete > self.news.block:
+            super().say_alive(now, blocked=blocked)
+        else:
+            self.spoke_at = now
+            self.early.append(Transmit(self._alive(), Scope.VIEW, self._channel))
+
+    def announce(self, now: int, effects: list[Effect]) -> None:
+        """Say what we have completed, if nothing did for a while, or if others may wait for it."""
+        if self._untold >= self._pressing and self._complete > self.news.block:
+            self.news.at = None
+        elif not self.news.due(self._complete, None, now):
+            return
+        self._say(self._alive(), now, effects)
+
+    def finish(self, now: int, effects: list[Effect]) -> None:
+        """What time has brought; on datagrams, to send again what did not come back."""
+        super().finish(now, effects)
+        if self._repeat_at is None or self._repeat_at > now:
+            return
+        self._repeat_at = None
+        if not self._leaderless and self.sequencer != self._me:
+            for submission in islice(self._submissions.kept, _REPEATED_MAX):
+                self._submit(submission, now, effects)
+            if self._need > self._horizon.minimum:
+                self._ask(now, effects)
+
+    # Members that fail
+
+    def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:
+        """Whoever is first of those that had not failed before orders where the view changes, if it goes on itself.
+
+        Otherwise it changes behind the last number of it that all have, or behind an earlier such place (rule 6.3).
+        """
+        notice, _ = super().confirmed(detection, cut_after)
+        notice = notice if self.sequencer == self._me else None
+        failed = dict(detection.failed)
+        first = next(each for each in self.view.members if each in failed or each not in self.agreement.failed)
+        if first not in failed:
+            return notice, None
+        number = max([failed[first], self._last_cut, *(cut.number for cut in self._cuts)])
+        self._cuts.append(_Cut(number, detection))
+        self._look_ahead()
+        return None, number
+
+    def install(self, view: View) -> None:
+        """The view changes; if we are its first, we begin to order (rule 6.5), else resubmit to who is (rule 6.6)."""
+        before = self.sequencer
+        super().install(view)
+        passed = [cut for cut in self._cuts if not any(process in self.ranks for process, _ in cut.detection.failed)]
+        self._cuts = [cut for cut in self._cuts if cut not in passed]
+        self._last_cut = max([self._last_cut, *(cut.number for cut in passed)])
+        self._submitted = {origin: each for origin, each in self._submitted.items() if origin in self.ranks}
+        self._look_ahead()
+        if self.sequencer != before:
+            self._asked = 0
+            self._turn_to_sequencer()
+
+    def _turn_to_sequencer(self) -> None:
+        if self.sequencer == self._me:
+            self.notices.extend(self._change.untold())
+            self._submitted[self._me] = {submission.place: submission for submission in self._submissions.kept}
+            self._repeat_at = None
+        else:
+            self._unsent = True
+
+    def waits_for(self, rank: int) -> bool:
+        """Whether the window is shut because of that member."""
+        return self.blocked and self._complete_at.values[rank] == self._complete_at.minimum
+
+    def deliver(self, frame: BlockFrame) -> BlockFrame | None:
+        """The frame's turn has come; gives what the application gets, or None for a piece of a larger message."""
+        whole = None
+        if frame.notice is None:
+            whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
+        if self._counts and whole is None:
+            self._unconsumed.remove(frame.block)
+        elif self._counts:
+            self._handed.append(frame.block)
+        return whole
+
+    # Parts
+
+    @property
+    def _leaderless(self) -> bool:
+        """Whether the sequencer has failed and the view without it is not there yet."""
+        return self.sequencer in self.agreement.failed
+
+    def _slowest_here(self) -> ProcessId:
+        """Whom our application waits for: the member that has completed least, ourselves last among equals."""
+        least = self._complete_at.minimum
+        slowest = [process for process, rank in self.ranks.items() if self._complete_at.values[rank] == least]
+        return slowest[0] if slowest[0] != self._me else slowest[-1]
+
+    def _note_application(self) -> None:
+        """Complete is what can come no more and, where windows count, our application has taken."""
+        while self._accounted < self.position:
+            self._accounted += 1
+            if (number := self._handed.popleft()) is not None:
+                self._unconsumed.remove(number)
+        smallest = self._unconsumed.smallest
+        self._complete = self._horizon.minimum if smallest is None else min(self._horizon.minimum, smallest - 1)
+
+    def _let_go(self, stable: int, effects: list[Effect]) -> None:
+        self._free(stable, effects)
+        self._forget(self.buffers.nulls.free(stable))
+        self._submissions.stable(stable)
+
+    def _next_submissions(self) -> Iterator[SubmitFrame]:
+        """In the order of origins, each its next ones; those of whoever has failed will never be numbered by us."""
+        gone = self.agreement.failed
+        for origin in sorted(self._submitted):
+            waiting = self._submitted.pop(origin)
+            if origin in gone or origin not in self.ranks:
+                continue
+            while (submission := waiting.get(self._last.get(origin, 0) + 1)) is not None:
+                if not {*submission.excluded} <= {*self.excluded}:
+                    break  # it has excluded somebody whom we have not: our own agreement comes first
+                yield waiting.pop(submission.place)
+            reached = self._last.get(origin, 0)
+            if left := {place: each for place, each in waiting.items() if place > reached}:
+                self._submitted[origin] = left
+
+    def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Give a message its number (rule 2)."""
+        stable = max(submission.stable, self._stable_block)
+        frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
+        frame = frame._replace(payloads=submission.payloads, label=submission.label, more=submission.more)
+        order.sent(self, self._leave(frame, now, effects), now)
+        return frame.block
+
+    def _tell_view(self, notice: Notice, order: "Order", now: int, effects: list[Effect]) -> int:
+        """The view changes here (rule 6.3)."""
+        ordering = Ordering(self._me, 0, self._stable_block)
+        frame = self._leave(self._ordered(self.counter.advance(), ordering, notice), now, effects)
+        order.sent(self, frame, now)
+        return frame.block
+
+    def _order_null(self, block: int, now: int, effects: list[Effect]) -> None:
+        self.counter.witness(block)
+        self._leave(self._ordered(block, Ordering(self._me, 0, self._stable_block)), now, effects)
+
+    def _ordered(self, block: int, ordering: Ordering, notice: Notice | None = None) -> BlockFrame:
+        """A frame of ours as sequencer, without payloads."""
+        self._note_application()
+        before = self._chained.get(self._me, self._base)
+        return BlockFrame(
+            self.view.group, self._me, block, before, self._complete,
+            excluded=self.excluded, notice=notice, ordering=ordering,
+        )  # fmt: skip
+
+    def _leave(self, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
+        if self.recovery is not None:
+            frame = self.recovery.outgoing(frame, now)
+        if frame.ordering is not None:
+            self._enter(frame, frame.ordering)
+            self.news.spoken(frame.complete_block, None, now)
+            self._untold = 0
+        self.sent = frame.block
+        self.row_at = self.spoke_at = now
+        self.last_received.raise_to(self.my_rank, frame.block)
+        self._look_ahead()
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        return frame
+
+    def _resubmit(self, now: int, effects: list[Effect]) -> None:
+        """All that the new sequencer does not have of us (rule 6.6)."""
+        if self._unsent and not self._leaderless:
+            self._unsent = False
+            self._patience.reset()
+            for submission in self._submissions.kept:
+                self._submit(submission, now, effects)
+
+    def _submit(self, submission: SubmitFrame, now: int, effects: list[Effect]) -> None:
+        effects.append(Transmit(submission, self.sequencer, self._channel))
+        self._repeat_later(now)
+
+    def _ask(self, now: int, effects: list[Effect]) -> None:
+        effects.append(Transmit(NeedFrame(self.view.group, self._me, self._need), self.sequencer, self._channel))
+        self._repeat_later(now)
+
+    def _repeat_later(self, now: int) -> None:
+        """On datagrams anything may be lost."""
+        if self.recovery is not None and self._repeat_at is None:
+            self._repeat_at = now + self._patience.wait()
+
+    def _alive(self, *, blocked: bool = False) -> AliveFrame:
+        self._note_application()
+        self._untold = 0
+        last = max(self.sent, self._complete)  # what is complete here need not be numbered by us
+        return AliveFrame(self.view.group, self._me, last, self._complete, blocked=blocked)

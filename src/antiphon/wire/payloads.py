@@ -1,0 +1,37 @@
+"""The payloads of a frame: a table of their lengths, and behind it the bytes themselves, up to the end of the body.
+
+table: label, count, lengths
+"""
+
+import struct
+from typing import Final
+
+from antiphon.errors import ProtocolViolation
+from antiphon.wire.reader import Reader
+
+_TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
+_TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
+_LENGTH_BYTES: Final = 4
+
+
+def encode_table(label: int, payloads: tuple[bytes, ...]) -> bytes:
+    """What stands before the payloads."""
+    count = len(payloads)
+    if count == 1:  # nearly always, where load is light
+        return _TABLE_OF_ONE.pack(label, 1, len(payloads[0]))
+    return struct.pack(f">qI{count}I", label, count, *map(len, payloads))
+
+
+def table_bytes(payloads: tuple[bytes, ...]) -> int:
+    """How long that is."""
+    return _TABLE.size + _LENGTH_BYTES * len(payloads)
+
+
+def read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
+    """The label and all payloads; nothing follows them."""
+    label, count = reader.unpack(_TABLE)
+    if label < 0 or not count:
+        raise ProtocolViolation("body", f"label {label} and {count} payloads cannot be")
+    if count == 1:
+        return label, (reader.piece(),)
+    return label, reader.pieces(reader.lengths(count))
