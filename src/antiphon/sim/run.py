@@ -243,12 +243,12 @@ class _Simulation:
         told: dict[str, object] = {"service": self._service(group, process)}
         if self._scenario.protocol == "newtop":
             told["numbering"] = group.numbering
+            if group.mode == "asymmetric":
+                told["mode"] = group.mode
             if group.name not in outside_of(self._scenario, process):
                 told["members"] = sorted(present_in(self._scenario, group))
         else:
             told["members"] = sorted(members_of(group))
-            if group.mode == "asymmetric":
-                told["mode"] = group.mode
         if self._scenario.protocol == "acks":
             member = role_of(self._scenario, group.name, process)
             told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})
