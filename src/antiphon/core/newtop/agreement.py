@@ -6,7 +6,7 @@ number behind which nothing of them counts. Roman numerals are the conditions of
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from antiphon.core.effects import Confirmed, Departure, Frame, Refuted, Suspected
 from antiphon.core.newtop.frames import (
@@ -24,6 +24,10 @@ from antiphon.types import ProcessId
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.group import NewtopGroup
+
+
+_CONTRADICTIONS: Final = 3
+"""So often others may vouch for somebody whom we are cut off from, before we or it must go."""
 
 
 class Detection(NamedTuple):
@@ -68,6 +72,7 @@ class Agreement:
 
     __slots__ = (
         "_around",
+        "_contradicted",
         "_examined",
         "_gone",
         "_grace_ns",
@@ -75,6 +80,7 @@ class Agreement:
         "_me",
         "_pending",
         "_recorded",
+        "_secedes",
         "_sure",
         "_suspected",
         "_votes",
@@ -94,6 +100,8 @@ class Agreement:
         self._suspected: dict[ProcessId, _Suspected] = {}
         self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
         self._gone: set[ProcessId] = set()  # by their own word no members any more
+        self._contradicted: dict[ProcessId, int] = {}  # of whom we are cut off, how often others vouched for it
+        self._secedes = settings.merge_every_ns > 0  # whoever goes alone is found again
         self._me = me
         self._group = group
         self._grace_ns = settings.suspect_after_ns
@@ -254,11 +262,31 @@ class Agreement:
     def _clear(self, process: ProcessId, now: int) -> None:
         """A refutation had news: take the suspicion back, pass the news on, then take in what waited."""
         last = self.suspicions[process]
+        cut_off = self._secedes and self._is_cut_off_from(process)
         self._acquit(process, now)
         self._refute((process, last), now)
         self._replay(process, now)
+        if cut_off:
+            self._weigh_secession(process, now)
         if process in self._gone:
             self.renounced(process, now)  # others had more of it, but it is gone all the same
+
+    def _is_cut_off_from(self, process: ProcessId) -> bool:
+        severed = self._group.suspector.is_severed(self._group.ranks[process])
+        return severed or self._suspected[process].reason == "deaf"
+
+    def _weigh_secession(self, process: ProcessId, now: int) -> None:
+        """Others hear somebody whom we do not: one of us two has to go, or all wait for ever (E-56).
+
+        The higher of the two does, sooner; alone in its view, it is found again and merged over the next connection.
+        """
+        self._contradicted[process] = times = self._contradicted.get(process, 0) + 1
+        if times < (_CONTRADICTIONS if self._me > process else 2 * _CONTRADICTIONS):
+            return
+        others = [member for member in self._group.ranks if member != self._me]
+        self._sure |= {*others}
+        for member in others:
+            self.suspect(member, "secession", now)
 
     def _trust(self, process: ProcessId, now: int) -> None:
         """In a view of two, a message that comes directly says more than any vote."""

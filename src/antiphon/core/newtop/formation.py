@@ -120,6 +120,7 @@ class Formations:
         self._refused: dict[GroupId, None] = {}
         self._wishes: dict[GroupId, _Wish] = {}
         self._leaves: dict[GroupId, int] = {}  # by name, until when it may be graceful
+        self._left: set[GroupId] = set()  # names that our application does not want to be in
         self._introduced: dict[
             GroupId, tuple[InstallFrame, int]
         ] = {}  # whom we told of a group, and when to tell again
@@ -138,12 +139,14 @@ class Formations:
 
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         """A new group; step 0."""
+        self._left.discard(name)
         self._wishes[name] = wish = _Wish(members, True, now)
         self._try(name, wish, now)
         self._look_ahead()
 
     def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
         """Be taken in (11.2 rule 3)."""
+        self._left.discard(name)
         self._wishes[name] = wish = _Wish(tuple(each for each in contacts if each != self._me), False, now)
         self._try(name, wish, now)
         self._look_ahead()
@@ -157,6 +160,7 @@ class Formations:
     def leave(self, name: GroupId, now: int) -> None:
         """Go, when all is stable or too long has passed."""
         self._wishes.pop(name, None)
+        self._left.add(name)
         self._leaves.setdefault(name, now + self._patience_ns)
         self._look_ahead()
 
@@ -323,6 +327,7 @@ class Formations:
             and self._me in members
             and members[self._me] == predecessor
             and (current is None or current.transfer is None)  # those of one view must have one state
+            and (current is not None or name in self._wishes or self._welcomes(name, members))
             and epoch_of(frame.group) > self._epochs.get(name, 0)
         )
         if not willing:
@@ -331,6 +336,10 @@ class Formations:
             return
         formation = self._take_part(frame.group, frame.sender, members, now)
         self._vote(formation.group, formation.initiator, formation.number)
+
+    def _welcomes(self, name: GroupId, members: dict[ProcessId, GroupId | None]) -> bool:
+        """Whether we let others take us into a group that we did not ask for: into a new one, unless we left it."""
+        return name not in self._left and not any(members.values())
 
     def _vote(self, group: GroupId, initiator: ProcessId, number: int | None) -> None:
         epoch = self._epochs.get(name_of(group), 0)

@@ -604,6 +604,8 @@ class NewtopProcess:
         """Say that we leave, and forget the group (11.2 rule 1)."""
         name = group.view.group
         group.multicast(LeavingFrame(name, self._me, group.sent), now)
+        if group.transfer is not None and group.transfer.waits:
+            self._shelf.drop(name)
         self._shelf.put(Left(name, graceful, successor), self._early)
         assert self._forming is not None
         self._forming.closed(group)
@@ -613,6 +615,7 @@ class NewtopProcess:
         self._stirred.pop(name, None)
         del self._groups[name]
         self._weigh_groups()
+        self._shelf.clear(self._early)  # nobody waits for its state any more
 
     def _new_group(self, view: View, base: int = 0, now: int = 0) -> NewtopGroup:
         counter = self.counter if self._rules.one_counter else BlockCounter()

@@ -133,8 +133,8 @@ class Recovery:
         stream = self._incoming[frame.sender]
         ready = stream.skip(frame.settled, now) if frame.settled <= frame.last else []
         stream.forget(frame.settled)
-        if stream.reaches(frame.last, now):
-            self._replies.append((frame.sender, AckFrame(self._group, self._me, frame.last)))
+        reached = stream.reached(frame.last, now)  # also if it is not all: else where much is lost we seem deaf
+        self._replies.append((frame.sender, AckFrame(self._group, self._me, reached)))
         return ready
 
     def _serve(self, frame: RequestFrame) -> None:
@@ -259,10 +259,10 @@ class _Incoming(_Store):
             ready.append(following)
         return ready
 
-    def reaches(self, last: int, now: int) -> bool:
-        """Whether everything up to `last` is here; what is not is asked for from now on."""
+    def reached(self, last: int, now: int) -> int:
+        """Up to where everything is here; what is not, up to `last`, is asked for from now on."""
         self._note(last, now)
-        return self._end >= last
+        return min(self._end, last)
 
     def due(self, now: int) -> tuple[int, ...]:
         """The places to ask for now: all that are missing, not one at a time (rule 5)."""

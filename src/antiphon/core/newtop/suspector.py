@@ -69,6 +69,10 @@ class Suspector:
         self._severed.add(rank)
         self._pardoned[rank] = now
 
+    def is_severed(self, rank: int) -> bool:
+        """Whether the connection with it is known to have lost frames."""
+        return rank in self._severed
+
     def pardon(self, rank: int, now: int) -> None:
         """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
         self._pardoned[rank] = now

@@ -106,6 +106,10 @@ class Shelf:
         of_group = [place for place, effect in enumerate(self._effects) if _group(effect) == state.group]
         self._effects.insert(of_group[0] + _is_first(self._effects[of_group[0]]) if of_group else 0, state)
 
+    def drop(self, group: GroupId) -> None:
+        """The group is left before its state was there: its application has never been in it."""
+        self._effects = deque(effect for effect in self._effects if _group(effect) != group)
+
     def clear(self, effects: list[Effect]) -> None:
         """Hand over all that waits for nothing any more."""
         while self._effects and not self._waits(self._effects[0]):
