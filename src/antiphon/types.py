@@ -59,6 +59,11 @@ def formed_group(name: str, epoch: int, initiator: ProcessId, attempt: int) -> G
     return group_id(name, epoch << _TOKEN_BITS | int.from_bytes(token))
 
 
+def dice(text: str, sides: int) -> int:
+    """A number below `sides` that looks as if chance had drawn it, and is the same for the same text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % sides
+
+
 def epoch_of(group: GroupId) -> int:
     """How many formations lie behind it, on its longest line; 0 for a configured group."""
     return split_group_id(group)[1] >> _TOKEN_BITS

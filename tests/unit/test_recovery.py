@@ -54,8 +54,8 @@ def requests(shim: Recovery, until: int) -> list[tuple[int, str, tuple[int, ...]
     while shim.deadline is not None and shim.deadline <= until:
         now = shim.deadline
         for to, sent in drained(shim, now):
-            assert isinstance(sent, RequestFrame)
-            found.append((now, to, sent.missing))
+            if isinstance(sent, RequestFrame):
+                found.append((now, to, sent.missing))
     return found
 
 
@@ -184,7 +184,7 @@ def test_a_request_is_bounded_whatever_a_peer_claims() -> None:
     """A limit on everything: one small status frame must not make us build, or send, megabytes."""
     shim = recovery()
     shim.receive(StatusFrame(G, P1, 200_000), 0)
-    ((_, request),) = drained(shim, 0)
+    _, (_, request) = drained(shim, 0)
     assert isinstance(request, RequestFrame)
     assert len(request.missing) <= 65_536
 
@@ -229,13 +229,13 @@ def test_the_waits_between_two_statuses_double_up_to_the_maximum() -> None:
     assert times == [20, 60, 140, 240, 340, 440]
 
 
-def test_a_status_is_answered_by_an_acknowledgment_or_a_request() -> None:
+def test_a_status_is_answered_by_what_is_here_and_a_request_for_the_rest() -> None:
     shim = recovery()
     shim.receive(frame(1), 0)
     shim.receive(StatusFrame(G, P1, 1), 0)
     assert drained(shim, 0) == [(P1, AckFrame(G, P2, 1))]
     shim.receive(StatusFrame(G, P1, 3), 5)
-    assert drained(shim, 5) == [(P1, RequestFrame(G, P2, P1, (2, 3)))]
+    assert drained(shim, 5) == [(P1, AckFrame(G, P2, 1)), (P1, RequestFrame(G, P2, P1, (2, 3)))]
     shim.receive(RepairFrame(G, P1, (frame(2), frame(3))), 9)
     shim.receive(StatusFrame(G, P1, 3), 9)
     assert drained(shim, 9) == [(P1, AckFrame(G, P2, 3))]

@@ -9,7 +9,6 @@ that a process is in has one name, and one identity for each time it was formed.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
-from zlib import crc32
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.newtop.frames import (
@@ -26,7 +25,7 @@ from antiphon.core.newtop.frames import (
 )
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import BEYOND
-from antiphon.types import Company, GroupId, ProcessId, epoch_of, formed_group, name_of, split_process_id
+from antiphon.types import Company, GroupId, ProcessId, dice, epoch_of, formed_group, name_of, split_process_id
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.group import NewtopGroup
@@ -622,7 +621,7 @@ class Formations:
     def _spread(self, name: GroupId) -> int:
         """A pause that others do not make at the same time; by chance, as far as a core can (11.2 rule 5)."""
         self._pauses += 1
-        return crc32(f"{self._me}/{name}/{self._pauses}".encode()) % (2 * self._pause_ns + 1)
+        return dice(f"{self._me}/{name}/{self._pauses}", 2 * self._pause_ns + 1)
 
 
 def _members(companies: tuple[Company, ...]) -> set[ProcessId]:
