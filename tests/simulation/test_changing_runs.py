@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.campaign.families import FAMILIES
 from antiphon.cli.views import sentences, view_changes
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario, read_scenario, scenario_toml
@@ -125,3 +126,15 @@ def test_a_server_moves_and_its_client_loses_nothing() -> None:
     assert end_together(run, "client", "new", "other")
     moved = delivered(run, "new")
     assert delivered(run, "other")[-len(moved) :] == moved
+
+
+ONCE_FAILED = (15, 60, 122, 216, 264, 366, 397, 460, 572, 593, 649, 750, 825)
+"""Seeds of the family `changes` that broke a promise once (docs/track-record.md)."""
+
+
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_seeds_that_failed_once_hold(seed: int) -> None:
+    run = simulate(FAMILIES["changes"].draw(seed), "frames")
+    assert run.quiet
+    verdicts = judge(events_table(run.id, run.histories))
+    assert {verdict.property for verdict in verdicts if verdict.violations} == set()
