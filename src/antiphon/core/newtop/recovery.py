@@ -38,6 +38,8 @@ _TRIES: Final = 8
 """So many waits without progress keep to their bound; who leaves so many unanswered may be deaf."""
 _DOUBLINGS_MAX: Final = 6
 """So often the bound is doubled after that: 8 s from 125 ms."""
+_DOUBLINGS_MAX_SUSPECTED: Final = 2
+"""Where silence makes a suspect: who has not answered for long must be told often enough to be called deaf."""
 _COPY_BYTES: Final = 100
 """What a copy costs in a repair beside its payloads, roughly."""
 
@@ -161,7 +163,8 @@ class Patience:
     """
 
     def __init__(self, settings: NewtopSettings) -> None:
-        self._first_ns, self._bound_ns = settings.repair_ns, settings.repair_max_ns
+        self._first_ns, self.bound_ns = settings.repair_ns, settings.repair_max_ns
+        self._doublings_max = _DOUBLINGS_MAX_SUSPECTED if settings.suspect_after_ns else _DOUBLINGS_MAX
         self._waits = 0
 
     def reset(self) -> None:
@@ -176,8 +179,8 @@ class Patience:
         """How long now."""
         self._waits += 1
         if self._waits > _TRIES:
-            return self._bound_ns << min(self._waits - _TRIES, _DOUBLINGS_MAX)
-        return min(self._first_ns << (self._waits - 1), self._bound_ns)
+            return self.bound_ns << min(self._waits - _TRIES, self._doublings_max)
+        return min(self._first_ns << (self._waits - 1), self.bound_ns)
 
 
 class _Store:
@@ -337,14 +340,18 @@ class _Outgoing(_Store):
             self._acknowledged[member] = min(upto, self.last)
             if upto >= self.last:
                 self._patience.progress()
-            self._settle(min(self._acknowledged.values()))
+            super().forget(min(self._acknowledged.values()))
+        if self._forgotten >= self.last and self.tell_at is not None:
+            self.tell_at = min(self.tell_at, now + self._patience.bound_ns)  # to find that there is nothing to tell
 
     def leave(self, process: ProcessId) -> None:
         """Nobody waits for its acknowledgments any more."""
         self._acknowledged.pop(process, None)
         self._progress_at.pop(process, None)
         self._unanswered.pop(process, None)
-        self._settle(min(self._acknowledged.values(), default=self.last))
+        super().forget(min(self._acknowledged.values(), default=self.last))
+        if self._forgotten >= self.last:
+            self.tell_at = None
 
     def forget(self, upto: int) -> None:
         """Stability says what acknowledgments would: everybody has it.
@@ -357,13 +364,7 @@ class _Outgoing(_Store):
             upto = min(upto, self._agreement[0] - 1)
         for member, place in self._acknowledged.items():
             self._acknowledged[member] = max(place, upto)
-        self._settle(upto)
-
-    def _settle(self, upto: int) -> None:
-        """Everybody has it up to there; if that is all, there is nothing to tell."""
         super().forget(upto)
-        if self._forgotten >= self.last:
-            self.tell_at = None
 
     def _drop(self, place: int) -> None:
         super()._drop(place)

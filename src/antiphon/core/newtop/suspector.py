@@ -95,6 +95,8 @@ class Suspector:
             self._note_completion(group, now)
             self._accuse(group, now)
             group.agreement.evaluate(now)  # a time of grace may be over
+            if group.largest <= group.complete_block and self._probes(group) and now >= self._probe_due(group):
+                group.show_life(now)  # we wait for something else than numbers
         if group.largest > group.complete_block or group.unanswered:
             self._say_that_we_live(group, now)
             self.at = now + self._period_ns
