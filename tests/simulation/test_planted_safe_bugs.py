@@ -46,8 +46,8 @@ def violated(seed: int) -> set[str]:
         (_deliver_what_is_complete, 2, "S3"),
         (_deliver_what_is_complete, 14, "D11"),
         (_cut_before_it_is_stable, 75, "D4"),
-        (_acknowledge_what_one_has_sent, 2, "S1"),
-        (_acknowledge_what_one_has_sent, 2, "D11"),
+        (_acknowledge_what_one_has_sent, 4, "S1"),
+        (_acknowledge_what_one_has_sent, 4, "D11"),
     ],
 )
 def test_a_planted_bug_is_found(
