@@ -36,8 +36,8 @@ RECOVERED: Final = 0.6
 """Share of crashed processes that come back."""
 FORMED: Final = 0.3
 """Share of the runs in which one more group is formed on the way."""
-SETTLING: Final = 8
-"""How many times a merge may be tried before a run is over."""
+SETTLING: Final = 3
+"""How many times all may be looked for, and a formation given up, before all are together: as L1 allows."""
 
 
 def draw_changes(chance: random.Random) -> Scenario:
@@ -48,8 +48,8 @@ def draw_changes(chance: random.Random) -> Scenario:
     phase = max((int(fault.at) for fault in scenario.fault), default=3 * suspect_after)
     scenario = replace(
         scenario,
-        duration=Duration(40_000 * MS),
-        quiet=Duration(scenario.quiet + SETTLING * (merge_every + 3 * suspect_after)),
+        duration=Duration(80_000 * MS),
+        quiet=Duration(scenario.quiet + SETTLING * (len(scenario.processes) * merge_every + 4 * suspect_after)),
         options=replace(scenario.options, merge_every=Duration(merge_every)),
         group=tuple(replace(group, state_bytes=_state_bytes(chance, scenario.options)) for group in scenario.group),
     )
