@@ -44,6 +44,7 @@ class NewtopGroup(Holdings):
         "counter",
         "donation",
         "early",
+        "entered",
         "excluded",
         "frozen",
         "notices",
@@ -100,6 +101,8 @@ class NewtopGroup(Holdings):
         self._stalled = False  # a null is due and flow control holds it back
         self.donation: tuple[int, Outbox] | None = None
         """The state of our class, on its way to those who come from elsewhere; before anything of the application."""
+        self.entered = True
+        """Whether our application has got to the first view."""
         self.frozen = False
         """Whether our application's messages wait for the end of a formation, or of the group."""
         self.wants: tuple[int, int] | None = None
@@ -147,7 +150,11 @@ class NewtopGroup(Holdings):
     @property
     def _held(self) -> bool:
         """Whether our application must not send until the view has changed, the group, or its state is told."""
-        if self.frozen or (self.transfer is not None and (self.transfer.owes or self.donation is not None)):
+        if (
+            self.frozen
+            or not self.entered
+            or (self.transfer is not None and (self.transfer.owes or self.donation is not None))
+        ):
             return True
         return self.change.holds_senders and bool(self.agreement.failed or self.unseen)
 
@@ -425,6 +432,11 @@ class NewtopGroup(Holdings):
         if self.sent < number:
             self.null(number, now, self.early)
             self.expect(number, now)
+
+    @property
+    def parts(self) -> bool:
+        """Whether somebody is agreed to have failed, and the view without it begins at a message (E-88)."""
+        return self.change.kind is not None and bool(self.change.open)
 
     @property
     def unheard(self) -> list[ProcessId]:

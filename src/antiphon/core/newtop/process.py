@@ -147,8 +147,9 @@ class NewtopProcess:
     def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
         """The application has got to a view: what it sends from now on, it sends in this one."""
         group = self._groups.get(view.group)
-        if group is not None and group.view.id == view.id:
-            group.unseen = False
+        if group is not None:
+            group.entered = True
+            group.unseen = group.unseen and group.view.id != view.id
             self._stirred[view.group] = group
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
@@ -522,7 +523,7 @@ class NewtopProcess:
         transfer = group.transfer
         assert transfer is not None
         self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
-        group.frozen, group.unseen = False, group.change.closes
+        group.unseen = group.change.closes
         if transfer.over:
             group.transfer = None
 
@@ -572,7 +573,7 @@ class NewtopProcess:
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
         group = self._new_group(view, frame.base, now)
         group.transfer = Transfer(self._me, view, frame.companies)
-        group.frozen = True  # our application is not there yet
+        group.entered = False
         self._special = self._changing = True
         self._groups[view.group] = self._stirred[view.group] = group
         self._current[name] = view.group
