@@ -113,8 +113,9 @@ def _left_before(stay: Stay) -> bool:
 
 
 def forget_a_state(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody goes on without having taken over the state of a class that is in its view."""
-    at = choice(rng, states(log, "installed"))
+    """Somebody goes on without having taken over the state of a class that stays in its view to the end."""
+    stays = [stay for stay in entries(log) if not stay.next and log.last[stay.process]["kind"] == "stop"]
+    at = choice(rng, [at for stay in stays for at in states(log, "installed") if _in_stay(stay, at)])
     return None if at is None else without(log, [at])
 
 

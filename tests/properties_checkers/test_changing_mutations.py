@@ -11,7 +11,7 @@ from tests.properties_checkers.changing_traces import changing_trace
 from tests.properties_checkers.mutations import Log, Mutation
 from tests.properties_checkers.traces import verdicts, violated
 
-TRACES = 100
+TRACES = 40
 
 
 @cache

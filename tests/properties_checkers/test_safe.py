@@ -8,7 +8,7 @@ from tests.properties_checkers.mutations import Log, Mutation
 from tests.properties_checkers.safe_traces import SAFE_MUTATIONS, safe_trace
 from tests.properties_checkers.traces import Mid, Trace, sentence, trio, verdict, violated
 
-TRACES = 100
+TRACES = 40
 
 
 def safe_trio() -> Trace:
