@@ -24,7 +24,8 @@ def check_no_false_exclusion(
 ) -> list[Verdict]:
     """L9: a run in which nothing breaks and nobody comes or goes has one view of each group.
 
-    Nothing breaks: there is no `fault` and no `crash` row, and no message or frame took longer than half the time of suspicion.
+    Nothing breaks: there is no `fault` and no `crash` row, and no message or frame took longer than half the time of
+    suspicion.
     """
     asked = membership.asked("L9")
     if len(history.of_kind("fault", "crash", "join", "leave")):
