@@ -97,8 +97,9 @@ def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Faul
         if chance.random() < RECOVERED:
             at = crash.at + chance.choice([1, 20, suspect_after // MS, 3 * suspect_after // MS]) * MS
             changes.append(Recover(at=Duration(at), process=crash.process))
-    for _ in range(chance.choice([1, 1, 2, 3, 4])):
-        group = chance.choice([each for each in scenario.group if len(members_of(each)) > 1])
+    companies = [group for group in scenario.group if len(members_of(group)) > 1]
+    for _ in range(chance.choice([1, 1, 2, 3, 4]) if companies else 0):
+        group = chance.choice(companies)
         process = chance.choice(members_of(group))
         near = chance.choice(moments) + chance.randint(-30, 30) * MS
         at = Duration(max(0, near if chance.random() < 0.5 else chance.randint(0, phase)))
