@@ -51,6 +51,8 @@ def name_of(group: GroupId) -> GroupId:
 
 
 _TOKEN_BITS: Final = 40
+EPOCH_MAX: Final = (1 << 64 - _TOKEN_BITS) - 1
+"""What the number of a formation, which has 64 bits on the wire, has room for."""
 
 
 def formed_group(name: str, epoch: int, initiator: ProcessId, attempt: int) -> GroupId:

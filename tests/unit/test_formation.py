@@ -9,6 +9,7 @@ from antiphon.core.effects import InstallView, Left
 from antiphon.core.newtop.formation import Formations
 from antiphon.core.newtop.frames import (
     AbortFrame,
+    BaseFrame,
     BlockFrame,
     FormationFrame,
     InstallFrame,
@@ -18,7 +19,7 @@ from antiphon.core.newtop.frames import (
     VoteFrame,
     WantFrame,
 )
-from antiphon.types import GroupId, ProcessId, ViewId, epoch_of, name_of
+from antiphon.types import EPOCH_MAX, GroupId, ProcessId, ViewId, epoch_of, name_of
 from tests.cluster import GROUP, OMEGA_NS
 from tests.forming import STATE, Forming
 
@@ -172,6 +173,30 @@ def test_those_of_one_view_who_have_not_got_its_state_yet_take_part_in_nothing()
     cluster.core("c").receive(ProposeFrame(GroupId("g@99999999999999"), ProcessId("d"), ()), 0)
     cluster.settle("c")
     assert not frozen(cluster, "c")
+
+
+def test_an_epoch_that_no_number_has_room_for_forms_nothing() -> None:
+    """A peer that lies about what it has heard of must not make us send what nobody can encode."""
+    cluster = Forming("a", "b", strangers=["c"])
+    own = formations(cluster, "a")
+    own.receive(VoteFrame(GroupId("g@1"), ProcessId("c"), None, EPOCH_MAX), 0)
+    cluster.join("c", "a")
+    cluster.finish(4)
+    assert not frozen(cluster, "a")
+    assert kinds(cluster, "a") == []
+    cluster.send("b", b"on")
+    cluster.finish(2)
+    assert cluster.delivered["a"] == [b"on"]
+
+
+def test_the_base_is_the_initiators_to_tell() -> None:
+    cluster = Forming(groups={"y": "ab"}, strangers=["c"])
+    cluster.form("c", "a", "c", group="x")
+    cluster.move("c", "a")
+    (group,) = {frame.group for frame in cluster.control["c"]}
+    formations(cluster, "a").receive(BaseFrame(group, ProcessId("b"), 1 << 60), 0)
+    cluster.settle("a")
+    assert cluster.core("a").counter.value == 0
 
 
 # Join and state

@@ -11,7 +11,7 @@ from antiphon.types import GroupId, ProcessId, group_id, process_id, split_group
 from antiphon.wire.codec import decode, encode
 from antiphon.wire.frame import seal
 from antiphon.wire.names import (
-    EPOCH_MAX,
+    FORMATION_MAX,
     INCARNATION_MAX,
     decode_group,
     decode_identity,
@@ -25,7 +25,7 @@ from tests.wire_frames import groups, names, processes
 CLOSE = 36
 
 
-@given(names, st.integers(0, INCARNATION_MAX), st.integers(0, EPOCH_MAX))
+@given(names, st.integers(0, INCARNATION_MAX), st.integers(0, FORMATION_MAX))
 def test_identities_split_into_what_they_were_made_of(name: str, incarnation: int, epoch: int) -> None:
     assert split_process_id(process_id(name, incarnation)) == (name, incarnation)
     assert split_group_id(group_id(name, epoch)) == (name, epoch)

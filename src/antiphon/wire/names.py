@@ -10,7 +10,7 @@ Every body begins with the identity of its frame:
     14      …      the two names, UTF-8
 
 Wherever else a process or a group is named, it is by the text that names it inside the product, `p3`, `p3#2` or
-`orders@7`, with a length byte before it. A name has no separator in it and an epoch or incarnation is written in one
+`orders@7`, with a length byte before it. A name has no separator in it and a formation or incarnation is written in one
 way only, so that equal identities are equal bytes.
 """
 
@@ -22,7 +22,7 @@ from typing import Final
 from antiphon.errors import ProtocolViolation
 from antiphon.types import WORLD, GroupId, ProcessId, ViewId, group_id, process_id, split_group_id, split_process_id
 
-EPOCH_MAX: Final = (1 << 64) - 1
+FORMATION_MAX: Final = (1 << 64) - 1
 INCARNATION_MAX: Final = (1 << 32) - 1
 
 _IDENTITY: Final = struct.Struct(">QIBB")
@@ -75,7 +75,7 @@ def decode_group(encoded: bytes) -> GroupId:
     name, separator, epoch = text.partition("@")
     _require_name(name)
     if separator:
-        _require_counted(epoch, EPOCH_MAX)
+        _require_counted(epoch, FORMATION_MAX)
     return GroupId(text)
 
 
@@ -118,4 +118,4 @@ def _require_name(name: str) -> None:
 def _require_counted(digits: str, most: int) -> None:
     """Zero is never written, nor are zeros before a number: each identity has one text."""
     if not _COUNTED.fullmatch(digits) or int(digits) > most:
-        raise ProtocolViolation("body", f"{digits!r} is no epoch or incarnation after the first")
+        raise ProtocolViolation("body", f"{digits!r} is no formation or incarnation after the first")

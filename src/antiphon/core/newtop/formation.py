@@ -25,7 +25,17 @@ from antiphon.core.newtop.frames import (
 )
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import BEYOND
-from antiphon.types import Company, GroupId, ProcessId, dice, epoch_of, formed_group, name_of, split_process_id
+from antiphon.types import (
+    EPOCH_MAX,
+    Company,
+    GroupId,
+    ProcessId,
+    dice,
+    epoch_of,
+    formed_group,
+    name_of,
+    split_process_id,
+)
 
 if TYPE_CHECKING:
     from antiphon.core.newtop.group import NewtopGroup
@@ -120,9 +130,7 @@ class Formations:
         self._wishes: dict[GroupId, _Wish] = {}
         self._leaves: dict[GroupId, int] = {}  # by name, until when it may be graceful
         self._left: set[GroupId] = set()  # names that our application does not want to be in
-        self._introduced: dict[
-            GroupId, tuple[InstallFrame, int]
-        ] = {}  # whom we told of a group, and when to tell again
+        self._introduced: dict[GroupId, tuple[InstallFrame, int]] = {}  # what we told of a group, and when to again
         self._known: dict[GroupId, list[ProcessId]] = {}  # by name, whom we have ever been with
         self._probes: dict[GroupId, int] = {}  # by name, when to look for them
         self._epochs: dict[GroupId, int] = {}  # by name, the largest that we have heard of
@@ -272,6 +280,8 @@ class Formations:
         """Step 0."""
         epochs = [epoch_of(group) for group in members.values() if group is not None]
         epoch = 1 + max(self._epochs.get(name, 0), *epochs, 0)
+        if epoch > EPOCH_MAX:
+            return  # only a peer that lies has counted so far
         self._attempts += 1
         group = formed_group(name, epoch, self._me, self._attempts)
         formation = self._take_part(group, self._me, dict(sorted(members.items())), now)
@@ -384,6 +394,8 @@ class Formations:
         formation = self._procedure
         if not isinstance(formation, _Formation) or formation.group != frame.group:
             return
+        if frame.sender != formation.initiator:
+            return  # nobody else has seen all votes
         if formation.base is None:
             self._flush(formation, frame.base, now)
         elif formation.ready is not None:

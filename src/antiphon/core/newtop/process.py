@@ -506,17 +506,12 @@ class NewtopProcess:
     def _show(self, group: NewtopGroup, effect: InstallView, effects: list[Effect]) -> None:
         """The application gets to a view when it has the state that it goes with."""
         transfer = group.transfer
-        if transfer is None:
-            self._shelf.put(effect, effects)
-            return
-        waited = transfer.waits
-        if waited:
-            self._shelf.put(effect, effects)
-        transfer.installed(effect.view)
-        if not waited:
-            self._shelf.put(effect, effects)
-        self._complete(group, waited, effects)
-        self._donate(group)
+        waited = transfer is not None and transfer.waits
+        self._shelf.put(effect, effects)
+        if transfer is not None:
+            transfer.installed(effect.view)
+            self._complete(group, waited, effects)
+            self._donate(group)
 
     def _install_first(self, group: NewtopGroup, effects: list[Effect]) -> None:
         """The first view of a formed group has its turn: whoever has a state says what it is here."""
