@@ -203,6 +203,7 @@ def ordered_frames(
         sequence=draw(places),
         excluded=draw(marks(sender)),
         notice=notice,
+        state=draw(st.none() | st.integers(0, 2**32 - 1)) if len(payloads) == 1 else None,
         ordering=Ordering(draw(processes), draw(st.integers(1, 2**62)), draw(below))
         if payloads
         else Ordering(sender, 0, draw(below)),
@@ -242,6 +243,7 @@ def submissions(draw: st.DrawFn) -> SubmitFrame:
         draw(numbers_up),
         len(payloads) == 1 and draw(st.booleans()),
         draw(marks(sender)),
+        draw(st.none() | st.integers(0, 2**32 - 1)) if len(payloads) == 1 else None,
     )
 
 

@@ -2,11 +2,11 @@
 
 Faults, networks and workloads are those of the family `membership`. On top of them processes come and go, at moments of
 their own or when something else breaks; in most runs members look for those whom they have lost, so that what heals
-grows together again.
+grows together again. In a share of the runs groups have a sequencer, some of them or all.
 """
 
 import random
-from typing import Final
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -36,12 +36,20 @@ RECOVERED: Final = 0.6
 """Share of crashed processes that come back."""
 FORMED: Final = 0.3
 """Share of the runs in which one more group is formed on the way."""
+SEQUENCED: Final = 0.4
+"""Share of the runs in which groups have a sequencer."""
 SETTLING: Final = 3
 """How many times all may be looked for, and a formation given up, before all are together: as L1 allows."""
 
 
 def draw_changes(chance: random.Random) -> Scenario:
     """One run of the family; the scenario's name tells the shape."""
+    scenario = draw_symmetric_changes(chance)
+    return _with_sequencers(chance, scenario) if chance.random() < SEQUENCED else scenario
+
+
+def draw_symmetric_changes(chance: random.Random) -> Scenario:
+    """One in which members number their messages themselves."""
     scenario = draw_with_failures(chance, "changes", {"total": 80, "total-safe": 20})
     suspect_after = int(scenario.options.suspect_after)
     merge_every = chance.choice([2, 3, 5]) * suspect_after if chance.random() < MERGED else 0
@@ -57,6 +65,28 @@ def draw_changes(chance: random.Random) -> Scenario:
         scenario = _with_formed_group(chance, scenario, phase)
     faults = [*scenario.fault, *_changes(chance, scenario, phase)]
     return _possible(replace(scenario, fault=tuple(faults)))
+
+
+def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
+    """The same, but for what does not go with a sequencer (newtop.md 11.3 rule 8)."""
+    modes: list[Literal["symmetric", "asymmetric"]] = [
+        chance.choice(["symmetric", "asymmetric", "asymmetric"]) for _ in scenario.group
+    ]
+    modes[chance.randrange(len(modes))] = "asymmetric"
+    return replace(
+        scenario,
+        name=f"{scenario.name}-sequenced",
+        options=replace(
+            scenario.options,
+            view_change="cut",
+            flow_control=chance.choice([0, 3, 3]),
+            window=max(2, scenario.options.window),
+        ),
+        group=tuple(
+            replace(group, mode=mode, service="total", numbering="separate")
+            for group, mode in zip(scenario.group, modes, strict=True)
+        ),
+    )
 
 
 def _state_bytes(chance: random.Random, options: Options) -> int:

@@ -195,11 +195,6 @@ def _formation_problems(scenario: Scenario) -> Problems:
                     key,
                     f"{what!r} goes with service {' and '.join(FORMING)} only; group {name} gets {services[name]}",
                 )
-    if asking and asymmetric(scenario):
-        yield (
-            asking[0][0],
-            f"{asking[0][1]!r} goes with symmetric groups only: those with a sequencer do not change yet",
-        )
     if asking and options.form_within and options.form_within < options.suspect_after:
         yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
     if options.form_within and not asking:

@@ -54,7 +54,15 @@ from antiphon.wire.failures import (
     read_suspicions,
 )
 from antiphon.wire.names import encode_identity, encode_name
-from antiphon.wire.payloads import encode_table, read_payloads, table_bytes
+from antiphon.wire.payloads import (
+    CLASS_BYTES,
+    encode_class,
+    encode_table,
+    read_class,
+    read_payloads,
+    require_one,
+    table_bytes,
+)
 from antiphon.wire.reader import NUMBER_MAX, Reader
 from antiphon.wire.sequencer import encode_ordered, encode_submission, ordering_bytes, read_ordered, read_submission
 from antiphon.wire.stamps import encode_stamp, read_stamp
@@ -81,11 +89,10 @@ _STAMP: Final = 8
 _MORE: Final = 16
 _MARK: Final = 32
 _NOTICE: Final = 64
-_FURTHER: Final = 128  # another byte of flags follows
-_STATE: Final = 1  # of the further ones
+_STATE: Final = 128
 _STALLED: Final = 1  # of an alive, which has no payloads
 _BLOCKED: Final = 8  # of an alive, which has no stamp
-_NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _FURTHER
+_NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _STATE
 _ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE | _BLOCKED
 
 _NUMBERS: Final = struct.Struct(">Bqqq")
@@ -96,7 +103,6 @@ _THREE_NUMBERS: Final = struct.Struct(">qqq")
 _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
 _COUNT: Final = struct.Struct(">I")
 _COPY: Final = struct.Struct(">BI")
-_CLASS: Final = struct.Struct(">BI")  # further flags, then the place of a class
 _Copy = TypeVar("_Copy", bound=SequencedFrame)
 
 
@@ -124,7 +130,7 @@ def numbered_bytes(frame: BlockFrame) -> int:
     if frame.notice is not None:
         size += len(encode_notice(frame.notice))
     if frame.state is not None:
-        size += _CLASS.size
+        size += CLASS_BYTES
     return size if frame.stamp is None else size + len(encode_stamp(frame.stamp))
 
 
@@ -143,8 +149,8 @@ def _identity(frame: Frame) -> bytes:
 def _numbered(frame: BlockFrame) -> bytes:
     flags, parts = _place_and_flow(frame)
     if frame.state is not None:
-        flags |= _FURTHER
-        parts.insert(0, _CLASS.pack(_STATE, frame.state))
+        flags |= _STATE
+        parts.insert(0, encode_class(frame.state))
     if frame.excluded:
         flags |= _MARK
         parts.append(encode_mark(frame.excluded))
@@ -171,7 +177,9 @@ def _read_numbered(reader: Reader) -> BlockFrame:
         raise _unknown_flags(flags)
     if flags & _NOTICE and flags & (_PAYLOADS | _MORE | _STAMP):
         raise ProtocolViolation("body", "a notice comes with something for the application, or with a stamp")
-    state = _read_class(reader, flags) if flags & _FURTHER else None
+    if flags & _STATE and flags & _STAMP:
+        raise ProtocolViolation("body", "groups that hand states over have total order, and so no stamps")
+    state = read_class(reader) if flags & _STATE else None
     sequence = _read_place(reader) if flags & _SEQUENCE else 0
     flow = _read_flow(reader) if flags & _FLOW else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
@@ -181,10 +189,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
     stamp = read_stamp(reader) if flags & _STAMP else None
     label, payloads = read_payloads(reader) if flags & _PAYLOADS else (0, ())
     more = bool(flags & _MORE)
-    if (more or state is not None) and len(payloads) != 1:
-        raise ProtocolViolation(
-            "body", f"a piece of a message, or a state, comes with {len(payloads)} payloads instead of one"
-        )
+    require_one(payloads, more=more, state=state)
     return BlockFrame(
         group,
         sender,
@@ -201,14 +206,6 @@ def _read_numbered(reader: Reader) -> BlockFrame:
         notice,
         state,
     )
-
-
-def _read_class(reader: Reader, flags: int) -> int:
-    """Whose state the payload is; groups that hand states over have total order, and so no stamps."""
-    further, place = reader.unpack(_CLASS)
-    if further != _STATE or flags & _STAMP:
-        raise _unknown_flags(further)
-    return int(place)
 
 
 def _alive(frame: AliveFrame) -> bytes:

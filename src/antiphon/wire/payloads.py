@@ -1,6 +1,8 @@
 """The payloads of a frame: a table of their lengths, and behind it the bytes themselves, up to the end of the body.
 
 table: label, count, lengths
+
+A payload that is a state says of which class, further ahead in the frame: flags of which one is known, and the place.
 """
 
 import struct
@@ -12,6 +14,10 @@ from antiphon.wire.reader import Reader
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
 _LENGTH_BYTES: Final = 4
+_CLASS: Final = struct.Struct(">BI")
+_STATE: Final = 1
+CLASS_BYTES: Final = _CLASS.size
+"""How much longer a frame with a state is than one with a message."""
 
 
 def encode_table(label: int, payloads: tuple[bytes, ...]) -> bytes:
@@ -35,3 +41,24 @@ def read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
     if count == 1:
         return label, (reader.piece(),)
     return label, reader.pieces(reader.lengths(count))
+
+
+def encode_class(place: int) -> bytes:
+    """Whose state the payload is."""
+    return _CLASS.pack(_STATE, place)
+
+
+def read_class(reader: Reader) -> int:
+    """Whose state the payload is."""
+    flags, place = reader.unpack(_CLASS)
+    if flags != _STATE:
+        raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+    return int(place)
+
+
+def require_one(payloads: tuple[bytes, ...], *, more: bool, state: int | None) -> None:
+    """A piece of a message, and a state, come alone."""
+    if (more or state is not None) and len(payloads) != 1:
+        raise ProtocolViolation(
+            "body", f"a piece of a message, or a state, comes with {len(payloads)} payloads instead of one"
+        )

@@ -1,8 +1,8 @@
 """The bodies of asymmetric groups: what a sequencer has numbered, and what it is asked to number (newtop.md 11.3).
 
     ordered: flags, block, previous and complete block, place, stable,
-             [sequence], [mark], [origin], [notice], [payloads]
-    submit:  flags, block, place, stable, [mark], payloads
+             [sequence], [class], [mark], [origin], [notice], [payloads]
+    submit:  flags, block, place, stable, [class], [mark], payloads
 
 The flags are those of a numbered frame; an origin takes the place of the stamp, and is left out where it is the sender.
 """
@@ -15,7 +15,7 @@ from antiphon.errors import ProtocolViolation
 from antiphon.types import ProcessId
 from antiphon.wire.failures import encode_mark, encode_notice, read_mark, read_notice
 from antiphon.wire.names import encode_identity, encode_name
-from antiphon.wire.payloads import encode_table, read_payloads
+from antiphon.wire.payloads import encode_class, encode_table, read_class, read_payloads, require_one
 from antiphon.wire.reader import NUMBER_MAX, Reader
 
 _PAYLOADS: Final = 1
@@ -24,8 +24,9 @@ _ORIGIN: Final = 8
 _MORE: Final = 16
 _MARK: Final = 32
 _NOTICE: Final = 64
-_ORDERED_FLAGS: Final = _PAYLOADS | _SEQUENCE | _ORIGIN | _MORE | _MARK | _NOTICE
-_SUBMIT_FLAGS: Final = _MORE | _MARK
+_STATE: Final = 128
+_ORDERED_FLAGS: Final = _PAYLOADS | _SEQUENCE | _ORIGIN | _MORE | _MARK | _NOTICE | _STATE
+_SUBMIT_FLAGS: Final = _MORE | _MARK | _STATE
 
 _ORDERED_NUMBERS: Final = struct.Struct(">Bqqqqq")
 _SUBMIT_NUMBERS: Final = struct.Struct(">Bqqq")
@@ -48,6 +49,9 @@ def encode_ordered(frame: BlockFrame) -> bytes:
     if frame.sequence:
         flags |= _SEQUENCE
         parts.append(_NUMBER.pack(frame.sequence))
+    if frame.state is not None:
+        flags |= _STATE
+        parts.append(encode_class(frame.state))
     if frame.excluded:
         flags |= _MARK
         parts.append(encode_mark(frame.excluded))
@@ -80,13 +84,14 @@ def read_ordered(reader: Reader) -> BlockFrame:
     if flags & _NOTICE and flags & _PAYLOADS:
         raise ProtocolViolation("body", "a notice comes with something for the application")
     sequence = _read_sequence(reader) if flags & _SEQUENCE else 0
+    state = read_class(reader) if flags & _STATE else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
     origin = _read_origin(reader, sender) if flags & _ORIGIN else sender
     notice = read_notice(reader, sender) if flags & _NOTICE else None
     if notice is not None and notice.kind != "view":
         raise ProtocolViolation("body", f"a sequencer sends no {notice.kind}")
     label, payloads = read_payloads(reader) if flags & _PAYLOADS else (0, ())
-    more = _read_more(flags, payloads)
+    require_one(payloads, more=bool(flags & _MORE), state=state)
     return BlockFrame(
         group,
         sender,
@@ -95,10 +100,11 @@ def read_ordered(reader: Reader) -> BlockFrame:
         complete_block,
         payloads,
         label,
-        more=more,
+        more=bool(flags & _MORE),
         sequence=sequence,
         excluded=excluded,
         notice=notice,
+        state=state,
         ordering=Ordering(origin, place, stable),
     )
 
@@ -106,10 +112,12 @@ def read_ordered(reader: Reader) -> BlockFrame:
 def encode_submission(frame: SubmitFrame) -> bytes:
     """The body of what a sequencer is asked to number."""
     flags = (_MORE if frame.more else 0) | (_MARK if frame.excluded else 0)
+    flags |= 0 if frame.state is None else _STATE
     numbers = _SUBMIT_NUMBERS.pack(flags, frame.block, frame.place, frame.stable)
+    state = b"" if frame.state is None else encode_class(frame.state)
     mark = encode_mark(frame.excluded) if frame.excluded else b""
     table = encode_table(frame.label, frame.payloads)
-    return b"".join((encode_identity(frame.group, frame.sender), numbers, mark, table, *frame.payloads))
+    return b"".join((encode_identity(frame.group, frame.sender), numbers, state, mark, table, *frame.payloads))
 
 
 def read_submission(reader: Reader) -> SubmitFrame:
@@ -119,9 +127,12 @@ def read_submission(reader: Reader) -> SubmitFrame:
     _require_known(flags, _SUBMIT_FLAGS)
     if not 0 <= stable <= NUMBER_MAX or not 1 <= block <= NUMBER_MAX or not 1 <= place <= NUMBER_MAX:
         raise ProtocolViolation("body", f"numbers {block}, {place}, {stable} cannot be")
+    state = read_class(reader) if flags & _STATE else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
     label, payloads = read_payloads(reader)
-    return SubmitFrame(group, sender, block, place, stable, payloads, label, _read_more(flags, payloads), excluded)
+    more = bool(flags & _MORE)
+    require_one(payloads, more=more, state=state)
+    return SubmitFrame(group, sender, block, place, stable, payloads, label, more, excluded, state)
 
 
 def _read_sequence(reader: Reader) -> int:
@@ -136,13 +147,6 @@ def _read_origin(reader: Reader, sender: ProcessId) -> ProcessId:
     if origin == sender:
         raise ProtocolViolation("body", f"{sender} names itself as somebody else")
     return origin
-
-
-def _read_more(flags: int, payloads: tuple[bytes, ...]) -> bool:
-    more = bool(flags & _MORE)
-    if more and len(payloads) != 1:
-        raise ProtocolViolation("body", f"a piece of a message comes with {len(payloads)} payloads instead of one")
-    return more
 
 
 def _require_known(flags: int, known: int) -> None:

@@ -539,7 +539,7 @@ class Formations:
             if group is None:
                 self._go(name, now, graceful=True)
                 return True
-            if group.outbox.waiting or group.transfer is not None:
+            if group.outbox.waiting or group.awaits_return or group.transfer is not None:
                 continue
             number = self._grounds.counter.value
             self._procedure = _Leave(group, number, until)

@@ -155,6 +155,8 @@ class SubmitFrame(NamedTuple):
     """These three as in a numbered frame."""
     excluded: tuple[ProcessId, ...] = ()
     """As in a numbered frame; a sequencer that has not excluded them too lets it wait."""
+    state: int | None = None
+    """As in a numbered frame."""
 
     @property
     def author(self) -> ProcessId:
@@ -168,8 +170,8 @@ class SubmitFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`submit`; or `piece` of a larger message, not the last."""
-        return "piece" if self.more else "submit"
+        """`submit`; or `piece` of a larger message, not the last, or of a state."""
+        return "piece" if self.more or self.state is not None else "submit"
 
     @property
     def serial(self) -> None:

@@ -14,7 +14,7 @@ from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
 from antiphon.core.newtop.holdings import Holdings
-from antiphon.core.newtop.outbox import Outbox, Parcel
+from antiphon.core.newtop.outbox import Outbox, Parcel, Unsent
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId, View
 
@@ -432,6 +432,20 @@ class NewtopGroup(Holdings):
         if self.sent < number:
             self.null(number, now, self.early)
             self.expect(number, now)
+
+    @property
+    def awaits_return(self) -> bool:
+        """Whether a message of ours that has left has no number that we know of; never, where we number it."""
+        return False
+
+    def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:  # noqa: ARG002
+        """What is left to the group that takes our place; and how many of these messages are overdue: had left here."""
+        return self.outbox.remove_all(), 0
+
+    def take_over(self, messages: list[Unsent], overdue: int) -> None:  # noqa: ARG002
+        """What the group before this one has left to us."""
+        for payload, label in messages:
+            self.outbox.put(payload, label)
 
     @property
     def parts(self) -> bool:

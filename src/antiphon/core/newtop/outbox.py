@@ -16,6 +16,10 @@ Parcel = tuple[int, tuple[bytes, ...], bool]
 """What one frame will carry: label of the first message, payloads, and whether they are a piece that others follow."""
 
 
+Unsent = tuple[bytes, int]
+"""A message with its label."""
+
+
 class Outbox:
     """Application messages of one group that have no block number yet, in the order of the calls."""
 
@@ -42,7 +46,7 @@ class Outbox:
             self._label = label
         self.waiting.append(payload)
 
-    def remove_all(self) -> list[tuple[bytes, int]]:
+    def remove_all(self) -> list[Unsent]:
         """Everything that has not left as a whole, with its label: it will leave elsewhere."""
         found = [(payload, self._label + place) for place, payload in enumerate(self.waiting)]
         self.waiting.clear()

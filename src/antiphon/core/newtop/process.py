@@ -62,11 +62,11 @@ class NewtopProcess:
             "a flush is in no window, so blocks cannot be counted"
         )
         assert settings.service != "total-safe" or settings.view_change == "cut", "safe delivery goes with cuts"
-        self._weigh_groups()
         self._plain = not settings.flow_control  # nobody counts what applications take
         self.heeds_application = not self._plain
         """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
-        self._turns = rules.turns(self._groups) if settings.asymmetric & self._groups.keys() else None
+        self._turns = rules.turns(self._groups) if settings.asymmetric else None
+        self._weigh_groups()
         self._special = self._turns is not None  # a piece of a larger message, or a notice, has been seen
         self._changing = False  # groups have been formed
         self._shelf = Shelf(lambda group: self._groups[group].transfer if group in self._groups else None)
@@ -79,7 +79,7 @@ class NewtopProcess:
         self._stirred = dict(self._groups)
         """Groups in which something may follow from what was fed since the last drain."""
         self._timers: Timers[tuple[GroupId]] = Timers()
-        forms = self._suspecting and self._order.forms and not settings.asymmetric
+        forms = self._suspecting and self._order.forms
         self._forming = cast("FormingOrder", self._order) if forms else None
         self._formations = rules.formations(me, settings, self) if self._forming is not None else None
         self._early_sends: dict[GroupId, list[tuple[bytes, int]]] = {}  # to groups that we are about to be in
@@ -270,7 +270,7 @@ class NewtopProcess:
         for group in turns.line(stirred):
             if isinstance(group, SequencedGroup):
                 self._to_answer = max(self._to_answer, group.serve(self._order, now, effects))
-            if group.outbox.waiting and turns.permits(group):
+            if (group.outbox.waiting or group.donation) and turns.permits(group):
                 self._send_waiting(group, now, effects)
 
     def _has_turn(self, group: NewtopGroup) -> bool:
@@ -559,12 +559,13 @@ class NewtopProcess:
 
     def go_over(self, frame: InstallFrame, now: int) -> NewtopGroup:
         """Step 5 of 11.1: out of the old group, into the new one; its first view has its turn at the base."""
-        name, waiting = name_of(frame.group), []
+        name, overdue = name_of(frame.group), 0
+        waiting = self._early_sends.pop(name, [])
         self.counter.witness(frame.base)
         old = self.current(name)
         if old is not None:
-            waiting = old.outbox.remove_all()
-            self._close(old, now, graceful=True, successor=frame.group)
+            undelivered = self._close(old, now, graceful=True, successor=frame.group)
+            waiting, overdue = old.hand_over(undelivered)
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
         group = self._new_group(view, frame.base, now)
         group.transfer = Transfer(self._me, view, frame.companies)
@@ -581,8 +582,7 @@ class NewtopProcess:
         heappush(self._cuts, (frame.base, self._confirmations, view.group, None))
         number = max(frame.base, self._forming.highest, *(cut[0] for cut in self._cuts))
         self._to_answer, self._answered = max(self._to_answer, number), 0  # in all groups, the new one too (E-54)
-        for payload, label in [*waiting, *self._early_sends.pop(name, ())]:
-            group.outbox.put(payload, label)
+        group.take_over(waiting, overdue)
         if self._formations is not None:
             self._formations.entered(group, now)
         return group
@@ -596,15 +596,15 @@ class NewtopProcess:
         self._close(group, now, graceful=graceful and not group.outbox.waiting, successor=None)
         del self._current[name]
 
-    def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> None:
-        """Say that we leave, and forget the group (11.2 rule 1)."""
+    def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> list[BlockFrame]:
+        """Say that we leave, and forget the group (11.2 rule 1); gives what was not delivered in it."""
         name = group.view.group
         group.multicast(LeavingFrame(name, self._me, group.sent), now)
         if group.transfer is not None and group.transfer.waits:
             self._shelf.drop(name)
         self._shelf.put(Left(name, graceful, successor), self._early)
         assert self._forming is not None
-        self._forming.closed(group)
+        undelivered = self._forming.closed(group)
         self._cuts = [cut for cut in self._cuts if cut[2] != name]
         heapify(self._cuts)
         self._timers.set((name,), None)
@@ -612,18 +612,18 @@ class NewtopProcess:
         del self._groups[name]
         self._weigh_groups()
         self._shelf.clear(self._early)  # nobody waits for its state any more
+        return undelivered
 
     def _new_group(self, view: View, base: int = 0, now: int = 0) -> NewtopGroup:
         counter = self.counter if self._rules.one_counter else BlockCounter()
-        common = self._me, view, counter, self._settings, self._rules, self._around, self._early
-        if name_of(view.group) in self._settings.asymmetric:
-            assert not base, "groups with a sequencer are configured, not formed"
-            return SequencedGroup(*common)
-        return NewtopGroup(*common, base, now)
+        kind = SequencedGroup if name_of(view.group) in self._settings.asymmetric else NewtopGroup
+        return kind(self._me, view, counter, self._settings, self._rules, self._around, self._early, base, now)
 
     def _weigh_groups(self) -> None:
         """Groups have come or gone."""
         self._safe = [group for group in self._groups.values() if group.safe]
+        if self._turns is not None:
+            self._turns.weigh(self._groups)
         self._crossing = self._order.crosses and len(self._groups) > 1
         self._stirs = self._crossing or not self._order.crosses
         """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""

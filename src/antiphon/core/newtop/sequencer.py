@@ -19,6 +19,7 @@ from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.buffers import Buffers
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, NeedFrame, Notice, Ordering, SubmitFrame, ToSequencer
 from antiphon.core.newtop.group import NewtopGroup
+from antiphon.core.newtop.outbox import Unsent
 from antiphon.core.newtop.recovery import Patience
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.newtop.submissions import Submissions
@@ -40,8 +41,8 @@ class Horizon:
 
     __slots__ = ("minimum",)
 
-    def __init__(self) -> None:
-        self.minimum = 0
+    def __init__(self, base: int) -> None:
+        self.minimum = base
 
 
 class _Cut(NamedTuple):
@@ -66,6 +67,7 @@ class SequencedGroup(NewtopGroup):
         "_last",
         "_last_cut",
         "_need",
+        "_overdue",
         "_patience",
         "_pressing",
         "_repeat_at",
@@ -87,19 +89,22 @@ class SequencedGroup(NewtopGroup):
         rules: "Rules",
         around: Surroundings,
         early: list[Effect],
+        base: int = 0,
+        now: int = 0,
     ) -> None:
-        super().__init__(me, view, counter, replace(settings, flow_control=0), rules, around, early)
-        self._base = 0  # where all numbers begin; a configured group begins at 0
-        self.horizon = self._horizon = Horizon()
+        super().__init__(me, view, counter, replace(settings, flow_control=0), rules, around, early, base, now)
+        self._base = base  # where all numbers begin
+        self.horizon = self._horizon = Horizon(base)
         self.buffers = Buffers(view, settings, by_block=False)
         self.change = self._change = rules.sequencing()
-        self.suspector = rules.steady(len(view.members), settings)
+        self.suspector = rules.steady(len(view.members), settings, now)
         self._heard_at = self.suspector.clock
         self._chained: dict[ProcessId, int] = {}  # by sequencer, the last number that it ordered something by
         self._evidence: dict[ProcessId, BlockFrame] = {}  # by member, its last null that orders nothing
         self._last: dict[ProcessId, int] = {}  # by origin, the place of its last message that was numbered
         self._submissions = Submissions(settings)  # our own
         self._unsent = False  # the sequencer has changed, and does not have them
+        self._overdue = 0  # messages at the head of the outbox that were on their way in the group before this one
         self._submitted: dict[ProcessId, dict[int, SubmitFrame]] = {}  # by origin and place: to be numbered by us
         self._need = 0  # the largest number that somebody needs this group to get to
         self._asked = 0  # what we have asked the sequencer for
@@ -124,8 +129,8 @@ class SequencedGroup(NewtopGroup):
 
     @property
     def awaits_return(self) -> bool:
-        """Whether a message of ours has no number that we know of."""
-        return bool(self._submissions.kept)
+        """Whether a message of ours that has left has no number that we know of."""
+        return bool(self._submissions.kept) or self._overdue > 0
 
     @property
     def complete_block(self) -> int:
@@ -140,7 +145,9 @@ class SequencedGroup(NewtopGroup):
     @property
     def released(self) -> bool:
         """Whether the window is open again, and somebody is there to submit to."""
-        return self.blocked and not self._leaderless and self._submissions.permits(self._next_bytes)
+        if not self.blocked or self._leaderless or (self._held and self.donation is None):
+            return False
+        return self._submissions.permits(self._next_bytes)
 
     @property
     def deadline(self) -> int | None:
@@ -247,7 +254,7 @@ class SequencedGroup(NewtopGroup):
         else:
             while self.notices:
                 block = self._tell_view(self.notices.popleft(), order, now, effects)
-            for submission in self._next_submissions():
+            for submission in () if self.frozen else self._next_submissions():
                 self.counter.witness(submission.block)
                 block = self._number(submission, self.counter.advance(), order, now, effects)
         self.meet_needs(now, effects)
@@ -255,26 +262,72 @@ class SequencedGroup(NewtopGroup):
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Submit what the application asked for, or number it if that is up to us; the last number given, or 0."""
-        block, outbox = 0, self.outbox
+        block = 0
         self._note_application()
-        while outbox.waiting and not self._leaderless:
+        while (self.outbox.waiting or self.donation is not None) and not self._leaderless:
+            if self._held and self.donation is None:
+                self._tell_blocked(self._me, now, effects)
+                break
             if not self._submissions.permits(self._next_bytes):
                 self._tell_blocked(self._slowest_here(), now, effects)
                 break
-            self._tell_unblocked(effects)
-            label, payloads, more = outbox.take(self._submissions.room_bytes)
-            place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
-            submission = SubmitFrame(
-                self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded
-            )
+            if not self._held:
+                self._tell_unblocked(effects)
+            submission = self._next_submission()
             if self.sequencer == self._me:
-                block = self._number(submission, number, order, now, effects)
+                block = self._number(submission, submission.block, order, now, effects)
             else:
                 self._submissions.kept.append(submission)
                 self._submit(submission, now, effects)
-        if not outbox.waiting:
+        if not self.outbox.waiting and self.donation is None:
             self._tell_unblocked(effects)
         return block
+
+    def _next_submission(self) -> SubmitFrame:
+        """The next part of our state, if that is on its way, or of what our application wants."""
+        state, room = None, self._submissions.room_bytes
+        if self.donation is not None:
+            state, source = self.donation
+            label, payloads, more = source.take(room)
+            if not source.waiting:
+                self.donation = None
+        else:
+            label, payloads, more = self.outbox.take(room)
+            self._overdue = max(0, self._overdue - (0 if more else len(payloads)))
+        place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
+        return SubmitFrame(
+            self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded, state
+        )
+
+    def take_over(self, messages: list[Unsent], overdue: int) -> None:
+        """What has left once goes before anything that we send elsewhere."""
+        super().take_over(messages, overdue)
+        self._overdue = overdue
+
+    def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
+        """Some messages that have left are delivered by nobody who goes over with us (E-90)."""
+        lost, overdue = self._lost(undelivered), self._overdue
+        return lost + self.outbox.remove_all(), len(lost) + overdue
+
+    def _lost(self, undelivered: list[BlockFrame]) -> list[Unsent]:
+        """Either they have not come back; or a sequencer that does not go over has numbered them above the base.
+
+        Pieces of a message of which not all have left are not among them: the outbox has all of it.
+        """
+        numbered = [frame for frame in undelivered if frame.payloads and frame.author == self._me]
+        numbered.sort(key=lambda frame: frame.block)
+        parts: list[BlockFrame | SubmitFrame] = [*numbered, *self._submissions.kept]
+        pieces = self.fragments.open.get(self._me, [])
+        found: list[Unsent] = []
+        for frame in parts:
+            if frame.more or pieces:
+                pieces = [*pieces, *frame.payloads]
+                if not frame.more:
+                    found.append((b"".join(pieces), frame.label))
+                    pieces = []
+            else:
+                found += [(payload, frame.label + place) for place, payload in enumerate(frame.payloads)]
+        return found
 
     def null(self, block: int, now: int, effects: list[Effect]) -> None:
         """A number of another group waits for ours: the sequencer is to get there (rule 5)."""
@@ -290,6 +343,11 @@ class SequencedGroup(NewtopGroup):
         elif self._need > self._asked:
             self._asked = self._need
             self._ask(now, effects)
+
+    def want(self, number: int, now: int) -> None:
+        """Somebody is about to leave: let the group get there, and say so."""
+        self.wanted = max(self.wanted, number)
+        self.null(number, now, self.early)
 
     def show_life(self, now: int) -> None:
         """A null with a new number. Whoever does not order gives it as evidence alone (rule 6.1)."""
@@ -311,7 +369,10 @@ class SequencedGroup(NewtopGroup):
             self._let_go(self._stable_block, effects)
         if self.buffers.tracing:
             self.buffers.gauge(self._submissions.bytes, effects)
-        if self._announces and self._complete > self.news.block:
+        if self.wanted and self._complete >= self.wanted:
+            self.wanted = 0
+            self._say(self._alive(), now, self.early)
+        elif self._announces and self._complete > self.news.block:
             if self._untold >= self._pressing:
                 self.news.at = now
             elif self.news.at is None:
@@ -397,10 +458,12 @@ class SequencedGroup(NewtopGroup):
         whole = None
         if frame.notice is None:
             whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
-        if self._counts and whole is None:
-            self._unconsumed.remove(frame.block)
-        elif self._counts:
-            self._handed.append(frame.block)
+        if self._counts:
+            waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
+            if whole is None or frame.state is not None or waits:
+                self._unconsumed.remove(frame.block)
+            if whole is not None and frame.state is None:
+                self._handed.append(None if waits else frame.block)
         return whole
 
     # Parts
@@ -449,7 +512,9 @@ class SequencedGroup(NewtopGroup):
         """Give a message its number (rule 2)."""
         stable = max(submission.stable, self._stable_block)
         frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
-        frame = frame._replace(payloads=submission.payloads, label=submission.label, more=submission.more)
+        frame = frame._replace(
+            payloads=submission.payloads, label=submission.label, more=submission.more, state=submission.state
+        )
         order.sent(self, self._leave(frame, now, effects), now)
         return frame.block
 

@@ -14,12 +14,16 @@ from antiphon.types import GroupId
 class Turns:
     """Invariant: at most one group has messages on their way. Whoever had to wait goes first when they are back."""
 
-    __slots__ = ("_groups", "_sequenced", "_waiting")
+    __slots__ = ("_sequenced", "_waiting")
 
     def __init__(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
-        self._groups = groups
-        self._sequenced = [group for group in groups.values() if isinstance(group, SequencedGroup)]
         self._waiting: dict[GroupId, NewtopGroup] = {}
+        self.weigh(groups)
+
+    def weigh(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
+        """Groups have come or gone."""
+        self._sequenced = [group for group in groups.values() if isinstance(group, SequencedGroup)]
+        self._waiting = {name: group for name, group in self._waiting.items() if name in groups}
 
     def line(self, stirred: dict[GroupId, NewtopGroup]) -> Iterable[NewtopGroup]:
         """The groups that may have something to send: those that had to wait, then the rest."""

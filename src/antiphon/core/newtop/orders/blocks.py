@@ -46,11 +46,13 @@ class TotalOrder:
         """One more that deliveries wait for."""
         self._begin()
 
-    def closed(self, group: NewtopGroup) -> None:
+    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
         """Nothing of it counts any more."""
-        self._drop([frame for row in self._rows.values() for frame in row if frame.group == group.view.group])
+        dropped = [frame for row in self._rows.values() for frame in row if frame.group == group.view.group]
+        self._drop(dropped)
         self._columns = [column for column in self._columns if column is not group.horizon]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        return dropped
 
     @property
     def highest(self) -> int:

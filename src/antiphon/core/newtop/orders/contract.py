@@ -67,8 +67,8 @@ class FormingOrder(Order, Protocol):
     def opened(self, group: NewtopGroup) -> None:
         """We have entered a group: deliveries wait for it too."""
 
-    def closed(self, group: NewtopGroup) -> None:
-        """We have left it: nothing of it is delivered any more."""
+    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
+        """We have left it: nothing of it is delivered any more; gives what waited."""
 
     @property
     def highest(self) -> int:
