@@ -82,11 +82,20 @@ def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
             flow_control=chance.choice([0, 3, 3]),
             window=max(2, scenario.options.window),
         ),
+        hosts=replace(scenario.hosts, service=min(scenario.hosts.service, _bearable(scenario))),
         group=tuple(
             replace(group, mode=mode, service="total", numbering="separate")
             for group, mode in zip(scenario.group, modes, strict=True)
         ),
     )
+
+
+def _bearable(scenario: Scenario) -> Duration:
+    """Per frame, what leaves a host three quarters of its time: with a sequencer members always say that they live."""
+    frames = (
+        sum(len(members_of(group)) ** 2 for group in scenario.group) * 4
+    )  # in the time after which one is suspected
+    return Duration(scenario.options.suspect_after * (scenario.hosts.count or len(scenario.processes)) // (4 * frames))
 
 
 def _state_bytes(chance: random.Random, options: Options) -> int:

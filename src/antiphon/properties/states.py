@@ -65,7 +65,8 @@ def check_states(history: History, promises: Promises, membership: Membership) -
     over a state takes that. Who has members of another class with a state in its first view takes over the state of
     each such class before it delivers anything, unless its views come to be without the class; the only state that
     there is, it takes as it is. Who merges the states of the same classes, or in one view goes on together, has
-    the same then. At a settled end nobody waits. What was delivered in one formation is delivered in no other.
+    the same then. At a settled end nobody waits. What was delivered in one formation is delivered in no other; where
+    there is a sequencer, in none that anybody who delivered it came along to.
     """
     promised = promises.pairs("D12")
     if not promised.any():
@@ -77,7 +78,7 @@ def check_states(history: History, promises: Promises, membership: Membership) -
         found += _too_early(history, membership, entries)
         found += _incomplete(history, membership, entries)
         found += _differently_merged(history, membership, entries)
-    found += _in_two_formations(history, promised, opportunities)
+    found += _in_two_formations(history, promises, promised, opportunities)
     return over_groups(history, promises, "D12", opportunities, gathered(found))
 
 
@@ -275,7 +276,9 @@ def _tell_lacking(
     return about(history, membership, sentence, [entry.stay])
 
 
-def _in_two_formations(history: History, promised: BoolArray, opportunities: IntArray) -> Iterable[Found]:
+def _in_two_formations(
+    history: History, promises: Promises, promised: BoolArray, opportunities: IntArray
+) -> Iterable[Found]:
     """Deliveries of what another had delivered in another formation of the group: there it is in the state."""
     stays, first = history.stays, history.first
     if not stays.formed.any():
@@ -289,7 +292,14 @@ def _in_two_formations(history: History, promised: BoolArray, opportunities: Int
     begins = np.concatenate([[True], np.diff(message) != 0]) if len(message) else np.zeros(0, np.bool_)
     reference = np.maximum.accumulate(np.where(begins, np.arange(len(message)), 0))
     opportunities += np.bincount(first.group[at][~begins], minlength=len(opportunities))
+    process = first.process[at]
+    entered = {*zip(stays.process.tolist(), stays.view[stays.root].tolist(), strict=True)}
     for place in np.flatnonzero(formation != formation[reference]).tolist():
+        if promises.asymmetric[process[place], first.group[at[place]]]:
+            begin = reference[place]  # what only others have delivered there, it may not know of (11.3 rule 7)
+            same = (message == message[place]) & (formation == formation[begin])
+            if not any((who, int(formation[place])) in entered for who in process[same].tolist()):
+                continue
         row, there = int(first.row[at[place]]), int(first.row[at[reference[place]]])
         yield row, int(first.group[at[place]]), partial(_tell_two_formations, history, there, row)
 

@@ -330,7 +330,7 @@ class Formations:
             return
         predecessor = None if current is None else current.view.group
         willing = (
-            procedure is None
+            (procedure is None or self._yields(procedure, frame.sender))
             and name not in self._leaves
             and frame.group not in self._refused
             and self._me in members
@@ -344,8 +344,20 @@ class Formations:
             self._refuse(frame.group)
             self._vote(frame.group, frame.sender, None)
             return
+        if isinstance(procedure, _Formation):
+            self._abandon(procedure)
         formation = self._take_part(frame.group, frame.sender, members, now)
         self._vote(formation.group, formation.initiator, formation.number)
+
+    def _yields(self, procedure: "_Formation | _Leave", initiator: ProcessId) -> bool:
+        """Whether what we take part in gives way to a proposal: as long as votes are counted, to one of a lower id.
+
+        Where many look for the same, they would refuse one another for ever (E-91). A group without predecessors may
+        be there as soon as all have voted, so we do not go back on such a vote.
+        """
+        if not isinstance(procedure, _Formation) or procedure.base is not None:
+            return False
+        return initiator < procedure.initiator and any(procedure.members.values())
 
     def _welcomes(self, name: GroupId, members: dict[ProcessId, GroupId | None]) -> bool:
         """Whether we let others take us into a group that we did not ask for: into a new one, unless we left it."""
@@ -503,6 +515,8 @@ class Formations:
             self._abandon(formation)
         elif group is not None and group.view.group == frame.group:
             group.agreement.renounced(frame.sender, now)
+        else:
+            self._refuse(frame.group)  # on datagrams its proposal may still be under way
 
     def _abandon(self, formation: _Formation) -> None:
         """Refuse it for ever, go on as before, and let all know."""

@@ -305,7 +305,7 @@ class SequencedGroup(NewtopGroup):
         self._overdue = overdue
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
-        """Some messages that have left are delivered by nobody who goes over with us (E-90)."""
+        """Some messages that have left are delivered by nobody who goes over with us (E-92)."""
         lost, overdue = self._lost(undelivered), self._overdue
         return lost + self.outbox.remove_all(), len(lost) + overdue
 
