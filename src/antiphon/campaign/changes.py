@@ -38,8 +38,6 @@ FORMED: Final = 0.3
 """Share of the runs in which one more group is formed on the way."""
 SEQUENCED: Final = 0.4
 """Share of the runs in which groups have a sequencer."""
-SETTLING: Final = 3
-"""How many times all may be looked for, and a formation given up, before all are together: as L1 allows."""
 
 
 def draw_changes(chance: random.Random) -> Scenario:
@@ -57,7 +55,7 @@ def draw_symmetric_changes(chance: random.Random) -> Scenario:
     scenario = replace(
         scenario,
         duration=Duration(80_000 * MS),
-        quiet=Duration(scenario.quiet + SETTLING * (len(scenario.processes) * merge_every + 4 * suspect_after)),
+        quiet=Duration(scenario.quiet + 2 * (merge_every + 4 * suspect_after)),
         options=replace(scenario.options, merge_every=Duration(merge_every)),
         group=tuple(replace(group, state_bytes=_state_bytes(chance, scenario.options)) for group in scenario.group),
     )

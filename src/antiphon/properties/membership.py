@@ -98,10 +98,30 @@ class Membership:
 
     @cached_property
     def settled(self) -> BoolArray:
-        """By process: the run ended quiet, and so long after the last fault that its views are final."""
+        """By process: the run ended quiet, and so long after the last fault that its views are final.
+
+        Where groups may have to grow together and all have, that is sooner: once they have been together for a while.
+        """
         world, end = self._history.world, int(self._history.rows.time.max(initial=0))
         late: BoolArray = end - self.last_fault >= self.suspectors.settling
-        return late if world.quiet else np.zeros_like(late)
+        last_view = max(self.time, default=0)
+        united = self._united & (end - max(self.last_fault, last_view) >= self.suspectors.excluding)
+        return (late | united) if world.quiet else np.zeros_like(late)
+
+    @cached_property
+    def _united(self) -> BoolArray:
+        """By process: those of its component are in one view in every group that they are in, or asked to be in."""
+        history, component = self._history, self._history.world.component
+        views: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for stay, process in enumerate(self.process):
+            if self.stays_in(stay):
+                views[int(component[process]), self.group[stay]].add(self.view[stay])
+        for row in history.of_kind("join").tolist():
+            process, group = int(history.rows.process[row]), int(history.rows.group[row])
+            if history.away[process, group] and not history.left[process, group]:
+                views[int(component[process]), group].add(-1)
+        apart = {place[0] for place, found in views.items() if len(found) > 1}
+        return np.array([each >= 0 and each not in apart for each in component.tolist()], np.bool_)
 
     @cached_property
     def _pairs(self) -> IntArray:

@@ -57,9 +57,13 @@ class Suspectors:
 
     @property
     def settling(self) -> IntArray:
-        """By process: in this time those who are gone are excluded, if nothing else breaks; 0 where nobody is."""
-        settling = self.probe + self.silence + SETTLING_SUSPICIONS * self.after
-        return np.where(self.after > 0, settling + self._uniting, 0)
+        """By process: in this time views are final, if nothing else breaks; 0 where nobody is ever suspected."""
+        return np.where(self.after > 0, self.excluding + self._uniting, 0)
+
+    @property
+    def excluding(self) -> IntArray:
+        """By process: in this time those who are gone are excluded."""
+        return self.probe + self.silence + SETTLING_SUSPICIONS * self.after
 
     @property
     def _uniting(self) -> IntArray:

@@ -381,6 +381,21 @@ def form_within(options: Options) -> Duration:
     return options.form_within or Duration(4 * options.suspect_after)
 
 
+def settling(options: Options) -> Duration:
+    """In this time those who are gone are excluded, if nothing else breaks."""
+    return Duration(options.idle_probe + options.time_silence + 6 * options.suspect_after)
+
+
+def uniting(scenario: Scenario) -> Duration:
+    """In this time all who are connected, and look for each other, are in one view: three rounds of that, and forming.
+
+    L1 asks for it after that time, by its own count.
+    """
+    options = scenario.options
+    rounds = 3 * (len(scenario.processes) * options.merge_every + form_within(options))
+    return Duration(settling(options) + rounds)
+
+
 def asymmetric(scenario: Scenario) -> bool:
     """Whether some group has a sequencer."""
     return any(group.mode == "asymmetric" for group in scenario.group)

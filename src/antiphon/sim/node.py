@@ -37,7 +37,7 @@ from antiphon.sim.links import Break
 from antiphon.sim.network import HIGH_WATER_BYTES, OnConnection, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId, View, name_of
+from antiphon.types import GroupId, ProcessId, View, ViewId, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 _Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
@@ -110,6 +110,8 @@ class Node:
         "line",
         "recorder",
         "slowness",
+        "viewed_at",
+        "views",
     )
 
     def __init__(
@@ -164,6 +166,10 @@ class Node:
         self._changing = cast("Changing", core) if hasattr(core, "form") else None
         self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
         self._connections = connections
+        self.views: dict[GroupId, ViewId] = {}
+        """By the name of the group, the view that the application is in."""
+        self.viewed_at = 0
+        """When it last got to one."""
         self._joining: set[GroupId] = set()  # where it has asked to be, and its application has seen no view
         self._leaving: set[GroupId] = set()
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}  # by whom, once it has left
@@ -562,6 +568,8 @@ class Node:
             self._viewed(view, now)
         if self.recorder is not None:
             self.recorder.installed(view, self._queue.now, effect.left, effect.signature)
+        self.views[group] = view.id
+        self.viewed_at = self._queue.now
         self._joining.discard(group)
         if group not in self._leaving:
             self._outside.discard(group)  # others have formed it, with us in it
@@ -581,6 +589,7 @@ class Node:
             return
         self._application.left(self, group)
         self._outside.add(group)
+        self.views.pop(group, None)
         if group in self._leaving:
             self._leaving.remove(group)
             if self.recorder is not None:

@@ -10,7 +10,18 @@ import msgspec
 
 from antiphon.core.newtop.connections import Connections
 from antiphon.scenario.changes import returns_at
-from antiphon.scenario.model import OPTIONS_IN_FORCE, Group, Recover, Scenario, changes, members_of, membership, role_of
+from antiphon.scenario.model import (
+    OPTIONS_IN_FORCE,
+    Group,
+    Recover,
+    Scenario,
+    changes,
+    members_of,
+    membership,
+    role_of,
+    settling,
+    uniting,
+)
 from antiphon.scenario.read import run_id
 from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, present_in, rides
 from antiphon.sim.faults import Faults
@@ -115,8 +126,9 @@ class _Simulation:
         """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
 
         It goes on while a core still holds messages, or is about to enter or leave a group, up to its duration: then
-        what is open counts against it, but not while messages are still on their way. Members that probe hold their
-        probes for a while, so they are looked at again at another phase of the probe.
+        what is open counts against it, but not while messages are still on their way. It also goes on for as long as
+        it may take until all who are connected are together. Members that probe hold their probes for a while, so they
+        are looked at again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
         probe = int(scenario.options.idle_probe or scenario.options.suspect_after)
@@ -125,7 +137,8 @@ class _Simulation:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
             settled = calm and until <= queue.now
-            if settled and not self._messages_travel() and (queue.now == duration or not self._unsettled(faults)):
+            open_still = settled and (self._unsettled(faults) or self._parted(faults))
+            if settled and not self._messages_travel() and (queue.now == duration or not open_still):
                 return True
             if queue.now == duration:
                 return False
@@ -153,6 +166,20 @@ class _Simulation:
             for group in self._scenario.group
             for node in map(self._applications.node, members_of(group))
         )
+
+    def _parted(self, faults: Faults) -> bool:
+        """Where groups change: whether those who are connected are not in one view yet, or only just, and may be."""
+        scenario = self._scenario
+        if not changes(scenario) or self._queue.now >= self._last_disturbance(faults) + uniting(scenario):
+            return False
+        nodes = [[self._nodes[process] for process in component] for component in faults.components]
+        views = [
+            {node.views[name] for node in component if not node.crashed and name in node.views}
+            for component in nodes
+            for name in (GroupId(group.name) for group in scenario.group)
+        ]
+        viewed_at = max((node.viewed_at for node in self._nodes.values()), default=0)
+        return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + settling(scenario.options)
 
     def _companies(self) -> list[frozenset[ProcessId]]:
         """Who waits for whom: with flow control, the members of a group for its slowest one.

@@ -352,7 +352,7 @@ class Formations:
     def _yields(self, procedure: "_Formation | _Leave", initiator: ProcessId) -> bool:
         """Whether what we take part in gives way to a proposal: as long as votes are counted, to one of a lower id.
 
-        Where many look for the same, they would refuse one another for ever (E-91). A group without predecessors may
+        Where many look for the same, they would refuse one another for ever (E-93). A group without predecessors may
         be there as soon as all have voted, so we do not go back on such a vote.
         """
         if not isinstance(procedure, _Formation) or procedure.base is not None:
