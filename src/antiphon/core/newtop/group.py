@@ -406,13 +406,14 @@ class NewtopGroup(Holdings):
 
     @property
     def unanswered(self) -> bool:
-        """Whether something else than a number is owed to us: room in the window, a vote, an acknowledgment."""
+        """Whether something else than a number is owed to us: room in the window, a vote, a word, a connection."""
         return (
             self.blocked
             or self.wary
             or self.wants is not None
             or self.wanted > 0
             or self.unacknowledged
+            or self.suspector.cut_off(self)
             or (self.recovery is not None and self.recovery.waits)
         )
 

@@ -162,6 +162,8 @@ class NewtopProcess:
         for name, group in self._groups.items():
             if peer in group.ranks and (groups is None or name in groups):
                 group.suspector.severed(group.ranks[peer], now)
+                if group.suspector.cut_off(group):
+                    self._stirred[name] = group
 
     def suspect(self, process: ProcessId, now: int) -> None:
         """A suspicion from outside, right or wrong, in all groups that we share; not where nobody is ever suspected."""
