@@ -3,6 +3,8 @@
 Schedules are written down frame by frame where that matters; elsewhere all that is under way arrives.
 """
 
+from typing import Any
+
 import pytest
 
 from antiphon.core.effects import InstallView, Left
@@ -280,6 +282,20 @@ def test_f6_two_sides_with_different_histories_have_one_state_after_a_merge() ->
     first = [effect.view for effect in cluster.found("a", InstallView)][-1]
     assert first.classes == (("a", "b"), ("c", "d"))
     assert first.transitional == ("a", "b")
+
+
+@pytest.mark.parametrize("algorithm", [1, 2, 3])
+def test_a_side_whose_window_is_far_below_the_base_gets_there(algorithm: int) -> None:
+    """E-90: the numbers between are those of another group, and nobody here owes them."""
+    flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
+    cluster = Forming("a", "b", strangers=["c", "d"], **flow)
+    cluster.form("c", "c", "d", group=GROUP)
+    for _ in range(20):
+        cluster.send("a", b"here")
+        cluster.move_all()
+    cluster.merge("c", "a")
+    cluster.finish(4)
+    assert {cluster.last_view(name) for name in "abcd"} == {"a b c d"}
 
 
 def test_e57_views_of_one_predecessor_that_contradict_each_other_end_the_formation() -> None:

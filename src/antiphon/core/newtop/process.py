@@ -548,8 +548,7 @@ class NewtopProcess:
         """A null with this number in every group that has none as large."""
         for group in self._groups.values():
             if group.largest < number:
-                group.null(number, now, self._early)
-                group.expect(number, now)
+                group.reach(number, now)
 
     def passed(self, number: int) -> bool:
         """Whether everything up to that number is delivered, and every view up to there installed."""
