@@ -439,6 +439,14 @@ class NewtopGroup(Holdings):
             self.null(number, now, self.early)
             self.expect(number, now)
 
+    def begin(self, now: int) -> None:
+        """The first view has its turn. Where blocks are counted, our next number must be near what all have (E-91).
+
+        While the group was formed, nulls may have taken us beyond its base, and beyond its window.
+        """
+        if self.flow is not None and self._by_block:
+            self.reach(self.counter.value, now)
+
     def want(self, number: int, now: int) -> None:
         """Somebody is about to leave: complete this number, and say so (newtop.md 8)."""
         self.wanted = max(self.wanted, number)

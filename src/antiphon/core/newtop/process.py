@@ -468,7 +468,7 @@ class NewtopProcess:
             heappop(self._cuts)
             stirred[name] = group = self._groups[name]
             if detection is None:
-                self._install_first(group, effects)
+                self._install_first(group, now, effects)
                 return True
             if along := group.change.along(detection, number):
                 self._cuts = [cut for cut in self._cuts if cut[3] not in along]
@@ -515,12 +515,13 @@ class NewtopProcess:
             self._complete(group, waited, effects)
             self._donate(group)
 
-    def _install_first(self, group: NewtopGroup, effects: list[Effect]) -> None:
+    def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """The first view of a formed group has its turn: whoever has a state says what it is here."""
         transfer = group.transfer
         assert transfer is not None
         self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
         group.unseen = group.change.closes
+        group.begin(now)
         if transfer.over:
             group.transfer = None
 
