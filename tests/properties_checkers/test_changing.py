@@ -238,6 +238,25 @@ def test_d3_nothing_is_delivered_after_leaving() -> None:
     assert sentence(trace.end(quiet=False), "D3", "orders").endswith("and it had left orders")
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_s4_what_waits_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> None:
+    trace = pair()
+    trace.join("p3")
+    enter(trace, FIRST, ["p1", "p2"], ["p3"])
+    if not waits:
+        take_over(trace, ["p1", "p2"], "p3")
+    mid = trace.send("p1")
+    for process in ("p2", "p3"):
+        trace.receive(process, mid)
+    trace.stable("p1", {"p1": 0})
+    trace.discard("p3", {"p1": 0}, evicted=True)
+    if waits:
+        take_over(trace, ["p1", "p2"], "p3")
+    for process in ("p1", "p2", "p3"):
+        trace.deliver(process, mid)
+    assert violated(finish(trace)) == (set() if waits else {"S4"})
+
+
 # Views
 
 

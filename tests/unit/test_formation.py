@@ -3,6 +3,8 @@
 Schedules are written down frame by frame where that matters; elsewhere all that is under way arrives.
 """
 
+from typing import Any
+
 import pytest
 
 from antiphon.core.effects import InstallView, Left
@@ -14,6 +16,7 @@ from antiphon.core.newtop.frames import (
     FormationFrame,
     InstallFrame,
     LeavingFrame,
+    ProbeFrame,
     ProposeFrame,
     ReadyFrame,
     VoteFrame,
@@ -280,6 +283,39 @@ def test_f6_two_sides_with_different_histories_have_one_state_after_a_merge() ->
     first = [effect.view for effect in cluster.found("a", InstallView)][-1]
     assert first.classes == (("a", "b"), ("c", "d"))
     assert first.transitional == ("a", "b")
+
+
+@pytest.mark.parametrize("algorithm", [1, 2, 3])
+def test_a_side_whose_window_is_far_below_the_base_gets_there(algorithm: int) -> None:
+    """E-90: the numbers between are those of another group, and nobody here owes them."""
+    flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
+    cluster = Forming("a", "b", strangers=["c", "d"], **flow)
+    cluster.form("c", "c", "d", group=GROUP)
+    for _ in range(20):
+        cluster.send("a", b"here")
+        cluster.move_all()
+    cluster.merge("c", "a")
+    cluster.finish(4)
+    assert {cluster.last_view(name) for name in "abcd"} == {"a b c d"}
+
+
+@pytest.mark.parametrize("algorithm", [1, 2, 3])
+def test_who_has_got_beyond_the_base_of_its_new_group_takes_the_others_along(algorithm: int) -> None:
+    """E-91: or its next number, which must be above all that it has sent, would be beyond the window there."""
+    flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
+    cluster = Forming("a", "b", strangers=["c"], **flow)
+    cluster.join("c", "a")
+    hand_over(cluster, "c", "a", ProbeFrame)
+    hand_over(cluster, "a", "b", ProposeFrame)
+    for _ in range(4):
+        cluster.core("b")._groups[GROUP].show_life(cluster.now)
+        cluster.settle("b")
+        cluster.move_between("a", "b")
+    cluster.move_all()
+    cluster.send("a", b"1")
+    cluster.move_all()
+    assert {cluster.last_view(name) for name in "abc"} == {"a b c"}
+    assert {tuple(cluster.states[name, GROUP]) for name in "abc"} == {("1",)}
 
 
 def test_e57_views_of_one_predecessor_that_contradict_each_other_end_the_formation() -> None:

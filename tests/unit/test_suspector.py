@@ -135,6 +135,17 @@ def test_a_severed_peer_that_owes_nothing_is_not_suspected() -> None:
     assert suspected(member) == []
 
 
+def test_where_groups_merge_a_broken_connection_is_reason_enough() -> None:
+    """E-89: in an idle group nothing else would ever bring the two over to a connection that works."""
+    member = Lone("me", "a", "b", merge_every_ns=100 * OMEGA_NS)
+    member.core.severed(ProcessId("a"), member.now)
+    member.settle()
+    member.wait(OMEGA_NS - LOOK_NS)
+    assert suspected(member) == []
+    member.wait(2 * LOOK_NS)
+    assert suspected(member) == [("a", 0, "severed")]
+
+
 def test_after_a_refutation_the_clock_starts_again() -> None:
     """Or the same silence would accuse it at once."""
     member = Lone("me", "a", "b")

@@ -119,9 +119,9 @@ class Departure(NamedTuple):
     reason: str
     """Why we suspected it: `silent` (owes a number), `unacknowledged` (owes the word that it has what waits for safe
     delivery), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking` (flow control waits for it), `unready`
-    (a change of views does), `deaf` (it answers nothing, on datagrams), `parted` (it has excluded us), `left` (it says
-    so), `secession` (we go
-    alone, cut off from one of them), `injected`."""
+    (a change of views does), `deaf` (it answers nothing, on datagrams), `severed` (the connection is broken, where
+    groups merge), `parted` (it has excluded us), `left` (it says so), `secession` (we go alone, cut off from one of
+    them), `injected`."""
     accusers: tuple[ProcessId, ...]
     """Whose votes there were when it was confirmed."""
     silent_ns: int

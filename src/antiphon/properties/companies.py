@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from antiphon.properties.columns import BoolArray
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 
 
 def companies(history: History, promised: BoolArray) -> list[list[int]]:
@@ -26,10 +26,9 @@ def _onward(history: History, stay: int) -> tuple[int, int] | None:
     following, process = stays.following[stay], int(stays.process[stay])
     if following >= 0:
         return int(stays.view[following]), -1
-    if not stays.final[stay]:
-        return None  # it left, and came back from nowhere
-    stable = world.component[process] >= 0 and not history.left[process, stays.group[stay]]
-    if world.quiet and stable and process in stays.members[stay]:
+    if stays.leave[stay] < NEVER:
+        return None  # whether or not it asked to join again
+    if world.quiet and world.component[process] >= 0 and process in stays.members[stay]:
         return -1, int(world.component[process])
     return None
 

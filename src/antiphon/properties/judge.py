@@ -105,7 +105,7 @@ def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verd
         *stability.check_stable_everywhere(history, promises, prefixes),
         *stability.check_stable_prefix(history, promises, prefixes, windows),
         *safe.check_safe_delivery(history, promises, prefixes),
-        *stability.check_no_early_discard(history, promises, prefixes),
+        *stability.check_no_early_discard(history, promises, prefixes, membership),
         *acknowledgments.check_acknowledgers(history, promises),
         *connected.check_connected(history, promises),
         *flow.check_bounds(history, promises, traffic),

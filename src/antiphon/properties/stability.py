@@ -17,6 +17,7 @@ from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.receipts import Receipts
 from antiphon.properties.spans import Spans
+from antiphon.properties.states import awaited
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import Windows
 
@@ -246,11 +247,14 @@ def _tell_skipped(history: History, order: _Order, left: int, row: int) -> Viola
 # -------------------------------------------------------------------------------- S4
 
 
-def check_no_early_discard(history: History, promises: Promises, prefixes: Prefixes) -> list[Verdict]:
+def check_no_early_discard(
+    history: History, promises: Promises, prefixes: Prefixes, membership: Membership
+) -> list[Verdict]:
     """S4: what a process frees it had called stable before; what it held of a predecessor of the group goes with that.
 
     An evicted message (flow-control.md fb2) may be freed without that, if somebody in the view had called it stable,
-    every member had received it, and the process itself had delivered it (invariant I4).
+    every member had received it, and the process itself had delivered it (invariant I4). What has its turn while an
+    application waits for a state is kept for it elsewhere, and need not be in a buffer (newtop.md 11.2 rule 7).
     """
     freed, stable = prefixes.freed, prefixes.stable
     reports = np.flatnonzero(freed.rising() & promises.pairs("S4")[freed.process, freed.group])
@@ -259,7 +263,8 @@ def check_no_early_discard(history: History, promises: Promises, prefixes: Prefi
     early = known < freed.number[reports]
     evicted = _evicted(history, freed.row[reports])
     bare = reports[early & ~evicted]
-    unsafe = _Evictions(history, prefixes, reports[early & evicted], known[early & evicted])
+    states = awaited(history, promises, membership)
+    unsafe = _Evictions(history, prefixes, states, reports[early & evicted], known[early & evicted])
 
     def tell(position: int) -> Violation:
         if position < len(bare):
@@ -293,8 +298,10 @@ def _tell_bare(history: History, prefixes: Prefixes, report: int) -> Violation:
 class _Evictions:
     """The evictions that were not safe, one for each message."""
 
-    def __init__(self, history: History, prefixes: Prefixes, reports: IntArray, known: IntArray) -> None:
-        self._history, self._prefixes = history, prefixes
+    def __init__(
+        self, history: History, prefixes: Prefixes, states: dict[int, int], reports: IntArray, known: IntArray
+    ) -> None:
+        self._history, self._prefixes, self._states = history, prefixes, states
         marks, arrivals = prefixes.freed, prefixes.arrivals
         # What was freed by an earlier row, or is stable here, is no matter of this one.
         added = _added(arrivals, marks, reports, np.maximum(marks.before[reports], known))
@@ -302,6 +309,7 @@ class _Evictions:
         self._early = prefixes.receipts.missing(row, added.message)
         self._unknown = self._first_claim(row, added.message) > history.rows.time[row]
         undelivered = self._delivery(marks.process[added.report], added.message) > row
+        undelivered &= ~self._held_back(row, added.message)
         self._bad = np.flatnonzero(self._early | self._unknown | undelivered)
         self._message, self._row, self._unheard = added.message, row, added.unheard
         self.rows: IntArray = np.concatenate([row[self._bad], marks.row[added.unheard]])
@@ -341,6 +349,13 @@ class _Evictions:
     def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
         arrivals = self._prefixes.arrivals
         return arrivals.group, arrivals.sender, arrivals.number
+
+    def _held_back(self, row: IntArray, message: IntArray) -> BoolArray:
+        """Which messages came before the states that the process of each row waited for in the formation there."""
+        root = self._history.stays.root[self._history.stay_at(row)].tolist()
+        until = np.array([self._states.get(stay, -1) for stay in root], np.int64)
+        held_back: BoolArray = self._prefixes.arrivals.first_row(self._history.rows.process[row], message) < until
+        return held_back
 
     def _delivery(self, process: IntArray, message: IntArray) -> IntArray:
         """The row at which each process first delivered each message; NEVER if it did not."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Found, gathered, nothing_asked, over_groups
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict, Violation
@@ -80,6 +80,13 @@ def check_states(history: History, promises: Promises, membership: Membership) -
         found += _differently_merged(history, membership, entries)
     found += _in_two_formations(history, promises, promised, opportunities)
     return over_groups(history, promises, "D12", opportunities, gathered(found))
+
+
+def awaited(history: History, promises: Promises, membership: Membership) -> dict[int, int]:
+    """By stay that begins a formation, where its process waits for states: the row at which it has them, or NEVER."""
+    entries = _entries(history, membership, promises.pairs("D12")).values()
+    waiting = [entry for together in entries for entry in together if entry.needs]
+    return {entry.stay: NEVER if entry.merged is None else entry.merged.row for entry in waiting}
 
 
 def _entries(history: History, membership: Membership, promised: BoolArray) -> dict[tuple[int, int], list[_Entry]]:

@@ -369,7 +369,7 @@ class Node:
             return
         self._outside.discard(group)
         if self.recorder is not None:
-            self.recorder.moved("join", group, self._queue.now)
+            self.recorder.moved("join", group, self._queue.now, contacts)
         if self._changing is not None:
             self._joining.add(group)
             self._changing.join(group, contacts, now)

@@ -85,9 +85,10 @@ class Recorder:
         """The groups of this process."""
         return self._services
 
-    def moved(self, kind: str, group: GroupId, now: int) -> None:
-        """The process joins or leaves a group."""
-        self.rows.append({"time": now, "kind": kind, "group": group, "view": self._views.get(group)})
+    def moved(self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = ()) -> None:
+        """The process joins or leaves a group; whom it asks to be taken in."""
+        row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
+        self.rows.append(row | {"detail": compact_json({"contacts": contacts})} if contacts else row)
 
     def parted(self, effect: Left, now: int) -> None:
         """The protocol has done with a formation of a group, or with the group.

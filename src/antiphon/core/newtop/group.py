@@ -31,6 +31,7 @@ class NewtopGroup(Holdings):
         "_awaits_acknowledgments",
         "_channel",
         "_heard_at",
+        "_named",
         "_rank_of",
         "_settings",
         "_stalled",
@@ -99,6 +100,7 @@ class NewtopGroup(Holdings):
         self._awaits_acknowledgments = self.safe and rules.awaits_acknowledgments
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
+        self._named = 0  # up to this number, nobody need have sent what comes before
         self.donation: tuple[int, Outbox] | None = None
         """The state of our class, on its way to those who come from elsewhere; before anything of the application."""
         self.entered = True
@@ -406,13 +408,14 @@ class NewtopGroup(Holdings):
 
     @property
     def unanswered(self) -> bool:
-        """Whether something else than a number is owed to us: room in the window, a vote, an acknowledgment."""
+        """Whether something else than a number is owed to us: room in the window, a vote, a word, a connection."""
         return (
             self.blocked
             or self.wary
             or self.wants is not None
             or self.wanted > 0
             or self.unacknowledged
+            or self.suspector.cut_off(self)
             or (self.recovery is not None and self.recovery.waits)
         )
 
@@ -426,12 +429,28 @@ class NewtopGroup(Holdings):
             return None
         return self.wants[1]
 
+    def reach(self, number: int, now: int) -> None:
+        """A null with this number, if we have sent none as large; a formation or a leave asks for it.
+
+        It may come from another group, far beyond the window of this one: then we go there in steps (E-90).
+        """
+        if self.sent < number:
+            self._named = max(self._named, number)
+            self.null(number, now, self.early)
+            self.expect(number, now)
+
+    def begin(self, now: int) -> None:
+        """The first view has its turn. Where blocks are counted, our next number must be near what all have (E-91).
+
+        While the group was formed, nulls may have taken us beyond its base, and beyond its window.
+        """
+        if self.flow is not None and self._by_block:
+            self.reach(self.counter.value, now)
+
     def want(self, number: int, now: int) -> None:
         """Somebody is about to leave: complete this number, and say so (newtop.md 8)."""
         self.wanted = max(self.wanted, number)
-        if self.sent < number:
-            self.null(number, now, self.early)
-            self.expect(number, now)
+        self.reach(number, now)
 
     @property
     def awaits_return(self) -> bool:
@@ -563,11 +582,12 @@ class NewtopGroup(Holdings):
             effects.append(Unblocked(self.view.group))
 
     def _step(self, block: int, flow: FlowControl, now: int, effects: list[Effect]) -> None:
-        """A null is refused. If members have failed, its number may be out of reach for ever: go there in steps (E-76).
+        """A null is refused. Its number may be out of reach for ever: go there in steps (E-76, E-90).
 
-        What they had sent opened the window for it and is discarded now, so nobody else owes the numbers between.
+        Members that have failed had opened the window for it, or it was named elsewhere: nobody else owes the numbers
+        between.
         """
-        step = min(block - 1, flow.limit) if self.excluded else 0
+        step = min(block - 1, flow.limit) if self.excluded or block <= self._named else 0
         if step > self.sent:
             self.null(step, now, effects)
             assert self.sent == step

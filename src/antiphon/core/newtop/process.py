@@ -162,6 +162,8 @@ class NewtopProcess:
         for name, group in self._groups.items():
             if peer in group.ranks and (groups is None or name in groups):
                 group.suspector.severed(group.ranks[peer], now)
+                if group.suspector.cut_off(group):
+                    self._stirred[name] = group
 
     def suspect(self, process: ProcessId, now: int) -> None:
         """A suspicion from outside, right or wrong, in all groups that we share; not where nobody is ever suspected."""
@@ -466,7 +468,7 @@ class NewtopProcess:
             heappop(self._cuts)
             stirred[name] = group = self._groups[name]
             if detection is None:
-                self._install_first(group, effects)
+                self._install_first(group, now, effects)
                 return True
             if along := group.change.along(detection, number):
                 self._cuts = [cut for cut in self._cuts if cut[3] not in along]
@@ -513,12 +515,13 @@ class NewtopProcess:
             self._complete(group, waited, effects)
             self._donate(group)
 
-    def _install_first(self, group: NewtopGroup, effects: list[Effect]) -> None:
+    def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """The first view of a formed group has its turn: whoever has a state says what it is here."""
         transfer = group.transfer
         assert transfer is not None
         self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
         group.unseen = group.change.closes
+        group.begin(now)
         if transfer.over:
             group.transfer = None
 
@@ -546,8 +549,7 @@ class NewtopProcess:
         """A null with this number in every group that has none as large."""
         for group in self._groups.values():
             if group.largest < number:
-                group.null(number, now, self._early)
-                group.expect(number, now)
+                group.reach(number, now)
 
     def passed(self, number: int) -> bool:
         """Whether everything up to that number is delivered, and every view up to there installed."""

@@ -344,9 +344,8 @@ class SequencedGroup(NewtopGroup):
             self._asked = self._need
             self._ask(now, effects)
 
-    def want(self, number: int, now: int) -> None:
-        """Somebody is about to leave: let the group get there, and say so."""
-        self.wanted = max(self.wanted, number)
+    def reach(self, number: int, now: int) -> None:
+        """A formation or a leave asks for this number: the sequencer is to get there."""
         self.null(number, now, self.early)
 
     def show_life(self, now: int) -> None:

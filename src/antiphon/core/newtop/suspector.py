@@ -24,6 +24,7 @@ class Suspector:
 
     __slots__ = (
         "_completed",
+        "_merges",
         "_pardoned",
         "_patience_ns",
         "_period_ns",
@@ -46,6 +47,7 @@ class Suspector:
         self._severed: set[int] = set()
         self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
         self._completed: deque[tuple[int, int]] = deque()  # (when, what was to be acknowledged then), in safe groups
+        self._merges = settings.merge_every_ns > 0
         self._patience_ns = settings.suspect_after_ns
         self._period_ns = settings.suspect_after_ns // 4
         self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
@@ -72,6 +74,10 @@ class Suspector:
     def is_severed(self, rank: int) -> bool:
         """Whether the connection with it is known to have lost frames."""
         return rank in self._severed
+
+    def cut_off(self, group: "NewtopGroup") -> bool:
+        """Whether a connection with a member is broken; who parts with it is merged over the next one (E-89)."""
+        return self._merges and not self._severed.isdisjoint(group.ranks.values())
 
     def pardon(self, rank: int, now: int) -> None:
         """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
@@ -123,7 +129,8 @@ class Suspector:
     ) -> str | None:
         """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
 
-        Whoever is deaf may not know what it owes; that it does not answer is enough (E-80).
+        Where groups merge, a connection too (E-89). Whoever is deaf may not know what it owes; that it does not answer
+        is enough (E-80).
         """
         limit = now - self._patience_ns
         if self._deaf(group, process, now):
@@ -138,6 +145,7 @@ class Suspector:
             ("blocking", group.blocked_at if group.waits_for(rank) else None),
             ("unready", owing.get(process)),
             ("unready", group.flush_owed(rank)),
+            ("severed", self._pardoned[rank] if self._merges and rank in self._severed else None),
         )
         return next((reason for reason, since in charges if since is not None and since <= limit), None)
 
