@@ -50,6 +50,7 @@ class NewtopGroup(Holdings):
         "frozen",
         "notices",
         "outbox",
+        "overdue",
         "place",
         "received",
         "row_at",
@@ -87,6 +88,8 @@ class NewtopGroup(Holdings):
         """RECD: the largest number received."""
         self.silence = rules.silence(settings.silence_timeout_ns)
         self.outbox = Outbox(packing=settings.packing, frame_bytes_max=settings.frame_bytes_max)
+        self.overdue = 0
+        """How many of these had left in the group before this one, and were on their way to its sequencer."""
         self.blocked = False
         """Whether flow control, or a change of views, holds a message of our application back."""
         self.blocked_at = 0

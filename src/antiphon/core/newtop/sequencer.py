@@ -67,7 +67,6 @@ class SequencedGroup(NewtopGroup):
         "_last",
         "_last_cut",
         "_need",
-        "_overdue",
         "_patience",
         "_pressing",
         "_repeat_at",
@@ -104,7 +103,6 @@ class SequencedGroup(NewtopGroup):
         self._last: dict[ProcessId, int] = {}  # by origin, the place of its last message that was numbered
         self._submissions = Submissions(settings)  # our own
         self._unsent = False  # the sequencer has changed, and does not have them
-        self._overdue = 0  # messages at the head of the outbox that were on their way in the group before this one
         self._submitted: dict[ProcessId, dict[int, SubmitFrame]] = {}  # by origin and place: to be numbered by us
         self._need = 0  # the largest number that somebody needs this group to get to
         self._asked = 0  # what we have asked the sequencer for
@@ -130,7 +128,7 @@ class SequencedGroup(NewtopGroup):
     @property
     def awaits_return(self) -> bool:
         """Whether a message of ours that has left has no number that we know of."""
-        return bool(self._submissions.kept) or self._overdue > 0
+        return bool(self._submissions.kept) or self.overdue > 0
 
     @property
     def complete_block(self) -> int:
@@ -293,7 +291,7 @@ class SequencedGroup(NewtopGroup):
                 self.donation = None
         else:
             label, payloads, more = self.outbox.take(room)
-            self._overdue = max(0, self._overdue - (0 if more else len(payloads)))
+            self.overdue = max(0, self.overdue - (0 if more else len(payloads)))
         place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
         return SubmitFrame(
             self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded, state
@@ -302,11 +300,11 @@ class SequencedGroup(NewtopGroup):
     def take_over(self, messages: list[Unsent], overdue: int) -> None:
         """What has left once goes before anything that we send elsewhere."""
         super().take_over(messages, overdue)
-        self._overdue = overdue
+        self.overdue = overdue
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
         """Some messages that have left are delivered by nobody who goes over with us (E-92)."""
-        lost, overdue = self._lost(undelivered), self._overdue
+        lost, overdue = self._lost(undelivered), self.overdue
         return lost + self.outbox.remove_all(), len(lost) + overdue
 
     def _lost(self, undelivered: list[BlockFrame]) -> list[Unsent]:

@@ -32,7 +32,12 @@ class Turns:
         return [*first.values(), *(group for name, group in stirred.items() if name not in first)]
 
     def permits(self, group: NewtopGroup) -> bool:
-        """Whether nothing of another group is on its way, nor waits for its turn longer."""
+        """Whether nothing of another group is on its way, nor waits for its turn longer.
+
+        What was on its way when its group was replaced counts as being so, and must leave again before anything else.
+        """
+        if group.overdue:
+            return True
         if any(other.awaits_return and other is not group for other in self._sequenced) or self._waiting:
             self._waiting[group.view.group] = group
             return False
