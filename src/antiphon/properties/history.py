@@ -139,10 +139,10 @@ class History:
 
     @cached_property
     def left(self) -> BoolArray:
-        """By process and group: it left the group on its own wish, and neither joined again nor was in a view since."""
+        """By process and group: it left the group on its own wish, and neither joined again nor formed it anew."""
         gone = np.zeros((len(self.processes), len(self.groups)), np.bool_)
-        rows = self.of_kind("leave", "join", "view")
-        rows = rows[self.rows.group[rows] >= 0]
+        rows = self.of_kind("leave", "join")
+        rows = np.sort(np.concatenate([rows[self.rows.group[rows] >= 0], self.stays.row[self.stays.formed]]))
         for row in rows.tolist():  # in order, so that the last word counts
             gone[self.rows.process[row], self.rows.group[row]] = self.rows.kind[row] == KIND["leave"]
         return gone
