@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.campaign.changes import draw_symmetric_changes
-from antiphon.campaign.families import Family
+from antiphon.campaign.families import FAMILIES, Family
 from antiphon.cli.views import sentences, view_changes
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario, read_scenario, scenario_toml
@@ -134,11 +134,21 @@ def test_a_server_moves_and_its_client_loses_nothing() -> None:
 ONCE_FAILED = (15, 60, 122, 216, 264, 366, 397, 460, 572, 593, 649, 750, 825, 1106, 2128, 2450, 2767, 2837, 3415, 3760)
 """Seeds of the family `changes` that broke a promise once (docs/track-record.md), before it had sequencers."""
 SYMMETRIC = Family("changes", "", draw_symmetric_changes)
+SEQUENCED_ONCE_FAILED = (498, 501, 5017, 5078)
+"""Seeds of the family as it is."""
 
 
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_seeds_that_failed_once_hold(seed: int) -> None:
-    run = simulate(SYMMETRIC.draw(seed), "frames")
+    _holds(simulate(SYMMETRIC.draw(seed), "frames"))
+
+
+@pytest.mark.parametrize("seed", SEQUENCED_ONCE_FAILED)
+def test_seeds_with_a_sequencer_that_failed_once_hold(seed: int) -> None:
+    _holds(simulate(FAMILIES["changes"].draw(seed), "frames"))
+
+
+def _holds(run: Run) -> None:
     assert run.quiet
     verdicts = judge(events_table(run.id, run.histories))
     assert {verdict.property for verdict in verdicts if verdict.violations} == set()

@@ -166,6 +166,32 @@ def test_who_does_not_vote_holds_others_up_for_one_suspicion_time_and_is_left_ou
     assert cluster.delivered["a"] == [b"on"]
 
 
+def test_as_long_as_votes_are_counted_a_proposal_gives_way_to_one_of_a_lower_initiator() -> None:
+    """E-93: a and b both propose for the same joiner; without the rule each would refuse the other's."""
+    cluster = Forming("a", "b", "c", strangers=["d"])
+    cluster.join("d", "b")
+    cluster.move("d", "b")  # b proposes
+    cluster.move("b", "c")
+    cluster.core("a").receive(ProbeFrame(GroupId(GROUP), ProcessId("d"), True), cluster.now)
+    cluster.settle("a")  # and so does a
+    cluster.move_all()
+    assert all(cluster.last_view(name) == "a b c d" for name in "abcd")
+    assert "install" in kinds(cluster, "a")
+    votes = [frame for frame in cluster.control["c"] if isinstance(frame, VoteFrame)]
+    assert [frame.number is not None for frame in votes] == [True, True]  # c changed its mind
+
+
+def test_an_abort_that_overtakes_its_proposal_refuses_it() -> None:
+    cluster = Forming("a", "b", strangers=["c"])
+    cluster.join("c", "a")
+    cluster.move("c", "a")
+    proposal = next(frame for frame in cluster.channels["a", "b"] if isinstance(frame, ProposeFrame))
+    cluster.core("b").receive(AbortFrame(proposal.group, ProcessId("a")), cluster.now)
+    cluster.move("a", "b")
+    assert not frozen(cluster, "b")
+    assert [frame.number for frame in cluster.control["b"] if isinstance(frame, VoteFrame)] == [None]
+
+
 def test_those_of_one_view_who_have_not_got_its_state_yet_take_part_in_nothing() -> None:
     cluster = Forming("a", "b", strangers=["c", "d"])
     cluster.join("c", "a")
