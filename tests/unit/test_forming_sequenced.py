@@ -59,7 +59,7 @@ def test_under_load_of_all_members_the_history_of_a_joiner_is_that_of_its_donor(
 
 
 def test_a_message_on_its_way_to_the_old_sequencer_is_numbered_by_the_new_one() -> None:
-    """E-92: c has submitted it, and b, frozen, does not number it any more; it goes over with c."""
+    """E-94: c has submitted it, and b, frozen, does not number it any more; it goes over with c."""
     cluster = Forming("b", "c", strangers=["a"], **SEQUENCED)
     cluster.join("a", "b")
     cluster.move("a", "b")  # b proposes, and has stopped
@@ -71,7 +71,7 @@ def test_a_message_on_its_way_to_the_old_sequencer_is_numbered_by_the_new_one() 
 
 
 def test_a_message_that_only_those_left_behind_will_deliver_is_sent_again() -> None:
-    """E-92: a numbers m above the base of a formation that leaves it behind; c, whose message it is, goes over."""
+    """E-94: a numbers m above the base of a formation that leaves it behind; c, whose message it is, goes over."""
     cluster = Forming("a", "b", "c", **SEQUENCED)
     cluster.core("b").suspect(ProcessId("a"), cluster.now)  # so b proposes without it
     cluster.send("c", b"m")

@@ -303,7 +303,7 @@ class SequencedGroup(NewtopGroup):
         self.overdue = overdue
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
-        """Some messages that have left are delivered by nobody who goes over with us (E-92)."""
+        """Some messages that have left are delivered by nobody who goes over with us (E-94)."""
         lost, overdue = self._lost(undelivered), self.overdue
         return lost + self.outbox.remove_all(), len(lost) + overdue
 
