@@ -260,6 +260,22 @@ def test_s4_what_waits_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> No
 # Views
 
 
+def test_m2_who_comes_back_is_taken_in_by_those_who_formed_the_group_less_often() -> None:
+    """E-92."""
+    trace = three()
+    trace.exclude("p1", "0000.000001.a", ["p1"])
+    enter(trace, SECOND, ["p2"], ["p3"])
+    trace.crash("p3")
+    trace.start("p3#1")
+    trace.join("p3#1")
+    enter(trace, FIRST, ["p1"], ["p3#1"])
+    assert {"M2", "R2"}.isdisjoint(violated(trace.end(quiet=False)))
+    trace = three()
+    enter(trace, SECOND, ["p1", "p2", "p3"])
+    enter(trace, FIRST, ["p1", "p2", "p3"])
+    assert "M2" in violated(trace.end(quiet=False))
+
+
 def test_m3_a_new_group_needs_nobody_to_ask() -> None:
     trace = Trace({"orders": []})
     for process in ("p1", "p2"):
