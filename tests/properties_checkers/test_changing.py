@@ -73,12 +73,17 @@ def everywhere(trace: Trace, *mids: Mid) -> None:
 def finish(trace: Trace, components: list[list[str]] | None = None) -> pa.Table:
     """Stable, freed, then quiet for so long that all has settled."""
     trace.settle()
-    for _ in range(25):
+    wait(trace, 50)
+    return trace.end(settled=False, components=components)
+
+
+def wait(trace: Trace, duration_us: int) -> None:
+    """Members only say that they live."""
+    for _ in range(duration_us // 2):
         trace.time += 2_000
         for process, _ in [*trace.memberships]:
             if process not in trace.closed:
                 trace.transmit(process, f"alive {trace.time}", None, "alive")
-    return trace.end(settled=False, components=components)
 
 
 def test_a_join_is_good() -> None:
@@ -170,6 +175,23 @@ def test_l1_an_end_too_early_for_merging_is_not_judged() -> None:
     assert "L1" not in violated(finish(trace))
 
 
+@pytest.mark.parametrize(("late_ns", "expected"), [(400, {"L1"}), (600, set())])
+def test_l1_where_frames_are_slow_members_may_be_apart_at_the_end(late_ns: int, expected: set[str]) -> None:
+    """Half of the time of suspicion is 500 ns."""
+    trace = Trace({"orders": ["p1", "p2"]}, options=OPTIONS | {"merge_every": "1us"}).begin(ZEROTH)
+    trace.fault("partition")
+    wait(trace, 40)
+    trace.transmit("p1", "slow", None, "null")
+    trace.time += late_ns
+    frame = json.dumps({"frame": "orders/p1/slow", "type": "null"})
+    trace.row("p2", "receive", group="orders", view=ZEROTH, sender="p1", sender_incarnation=0, peer="p1", detail=frame)
+    trace.exclude("p1", "0000.000001.a", ["p1"])
+    trace.exclude("p2", "0000.000001.b", ["p2"])
+    trace.settle()
+    wait(trace, 4)
+    assert violated(trace.end(settled=False)) == expected
+
+
 def test_who_left_comes_back_from_nowhere() -> None:
     trace = three()
     everywhere(trace, trace.send("p3"))
@@ -258,6 +280,22 @@ def test_s4_what_waits_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> No
 
 
 # Views
+
+
+def test_m2_who_comes_back_is_taken_in_by_those_who_formed_the_group_less_often() -> None:
+    """E-92."""
+    trace = three()
+    trace.exclude("p1", "0000.000001.a", ["p1"])
+    enter(trace, SECOND, ["p2"], ["p3"])
+    trace.crash("p3")
+    trace.start("p3#1")
+    trace.join("p3#1")
+    enter(trace, FIRST, ["p1"], ["p3#1"])
+    assert {"M2", "R2"}.isdisjoint(violated(trace.end(quiet=False)))
+    trace = three()
+    enter(trace, SECOND, ["p1", "p2", "p3"])
+    enter(trace, FIRST, ["p1", "p2", "p3"])
+    assert "M2" in violated(trace.end(quiet=False))
 
 
 def test_m3_a_new_group_needs_nobody_to_ask() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
-from antiphon.properties.frames import NAME, extracted
+from antiphon.properties.frames import slowest_frame_ns
 from antiphon.properties.history import History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
@@ -31,7 +31,7 @@ def check_no_false_exclusion(
     if len(history.of_kind("fault", "crash", "join", "leave")):
         return nothing_asked(history, promises, "L9", note="not judged: something broke")
     second = [stay for stay in asked if membership.preceding[stay] >= 0]
-    if second and _slow(history, membership, arrivals):
+    if second and max(arrivals.slowest_ns, slowest_frame_ns(history)) > membership.suspectors.bearable_ns:
         note = "not judged: messages took longer than half the time of suspicion"
         return nothing_asked(history, promises, "L9", note=note)
     found: list[Found] = [
@@ -40,26 +40,6 @@ def check_no_false_exclusion(
     ]
     opportunities = counted(history, membership, (stay for stay in asked if membership.preceding[stay] < 0))
     return over_groups(history, promises, "L9", opportunities, gathered(found))
-
-
-def _slow(history: History, membership: Membership, arrivals: Arrivals) -> bool:
-    """Some message or numbered frame was under way for so long that a member could rightly be suspected."""
-    after = membership.suspectors.after
-    bound = int(after[after > 0].min(initial=np.iinfo(np.int64).max)) // 2
-    return max(arrivals.slowest_ns, _slowest_frame_ns(history)) > bound
-
-
-def _slowest_frame_ns(history: History) -> int:
-    left, slowest = dict[str, int](), 0
-    for kind in ("transmit", "receive"):
-        rows = history.of_kind(kind)
-        names = extracted(history.columns.texts("detail", rows), NAME, "frame").to_pylist()
-        for name, time in zip(names, history.rows.time[rows].tolist(), strict=True):
-            if name is not None and kind == "transmit":
-                left.setdefault(name, time)
-            elif name in left:
-                slowest = max(slowest, time - left[name])
-    return slowest
 
 
 def _tell_needless(history: History, membership: Membership, stay: int) -> Violation:

@@ -15,6 +15,7 @@ import numpy as np
 from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, over_groups
+from antiphon.properties.frames import slowest_frame_ns
 from antiphon.properties.history import NEVER, History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
@@ -111,7 +112,8 @@ def check_precision(history: History, promises: Promises, membership: Membership
 
     Where views do not merge, who was excluded stays out: the last views need not be S, but they divide it into classes.
     Where they do (`merge_every`), all of S who are in the group and know of each other, be it through others, are in
-    one. Who asked to join is in the group by then, if a member of S was, whom it asked.
+    one; unless frames are so slow that members go on excluding each other. Who asked to join is in the group by then,
+    if a member of S was, whom it asked.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L1")
@@ -153,12 +155,29 @@ def _not_merged(history: History, membership: Membership, last: dict[tuple[int, 
     for (_, group), stays in merging.items():
         circles = _acquainted(history, membership, group, stays) if len(stays) > 1 else []
         for circle in circles:
-            for process in sorted(circle):
+            apart = [process for process in sorted(circle) if circle - membership.members[stays[process]]]
+            if apart and _restless(history, membership, group, circle):
+                continue
+            for process in apart:
                 missing = circle - membership.members[stays[process]]
-                if missing:
-                    tell = partial(_tell_not_merged, history, membership, stays[process], missing)
-                    found.append((int(history.logs.end[process]) - 1, group, tell))
+                tell = partial(_tell_not_merged, history, membership, stays[process], missing)
+                found.append((int(history.logs.end[process]) - 1, group, tell))
     return found
+
+
+def _restless(history: History, membership: Membership, group: int, circle: frozenset[int]) -> bool:
+    """One of these excluded another so late that they need not be together again, for frames came too late."""
+    end, suspectors = int(history.rows.time.max(initial=0)), membership.suspectors
+    parted = any(
+        membership.group[stay] == group
+        and membership.process[stay] in circle
+        and membership.time[stay] > end - suspectors.settling[membership.process[stay]]
+        and not membership.formed[stay]
+        and membership.preceding[stay] >= 0
+        and circle & (membership.members[membership.preceding[stay]] - membership.members[stay])
+        for stay in range(len(membership.process))
+    )
+    return parted and slowest_frame_ns(history, membership.last_fault) > suspectors.bearable_ns
 
 
 def _acquainted(history: History, membership: Membership, group: int, stays: dict[int, int]) -> list[frozenset[int]]:

@@ -1,7 +1,8 @@
 """Numbered frames with their flow-control headers, as the details of `transmit` and `receive` rows tell them.
 
-Read only where flow control is on. The details are JSON by the hundred thousand, so that the few members needed are
-taken out by regular expressions over whole columns: a quote inside a string is escaped, hence no key is mistaken.
+Headers are read only where flow control is on. The details are JSON by the hundred thousand, so that the few members
+needed are taken out by regular expressions over whole columns: a quote inside a string is escaped, hence no key is
+mistaken.
 """
 
 from typing import Final
@@ -76,6 +77,21 @@ class Frames:
 def extracted(texts: pa.Array, pattern: str, name: str) -> pa.Array:
     """One string of each JSON text, null where there is none."""
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
+
+
+def slowest_frame_ns(history: History, since: int = 0) -> int:
+    """The longest that a numbered frame, which left at that time or later, was under way."""
+    left, slowest = dict[str, int](), 0
+    for kind in ("transmit", "receive"):
+        rows = history.of_kind(kind)
+        rows = rows[history.rows.time[rows] >= since]
+        names = extracted(history.columns.texts("detail", rows), NAME, "frame").to_pylist()
+        for name, time in zip(names, history.rows.time[rows].tolist(), strict=True):
+            if name is not None and kind == "transmit":
+                left.setdefault(name, time)
+            elif name in left:
+                slowest = max(slowest, time - left[name])
+    return slowest
 
 
 def _formations(names: pa.Array) -> IntArray:

@@ -66,6 +66,11 @@ class Suspectors:
         return self.probe + self.silence + SETTLING_SUSPICIONS * self.after
 
     @property
+    def bearable_ns(self) -> int:
+        """If a message or a frame is under way for longer, a member may rightly be suspected."""
+        return int(self.after[self.after > 0].min(initial=np.iinfo(np.int64).max)) // 2
+
+    @property
     def _uniting(self) -> IntArray:
         """By process: in this time those who look for each other are in one group, and who asked to join is in it.
 

@@ -78,14 +78,19 @@ def _tell_outside(history: History, membership: Membership, stay: int) -> Violat
 
 
 def check_growing_ids(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M2: the ids of the views that a process installs in a group grow, over all its incarnations."""
+    """M2: the ids of the views that a process installs in a group grow, over all its incarnations.
+
+    But for a later incarnation that is taken into a formed group: it has forgotten how often the group was formed, and
+    who takes it in may never have known. Whether it is a new view R2 asks.
+    """
     before: dict[tuple[str, int], int] = {}
     compared, found = [], list[Found]()
     for stay in membership.asked("M2"):  # in the order of name, incarnation and row
         key = split_process_id(history.processes[membership.process[stay]])[0], membership.group[stay]
         earlier = before.get(key)
         before[key] = stay
-        if earlier is not None:
+        forgotten = earlier is not None and membership.process[earlier] != membership.process[stay]
+        if earlier is not None and not (forgotten and membership.formed[stay]):
             compared.append(stay)
             # Codes of views order as their ids do.
             if membership.view[stay] <= membership.view[earlier]:

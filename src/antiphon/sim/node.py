@@ -351,7 +351,8 @@ class Node:
             core.severed(told.peer, now, groups)
 
     def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], now: int) -> None:
-        for payload in payloads:
+        """All of these; none, if it was paused and has taken leave of the group meanwhile."""
+        for payload in payloads if self.accepts(group) else ():
             self._send(group, payload, now)
 
     def _ask(self, group: GroupId, payload: bytes, answers: str, now: int) -> None:
