@@ -336,7 +336,7 @@ class Formations:
             and self._me in members
             and members[self._me] == predecessor
             and (current is None or current.transfer is None)  # those of one view must have one state
-            and (current is None or not current.parts)
+            and (current is None or not (current.parts or current.in_doubt))
             and (current is not None or name in self._wishes or self._welcomes(name, members))
             and epoch_of(frame.group) > self._epochs.get(name, 0)
         )
@@ -422,8 +422,10 @@ class Formations:
     def _get_ready(self, formation: _Formation, now: int) -> bool:
         """All of it is delivered, and no view of the predecessor follows before the outcome is known (E-57)."""
         predecessor = self._grounds.current(name_of(formation.group))
-        if predecessor is not None and predecessor.parts:
-            self._abandon(formation)  # its view does not tell what it has discarded (E-88)
+        if predecessor is not None and (predecessor.parts or predecessor.in_doubt):
+            self._abandon(
+                formation
+            )  # its view does not tell what it has discarded, or delivered elsewhere (E-88, E-94)
             return True
         view = None if predecessor is None else predecessor.view
         if view is None:
@@ -634,7 +636,8 @@ class Formations:
     def _free(self, group: "NewtopGroup") -> bool:
         """Whether we may propose what takes its place."""
         leaves = name_of(group.view.group) in self._leaves
-        return self._procedure is None and group.transfer is None and not group.parts and not leaves
+        settled = group.transfer is None and not group.parts and not group.in_doubt
+        return self._procedure is None and settled and not leaves
 
     def _with_us(self, group: "NewtopGroup") -> dict[ProcessId, GroupId | None]:
         """The members of our view whom nothing speaks against."""

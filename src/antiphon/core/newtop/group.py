@@ -460,6 +460,11 @@ class NewtopGroup(Holdings):
         """Whether a message of ours that has left has no number that we know of; never, where we number it."""
         return False
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a message of ours may have got a number elsewhere; never, where we number it."""
+        return False
+
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:  # noqa: ARG002
         """What is left to the group that takes our place; and how many of these messages are overdue: had left here."""
         return self.outbox.remove_all(), 0

@@ -62,6 +62,7 @@ class SequencedGroup(NewtopGroup):
         "_change",
         "_counts",
         "_cuts",
+        "_doubtful",
         "_evidence",
         "_horizon",
         "_last",
@@ -103,6 +104,7 @@ class SequencedGroup(NewtopGroup):
         self._last: dict[ProcessId, int] = {}  # by origin, the place of its last message that was numbered
         self._submissions = Submissions(settings)  # our own
         self._unsent = False  # the sequencer has changed, and does not have them
+        self._doubtful = 0  # places up to here were submitted to another sequencer, or sent in another group
         self._submitted: dict[ProcessId, dict[int, SubmitFrame]] = {}  # by origin and place: to be numbered by us
         self._need = 0  # the largest number that somebody needs this group to get to
         self._asked = 0  # what we have asked the sequencer for
@@ -129,6 +131,15 @@ class SequencedGroup(NewtopGroup):
     def awaits_return(self) -> bool:
         """Whether a message of ours that has left has no number that we know of."""
         return bool(self._submissions.kept) or self.overdue > 0
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a message of ours may have got a number elsewhere: from a sequencer that we are not with any more.
+
+        Those who have delivered it there may come along to a group that we enter; so it must get its number here first.
+        """
+        kept = self._submissions.kept
+        return self.overdue > 0 or bool(kept and kept[0].place <= self._doubtful)
 
     @property
     def complete_block(self) -> int:
@@ -291,7 +302,9 @@ class SequencedGroup(NewtopGroup):
                 self.donation = None
         else:
             label, payloads, more = self.outbox.take(room)
-            self.overdue = max(0, self.overdue - (0 if more else len(payloads)))
+            if self.overdue:
+                self._doubtful = self._submissions.places + 1
+                self.overdue = max(0, self.overdue - (0 if more else len(payloads)))
         place, number = self._submissions.count(payloads), self.counter.advance()  # rule CA1
         return SubmitFrame(
             self.view.group, self._me, number, place, self._stable_block, payloads, label, more, self.excluded, state
@@ -304,8 +317,9 @@ class SequencedGroup(NewtopGroup):
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
         """Some messages that have left are delivered by nobody who goes over with us (E-94)."""
-        lost, overdue = self._lost(undelivered), self.overdue
-        return lost + self.outbox.remove_all(), len(lost) + overdue
+        assert not self.overdue, "who has messages in doubt does not go over"
+        lost = self._lost(undelivered)
+        return lost + self.outbox.remove_all(), len(lost)
 
     def _lost(self, undelivered: list[BlockFrame]) -> list[Unsent]:
         """Either they have not come back; or a sequencer that does not go over has numbered them above the base.
@@ -439,6 +453,7 @@ class SequencedGroup(NewtopGroup):
             self._turn_to_sequencer()
 
     def _turn_to_sequencer(self) -> None:
+        self._doubtful = self._submissions.places
         if self.sequencer == self._me:
             self.notices.extend(self._change.untold())
             self._submitted[self._me] = {submission.place: submission for submission in self._submissions.kept}
