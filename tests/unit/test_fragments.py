@@ -33,6 +33,18 @@ def test_others_pass_between_the_pieces_of_a_message() -> None:
     assert fragments.join(frame("p2", 4, b"v")) == frame("p2", 4, b"uv")
 
 
+def test_a_state_passes_between_the_pieces_of_a_message_of_its_sender() -> None:
+    fragments = Fragments(1_000)
+    assert fragments.join(frame("p1", 1, b"a", more=True)) is None
+    assert fragments.join(frame("p1", 2, b"st", more=True)._replace(state=0)) is None
+    state = frame("p1", 3, b"ate")._replace(state=0)
+    assert fragments.join(state) == state._replace(payloads=(b"state",))
+    assert fragments.join(frame("p1", 4, b"b")) == frame("p1", 4, b"ab")
+    fragments.join(frame("p1", 5, b"x", more=True))
+    fragments.forget(ProcessId("p1"))
+    assert not fragments.open
+
+
 def test_an_empty_last_piece_ends_a_message_too() -> None:
     fragments = Fragments(1_000)
     fragments.join(frame("p1", 1, b"a", more=True))
@@ -57,7 +69,7 @@ def test_a_message_larger_than_any_may_be_is_neither_kept_nor_delivered() -> Non
     fragments = Fragments(10)
     for block in range(1, 51):
         assert fragments.join(frame("p1", block, b"12345", more=True)) is None
-    assert sum(map(len, fragments.open[ProcessId("p1")])) <= 10
+    assert sum(map(len, fragments.open[ProcessId("p1"), None])) <= 10
     assert fragments.join(frame("p1", 51, b"end")) is None
     assert not fragments.open
     assert fragments.join(frame("p1", 52, b"next")) == frame("p1", 52, b"next")

@@ -9,15 +9,22 @@ from antiphon.core.newtop.frames import BlockFrame
 from antiphon.types import ProcessId
 
 
+_Line = tuple[ProcessId, int | None]
+"""Whose pieces, and of which class the state is that they are pieces of; None: of a message of its application.
+
+A state may have to be told in the middle of a message, by who did not have to tell it when it began to send that.
+"""
+
+
 class Fragments:
     """The messages of one group that have come in part."""
 
     __slots__ = ("_bytes_max", "_sizes", "open")
 
     def __init__(self, bytes_max: int) -> None:
-        self.open: dict[ProcessId, list[bytes]] = {}
-        """By sender, the pieces of its message that have come."""
-        self._sizes: dict[ProcessId, int] = {}
+        self.open: dict[_Line, list[bytes]] = {}
+        """The pieces that have come, of one message or state each."""
+        self._sizes: dict[_Line, int] = {}
         self._bytes_max = bytes_max
 
     def join(self, frame: BlockFrame) -> BlockFrame | None:
@@ -25,11 +32,11 @@ class Fragments:
 
         A message larger than any may be is not kept, and never whole: the same at all members.
         """
-        sender = frame.author
-        if not frame.more and sender not in self.open:
+        line = frame.author, frame.state
+        if not frame.more and line not in self.open:
             return frame
-        pieces = self.open.setdefault(sender, [])
-        self._sizes[sender] = size = self._sizes.get(sender, 0) + sum(map(len, frame.payloads))
+        pieces = self.open.setdefault(line, [])
+        self._sizes[line] = size = self._sizes.get(line, 0) + sum(map(len, frame.payloads))
         large = size > self._bytes_max and frame.state is None  # a state may be of any size
         if large:
             pieces.clear()
@@ -37,10 +44,10 @@ class Fragments:
             pieces += frame.payloads
         if frame.more:
             return None
-        del self.open[sender], self._sizes[sender]
+        del self.open[line], self._sizes[line]
         return None if large else frame._replace(payloads=(b"".join(pieces),))
 
     def forget(self, sender: ProcessId) -> None:
         """The sender is gone: of a message that was cut in the middle nothing is left, at all members alike."""
-        self.open.pop(sender, None)
-        self._sizes.pop(sender, None)
+        for line in [line for line in self.open if line[0] == sender]:
+            del self.open[line], self._sizes[line]

@@ -329,7 +329,7 @@ class SequencedGroup(NewtopGroup):
         numbered = [frame for frame in undelivered if frame.payloads and frame.author == self._me]
         numbered.sort(key=lambda frame: frame.block)
         parts: list[BlockFrame | SubmitFrame] = [*numbered, *self._submissions.kept]
-        pieces = self.fragments.open.get(self._me, [])
+        pieces = self.fragments.open.get((self._me, None), [])
         found: list[Unsent] = []
         for frame in parts:
             if frame.more or pieces:
