@@ -8,7 +8,6 @@ largest message allowed bounds what waits for one sender.
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.types import ProcessId
 
-
 _Line = tuple[ProcessId, int | None]
 """Whose pieces, and of which class the state is that they are pieces of; None: of a message of its application.
 
