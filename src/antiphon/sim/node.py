@@ -11,37 +11,27 @@ from typing import Any, Protocol, cast
 from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Suspecting
 from antiphon.core.effects import (
     Answered,
-    Blocked,
     Confirmed,
     Deliver,
-    Discard,
     Effect,
     Frame,
-    Gauge,
     InstallState,
     InstallView,
     Left,
     Query,
     Reach,
-    Refuted,
-    Stable,
-    Suspected,
     Transmit,
-    Unblocked,
 )
 from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame, InstallFrame
+from antiphon.core.newtop.frames import InstallFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.links import Break
 from antiphon.sim.network import HIGH_WATER_BYTES, OnConnection, SimulatedNetwork
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
+from antiphon.trace.scribe import Scribe
 from antiphon.types import GroupId, ProcessId, View, ViewId, name_of
-from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
-
-_Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
-"""What a trace alone wants, or wants as well."""
 
 
 class Application(Protocol):
@@ -71,7 +61,6 @@ class Node:
     """One process: core, inbox, timer, and the side that the application sees."""
 
     __slots__ = (  # as in `NewtopGroup`: instances with so many attributes are slow without
-        "_ahead",
         "_application",
         "_armed",
         "_armed_for",
@@ -93,6 +82,7 @@ class Node:
         "_queue",
         "_requests",
         "_returns",
+        "_scribe",
         "_service_ns",
         "_stalled",
         "_taken",
@@ -134,6 +124,7 @@ class Node:
         """
         self.id = process
         self.recorder = recorder
+        self._scribe = None if recorder is None else Scribe(recorder, core, self._notice)
         self.slowness = 1.0
         self.inputs = 0
         """Frames, requests and ticks fed to the core so far."""
@@ -158,8 +149,6 @@ class Node:
         self._inbox: list[object] = []
         self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
         self._untaken: deque[Seen] = deque()
-        self._ahead: dict[GroupId, list[_Told]] = {}
-        """By formed group whose first view the application has not got to, what is to be told after it."""
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
         self._heeded = core.heeds_application
         self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
@@ -418,14 +407,8 @@ class Node:
 
     def _take(self, frame: Frame, now: int) -> None:
         self._core.receive(frame, now)
-        if self.recorder is not None:
-            self._record_receipt(self.recorder, frame)
-
-    def _record_receipt(self, recorder: Recorder, frame: Frame, relay: ProcessId | None = None) -> None:
-        """A copy is received like the frame it is a copy of, also one in a refutation that a repair brings."""
-        recorder.received(frame, self._queue.now, unstable=self._core.unstable(name_of(frame.group)), relay=relay)
-        for copy in frame.copies:
-            self._record_receipt(recorder, copy, frame.sender)
+        if self._scribe is not None:
+            self._scribe.received(frame, self._queue.now)
 
     def _settle(self, now: int) -> None:
         """Drain and carry out until there is nothing left to do, then arm the timer."""
@@ -458,8 +441,8 @@ class Node:
                 self._reach(effect.view)
             elif isinstance(effect, Left):
                 self._part(effect, now)
-            elif self.recorder is not None:
-                self._tell(self.recorder, effect, now)
+            elif self._scribe is not None:
+                self._scribe.told(effect, self._queue.now)
 
     def _install(self, effect: InstallView, now: int) -> None:
         """A view that all agree on is one of the things that the application sees; a private one is told at once."""
@@ -473,59 +456,27 @@ class Node:
     def _reach(self, view: View) -> None:
         """Frames go there from now on; what is to be told of a formed group, only when the application is there."""
         self._network.install(self.id, view)
-        if view.classes:
-            self._ahead[view.group] = []
+        if self._scribe is not None:
+            self._scribe.reached(view)
 
-    def _tell(self, recorder: Recorder, effect: _Told, now: int) -> None:
-        if effect.group in self._ahead:
-            self._ahead[effect.group].append(effect)
-        else:
-            self._record(recorder, effect, now)
+    def _notice(self, effect: Confirmed) -> None:
+        self._untaken.append(effect)
+        self._catch_up(self._now())
 
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""
         self._network.forget(self.id, effect.group)
-        self._ahead.pop(effect.group, None)
         if self._connections is not None:
             self._connections.forget(effect.group)
-        if self.recorder is not None:
-            self.recorder.parted(effect, self._queue.now)
+        if self._scribe is not None:
+            self._scribe.parted(effect, self._queue.now)
         self._untaken.append(effect)
         self._catch_up(now)
 
-    def _record(
-        self,
-        recorder: Recorder,
-        effect: _Told,
-        now: int,
-    ) -> None:
-        time = self._queue.now
-        if isinstance(effect, Stable | Discard):
-            recorder.prefix(effect, time, unstable=self._core.unstable(name_of(effect.group)))
-        elif isinstance(effect, Gauge):
-            recorder.gauged(effect, time)
-        elif isinstance(effect, Blocked | Unblocked):
-            recorder.held_back(effect, time)
-        elif isinstance(effect, Suspected | Refuted):
-            recorder.suspected(effect, time)
-        else:  # the protocol knows it now; the application gets to it in order with messages and views
-            recorder.confirmed(effect, time)
-            self._untaken.append(effect)
-            self._catch_up(now)
-
     def _transmit(self, effect: Transmit) -> None:
         frame, now = effect.frame, self._queue.now
-        if self.recorder is not None:
-            self.recorder.transmitted(
-                frame,
-                now,
-                payload_bytes=payload_bytes(frame),
-                header_bytes=header_bytes(frame),
-                stamp_bytes=stamp_bytes(frame),
-                unstable=self._core.unstable(name_of(frame.group)),
-                copies=self._network.copies(self, effect),
-                flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
-            )
+        if self._scribe is not None:
+            self._scribe.transmitted(effect, self._network.copies(self, effect), now)
         if self._connections is not None and isinstance(frame, InstallFrame) and isinstance(effect.to, str):
             self._connections.sent(frame, effect.to, self._network.connection(self.id, effect.to))
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
@@ -567,8 +518,8 @@ class Node:
         view, group = effect.view, name_of(effect.view.group)
         if self._viewed is not None:
             self._viewed(view, now)
-        if self.recorder is not None:
-            self.recorder.installed(view, self._queue.now, effect.left, effect.signature)
+        if self._scribe is not None:
+            self._scribe.entered(effect, self._queue.now)
         self.views[group] = view.id
         self.viewed_at = self._queue.now
         self._joining.discard(group)
@@ -579,9 +530,8 @@ class Node:
             if self.recorder is not None:
                 self.recorder.handed_over(view, state, self._queue.now)
             cast("Changing", self._core).state(view, state, now)
-        if self.recorder is not None:
-            for early in self._ahead.pop(view.group, ()):
-                self._record(self.recorder, early, now)
+        if self._scribe is not None:
+            self._scribe.catch_up(view, self._queue.now)
 
     def _leave_behind(self, effect: Left, now: int) -> None:
         """The application is out of a group; one that goes over to its successor notices nothing."""
