@@ -96,6 +96,12 @@ class Links:
         self._unused.discard(direction)
         return self.connections.get(direction, 0)
 
+    def number(self, direction: Direction) -> int | None:
+        """The connection that a frame would go by now; None: there is none, and what leaves is lost unnoticed."""
+        if direction in self._cut and direction in self._unused:
+            return None
+        return self.connections.get(direction, 0)
+
     def lose(self, direction: Direction, notify: Mapping[ProcessId, Notify]) -> None:
         """A stream has lost a frame: the next one goes by the next connection. Each end is told, by its own draw."""
         a, b = direction

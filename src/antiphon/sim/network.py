@@ -151,9 +151,9 @@ class SimulatedNetwork:
         """Whether those of some group do."""
         return self._links.passes((sender, receiver))
 
-    def connection(self, sender: ProcessId, receiver: ProcessId) -> int:
-        """The connection that a frame would go by now."""
-        return self._links.connections.get((sender, receiver), 0)
+    def connection(self, sender: ProcessId, receiver: ProcessId) -> int | None:
+        """The connection that a frame would go by now; None if there is none."""
+        return self._links.number((sender, receiver))
 
     def frame(self, carried: Any) -> Frame:
         """What is carried, by whatever connection."""

@@ -478,12 +478,20 @@ class Node:
         if self._scribe is not None:
             self._scribe.transmitted(effect, self._network.copies(self, effect), now)
         if self._connections is not None and isinstance(frame, InstallFrame) and isinstance(effect.to, str):
-            self._connections.sent(frame, effect.to, self._network.connection(self.id, effect.to))
+            self._bind(self._connections, frame, effect.to)
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
         if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
             self._choked = True
             self._core.writable(False, self._now())
             self._queue.at(self.line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
+
+    def _bind(self, connections: Connections, frame: InstallFrame, to: ProcessId) -> None:
+        """A formed group lives on the connection that takes its first frame; where there is none, on none."""
+        connection = self._network.connection(self.id, to)
+        if connection is None:
+            cast("Suspecting", self._core).severed(to, self._now(), frozenset({frame.group}))
+        else:
+            connections.sent(frame, to, connection)
 
     # The application's side: it sees one stream, views and messages in their order
 

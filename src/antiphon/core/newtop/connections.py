@@ -2,7 +2,8 @@
 
 The transport numbers the connections from one process to another, from 0. After a loss the number rises, and a group
 that used the old connection is dead on the new one: a core could not see the gap. A configured group uses the first
-connection; a formed one, from each peer, the connection that brought that peer's `install`, its first frame.
+connection; a formed one, from each peer, the connection that brought that peer's `install`, its first frame. A driver
+that has no connection to put an `install` on tells its core that it is severed from that peer in the new group.
 """
 
 from antiphon.core.effects import Frame
