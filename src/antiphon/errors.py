@@ -3,6 +3,8 @@
 AntiphonError
 ├── ConfigurationError     a scenario or setting is wrong; names the key
 ├── TraceError             a run directory or trace cannot be read; names the file
+├── FlowBlocked            a message would have to wait; names whom it would wait for
+├── NotAMember             the process is not in the group, or not any more
 └── ProtocolViolation      bytes of a peer that no correct peer sends; carries a code
 """
 
@@ -19,6 +21,14 @@ class ConfigurationError(AntiphonError):
 
 class TraceError(AntiphonError):
     """A run directory or a trace file is missing, damaged, or not what it should be."""
+
+
+class FlowBlocked(AntiphonError):  # noqa: N818 - what happened, not what went wrong
+    """`try_send`: flow control holds messages back. Nothing was sent."""
+
+
+class NotAMember(AntiphonError):  # noqa: N818
+    """The process has left the group, or was never in it."""
 
 
 class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the peer did

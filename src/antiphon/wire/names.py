@@ -28,6 +28,8 @@ INCARNATION_MAX: Final = (1 << 32) - 1
 _IDENTITY: Final = struct.Struct(">QIBB")
 IDENTITY_BYTES: Final = _IDENTITY.size
 """Without the names; their lengths are the last two bytes of it."""
+_NAME_BYTES_MAX: Final = 200
+"""Leaves room for an incarnation, or a formation, behind it."""
 _NAME: Final = re.compile(r"[^\s#@/:]+")
 _COUNTED: Final = re.compile(r"[1-9][0-9]{0,19}")
 _VIEW: Final = re.compile(r"[0-9]{4,8}\.[0-9]{6,19}\.[0-9a-f]{16}")
@@ -108,6 +110,11 @@ def _require_process_name(name: str) -> None:
     _require_name(name)
     if name == WORLD:
         raise ProtocolViolation("body", f"no process bears the name {name!r}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a process or a group may be called so."""
+    return bool(_NAME.fullmatch(text)) and len(text.encode()) <= _NAME_BYTES_MAX and text != WORLD
 
 
 def _require_name(name: str) -> None:

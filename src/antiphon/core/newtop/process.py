@@ -653,6 +653,11 @@ class NewtopProcess:
             if group.silence.deadline is not None:
                 group.answer(now, effects)
 
+    def waiting(self, name: GroupId) -> int:
+        """How many messages of our application in that group have not left, if only because we are not in it yet."""
+        group = self.current(name)
+        return len(self._early_sends.get(name, ())) if group is None else len(group.outbox.waiting)
+
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
         own = self._groups.get(group) or self.current(group)

@@ -1,0 +1,234 @@
+"""The only loop: feed every frame that has come, drain the core, write, re-arm one timer.
+
+One turn of the event loop is one drain: whatever comes between two turns, frames of all peers and messages of the
+application, is fed first. So the cost per message falls as load rises, and nothing waits when there is none.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol, cast
+
+from antiphon.core.contract import Changing, Core
+from antiphon.core.effects import (
+    Blocked,
+    Confirmed,
+    Deliver,
+    Effect,
+    InstallState,
+    InstallView,
+    Left,
+    Reach,
+    Scope,
+    Transmit,
+    Unblocked,
+)
+from antiphon.core.newtop.connections import Connections
+from antiphon.core.newtop.frames import InstallFrame
+from antiphon.errors import ProtocolViolation
+from antiphon.runtime.transports.contract import Transport
+from antiphon.trace.recorder import Recorder
+from antiphon.trace.scribe import Scribe
+from antiphon.types import GroupId, ProcessId, View
+from antiphon.wire.codec import decode, encode
+
+_log = logging.getLogger("antiphon")
+
+Shown = Deliver | InstallView | InstallState | Left | Confirmed | Blocked | Unblocked
+"""What applications get to hear of, in one order over all groups of the process."""
+
+
+class Audience(Protocol):
+    """The applications of one process, as its driver sees them."""
+
+    def show(self, effect: Shown) -> None:
+        """What comes next in the order."""
+
+    def met(self, peer: ProcessId) -> None:
+        """Frames pass between us from now on."""
+
+    def turned(self) -> None:
+        """A turn is over: there may be room for messages again."""
+
+
+class Driver:
+    """One process: its core, its transport, its timer."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        core: Core,
+        transport: Transport,
+        audience: Audience,
+        *,
+        configured: frozenset[GroupId] = frozenset(),
+        recorder: Recorder | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """`configured`: groups that are there from the start, not formed."""
+        self.core = core
+        self.clock = clock
+        self.transport = transport
+        self._me = me
+        self._audience = audience
+        self._recorder = recorder
+        self._scribe = None if recorder is None else Scribe(recorder, core, self._show)
+        self._connections = Connections(configured)
+        self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
+        self._due = False  # whether a turn is asked for
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: int | None = None
+        self._stopped = False
+
+    async def start(self) -> None:
+        """Be there."""
+        self._loop = asyncio.get_running_loop()
+        await self.transport.open(self)
+        self.stir()
+
+    async def stop(self) -> None:
+        """Let what the core has to say leave, and be gone."""
+        if not self._stopped:
+            self._turn()
+            self._stopped = True
+            if self._timer is not None:
+                self._timer.cancel()
+            await self.transport.close()
+
+    def stir(self) -> None:
+        """Something was fed to the core: there will be a turn."""
+        if not self._due and not self._stopped:
+            self._due = True
+            self._loop.call_soon(self._turn)
+
+    # What the transport tells
+
+    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes]) -> None:
+        """Frames of a peer."""
+        core, now, admits = self.core, self.clock(), self._connections.admits
+        for each in sealed:
+            try:
+                frame = decode(each)
+            except ProtocolViolation as violation:
+                _log.warning("a frame of %s is dropped: %s", peer, violation)
+                continue
+            if frame.sender != peer or not admits(frame, connection):
+                continue
+            core.receive(frame, now)
+            if self._scribe is not None:
+                self._scribe.received(frame, now)
+            if isinstance(frame, InstallFrame) and self._connections.came_too_late(frame):
+                self._severed(peer, frozenset({frame.group}))
+        self.stir()
+
+    def connected(self, peer: ProcessId) -> None:
+        """A connection is there."""
+        self._audience.met(peer)
+        self.stir()
+
+    def broke(self, peer: ProcessId, connection: int) -> None:
+        """A connection is over, in both directions."""
+        groups = [self._connections.broke(peer, connection, incoming=incoming) for incoming in (True, False)]
+        if concerned := groups[0] | groups[1]:
+            self._severed(peer, concerned)
+
+    def writable(self, ready: bool) -> None:
+        """The transport is full, or takes more again."""
+        self.core.writable(ready, self.clock())
+        self.stir()
+
+    def _severed(self, peer: ProcessId, groups: frozenset[GroupId]) -> None:
+        cast("Changing", self.core).severed(peer, self.clock(), groups)
+        self.stir()
+
+    # One turn
+
+    def _turn(self) -> None:
+        self._due = False
+        if self._stopped:
+            return
+        core, now = self.core, self.clock()
+        if self._timer_at is not None and self._timer_at <= now:
+            self._timer_at = None
+            core.tick(now)
+        while effects := core.drain(now):
+            self._carry_out(effects, now)
+        self.transport.flush()
+        self._arm(core.deadline)
+        self._audience.turned()
+
+    def _carry_out(self, effects: Iterable[Effect], now: int) -> None:
+        show = self._audience.show
+        for effect in effects:
+            if type(effect) is Deliver:
+                show(effect)
+            elif type(effect) is Transmit:
+                self._transmit(effect, now)
+            else:
+                self._do(effect, now)
+
+    def _do(self, effect: Effect, now: int) -> None:
+        if isinstance(effect, InstallView):
+            self._install(effect.view)
+            self._show(effect)
+        elif isinstance(effect, Reach):
+            self._install(effect.view)
+            if self._scribe is not None:
+                self._scribe.reached(effect.view)
+        elif isinstance(effect, InstallState):
+            self._show(effect)
+        elif isinstance(effect, Left):
+            self._others.pop(effect.group, None)
+            self._connections.forget(effect.group)
+            if self._scribe is not None:
+                self._scribe.parted(effect, now)
+            self._show(effect)
+        else:
+            self._tell(effect, now)
+
+    def _tell(self, effect: Effect, now: int) -> None:
+        if isinstance(effect, Blocked | Unblocked) or (self._scribe is None and isinstance(effect, Confirmed)):
+            self._show(effect)
+        if self._scribe is not None:
+            self._scribe.told(effect, now)  # type: ignore[arg-type]  # whatever is left is for the trace
+
+    def _show(self, effect: Shown) -> None:
+        self._audience.show(effect)
+
+    def enter(self, effect: InstallView, state: bytes | None, now: int) -> None:
+        """The application gets to a view, and hands its state over if others need it."""
+        if self._scribe is not None:
+            self._scribe.entered(effect, now)
+            if state is not None:
+                self._scribe.recorder.handed_over(effect.view, state, now)
+            self._scribe.catch_up(effect.view, now)
+
+    def _install(self, view: View) -> None:
+        self._others[view.group] = tuple(member for member in view.members if member != self._me)
+
+    def _transmit(self, effect: Transmit, now: int) -> None:
+        frame, to = effect.frame, effect.to
+        peers = self._others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
+        if self._scribe is not None:
+            self._scribe.transmitted(effect, len(peers), now)
+        if isinstance(frame, InstallFrame):
+            self._bind(frame, peers[0])
+        self.transport.send(encode(frame), peers)
+
+    def _bind(self, frame: InstallFrame, to: ProcessId) -> None:
+        """A formed group lives on the connection that takes its first frame; where there is none, on none."""
+        connection = self.transport.connection(to)
+        if connection is None:
+            self._severed(to, frozenset({frame.group}))
+        else:
+            self._connections.sent(frame, to, connection)
+
+    def _arm(self, deadline: int | None) -> None:
+        if deadline == self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at, self._timer = deadline, None
+        if deadline is not None:
+            self._timer = self._loop.call_later(max(0, deadline - self.clock()) / 1e9, self._turn)

@@ -1,0 +1,287 @@
+"""A group as its application holds it: send, and read one stream of events."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from antiphon.core import effects
+from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
+from antiphon.runtime.driver import Shown
+from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
+from antiphon.types import GroupId, ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.runtime.member import Member
+
+MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+_WAITING_MAX: Final = 4096
+"""So many messages may wait for the window before senders do; of large ones, one."""
+_LARGE_BYTES: Final = 65_536
+
+Snapshot = Callable[[], bytes]
+"""Gives the application's state, as of the last event that it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a member of a group is doing."""
+
+    members: tuple[ProcessId, ...]
+    primary: bool
+    blocked_by: ProcessId | None
+    """The member that flow control waits for."""
+    waiting: int
+    """Messages of ours that have not left."""
+    unstable: int
+    """Frames held because some member may lack them."""
+    unread: int
+    """Deliveries, views and notices that the application has not taken."""
+
+
+class Group:
+    """Made by `antiphon.join` or `Member.join`; an async context that leaves the group at its end."""
+
+    def __init__(self, member: "Member", name: GroupId, snapshot: Snapshot | None) -> None:
+        self.name = str(name)
+        self._member = member
+        self._id = name
+        self._snapshot = snapshot
+        self._shown: deque[Shown] = deque()
+        self._messages: deque[Message] = deque()
+        self._taking: tuple[GroupId, int] | None = None  # the `Deliver` effect whose messages are being taken
+        self._positions: dict[GroupId, int] = {}
+        self._read: View | None = None  # the view that the application has got to
+        self._members: tuple[ProcessId, ...] = ()
+        self._primary = True
+        self._blocked_by: ProcessId | None = None
+        self._entered = asyncio.Event()
+        self._left = asyncio.Event()
+        self.leaving = False
+        self._reader: asyncio.Future[None] | None = None
+        self._senders: deque[asyncio.Future[None]] = deque()
+
+    # Sending
+
+    async def send(self, payload: bytes) -> None:
+        """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
+        self._require(payload)
+        while self._full(payload) or self._senders:
+            await self._room()
+            self._require(payload)
+            if not self._full(payload):
+                break
+        self._member.send(self._id, payload)
+
+    def try_send(self, payload: bytes) -> None:
+        """Multicast, or raise `FlowBlocked` if the message would have to wait."""
+        self._require(payload)
+        if self._full(payload):
+            by = f"; it waits for {self._blocked_by}" if self._blocked_by else ""
+            raise FlowBlocked(f"{self.name} takes no more messages now{by}")
+        self._member.send(self._id, payload)
+
+    def _require(self, payload: bytes) -> None:
+        if len(payload) > MESSAGE_BYTES_MAX:
+            raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
+        if self.leaving:
+            raise NotAMember(f"this process has left {self.name}")
+
+    def _full(self, payload: bytes) -> bool:
+        waiting = self._member.core.waiting(self._id)
+        return waiting >= _WAITING_MAX or (waiting > 0 and len(payload) > _LARGE_BYTES)
+
+    async def _room(self) -> None:
+        """One sender is let through at a time, in the order in which they came."""
+        turn = asyncio.get_running_loop().create_future()
+        self._senders.append(turn)
+        try:
+            await turn
+        finally:
+            if turn in self._senders:
+                self._senders.remove(turn)
+
+    def turned(self) -> None:
+        """The core has let leave what may leave."""
+        while self._senders and (self.leaving or self._member.core.waiting(self._id) < _WAITING_MAX // 2):
+            turn = self._senders.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                if not self.leaving:
+                    return  # the next one after the next turn, which its message brings about
+
+    # Reading
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            if self._messages:
+                return self._messages.popleft()
+            event = self._take()
+            if event is not None:
+                return event
+            if self._left.is_set() and not self._shown:
+                raise StopAsyncIteration
+            await self._more()
+
+    async def receive(self) -> list[Event]:
+        """All events that are there, at least one; an empty list once the process has left the group."""
+        try:
+            events: list[Event] = [await anext(self)]
+        except StopAsyncIteration:
+            return []
+        while True:
+            events += self._messages
+            self._messages.clear()
+            if not self._shown or (event := self._take()) is None:
+                return events
+            events.append(event)
+
+    def _take(self) -> Event | None:
+        """The next event that is there. Asking for it says that the application has done with what it took before."""
+        self._done()
+        while self._shown:
+            effect = self._shown.popleft()
+            if isinstance(effect, effects.Deliver):
+                return self._open(effect)
+            event = self._event(effect)
+            if event is not None:
+                return event
+        return None
+
+    def _open(self, effect: effects.Deliver) -> Message:
+        frame = effect.frame
+        position = self._positions.get(frame.group, 0) + 1
+        self._positions[frame.group] = position
+        self._taking = frame.group, position
+        self._member.delivered(frame)
+        sender, payloads = frame.author, frame.payloads
+        if len(payloads) > 1:
+            self._messages.extend([Message(sender, payload) for payload in payloads[1:]])
+        return Message(sender, payloads[0])
+
+    def _done(self) -> None:
+        if self._taking is not None:
+            self._member.consumed(*self._taking)
+            self._taking = None
+
+    def _event(self, effect: Shown) -> Event | None:
+        if isinstance(effect, effects.InstallView):
+            return self._enter(effect)
+        if isinstance(effect, effects.InstallState):
+            return self._restore(effect)
+        if isinstance(effect, effects.Confirmed):
+            self._member.noticed(effect)
+            return Transitional(members=effect.members)
+        if isinstance(effect, effects.Blocked):
+            return Blocked(by=effect.by)
+        if isinstance(effect, effects.Unblocked):
+            return Blocked(by=None)
+        assert isinstance(effect, effects.Left)
+        self._member.left(effect)
+        return None
+
+    def _enter(self, effect: effects.InstallView) -> View:
+        """The application gets to a view; what its state is at this place is told to those who come new."""
+        view, before = effect.view, () if self._read is None else self._read.members
+        state = None
+        if effect.snapshot:
+            state = b"" if self._snapshot is None else self._snapshot()
+        self._member.entered(effect, state)
+        if state is not None and self._snapshot is not None:
+            self._member.hand_over(view, state)
+        self._read = View(
+            id=view.id,
+            members=view.members,
+            joined=tuple(member for member in view.members if member not in before),
+            left=effect.left,
+            together=view.transitional,
+            primary=view.primary,
+        )
+        return self._read
+
+    def _restore(self, effect: effects.InstallState) -> Reset | None:
+        states = dict(effect.states)
+        if effect.own is not None:
+            states[effect.own] = b"" if self._snapshot is None else self._snapshot()
+        ordered = sorted(states)
+        self._member.restored(effect, b"".join(states[place] for place in ordered))
+        if self._snapshot is None:
+            return None  # an application without a state has nothing to merge
+        own = ordered.index(effect.own) if effect.own is not None else None
+        return Reset(states=tuple(states[place] for place in ordered), own=own)
+
+    async def _more(self) -> None:
+        assert self._reader is None, f"two tasks read {self.name} at once"
+        self._reader = asyncio.get_running_loop().create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    def show(self, effect: Shown) -> None:
+        """What comes next in the order."""
+        self._shown.append(effect)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+        if type(effect) is not effects.Deliver:
+            self._note(effect)
+
+    def _note(self, effect: Shown) -> None:
+        """What the protocol knows already, and the application will get to."""
+        if isinstance(effect, effects.InstallView):
+            self._members, self._primary = effect.view.members, effect.view.primary
+            if effect.snapshot and self._snapshot is None:
+                self._member.hand_over(effect.view, b"")  # an application without a state need not be asked
+            self._entered.set()
+        elif isinstance(effect, effects.Blocked):
+            self._blocked_by = effect.by
+        elif isinstance(effect, effects.Unblocked):
+            self._blocked_by = None
+        elif isinstance(effect, effects.Left) and effect.successor is None:
+            self.leaving = True
+            self._left.set()
+            self.turned()
+
+    # Coming and going
+
+    @property
+    def view(self) -> View | None:
+        """The view that the application has got to; None before the first."""
+        return self._read
+
+    @property
+    def health(self) -> Health:
+        """How this member is doing, as the protocol knows."""
+        core = self._member.core
+        return Health(
+            members=self._members,
+            primary=self._primary,
+            blocked_by=self._blocked_by,
+            waiting=core.waiting(self._id),
+            unstable=core.unstable(self._id),
+            unread=len(self._shown) + len(self._messages),
+        )
+
+    async def ready(self, members: int = 1) -> None:
+        """Wait until the process is in the group, with so many members in its view."""
+        await self._entered.wait()
+        while len(self._members) < members:
+            await self._member.next_turn()
+
+    async def leave(self) -> None:
+        """Be a member no longer, as soon as everybody has what was sent. What is delivered until then can be read."""
+        if not self.leaving:
+            self.leaving = True
+            self.turned()
+            self._member.leave(self._id)
+        await self._left.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.leave()

@@ -1,0 +1,91 @@
+"""What a member may be told, with a preset for each distance: keyword, unit, default, one sentence."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from antiphon.core.newtop.settings import NewtopSettings, Service
+from antiphon.errors import ConfigurationError
+from antiphon.types import GroupId
+
+_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """The same for every member of a group."""
+
+    service: Service = "total"
+    """The order of delivery: `total`, or `total-safe`: nothing is delivered before every member has it."""
+    suspect_after: float = 0.5
+    """Seconds of silence after which a member is suspected."""
+    idle_probe: float = 1.0
+    """After so many seconds without a message a group looks for members that are gone; 0: never."""
+    merge_every: float = 2.0
+    """How often, in seconds, a member looks for others that it has lost; 0: parted groups stay so."""
+    flow_control: int = 3
+    """Algorithm 1, 2 or 3 of Macedo95; 0: senders are held back by nothing but their sockets."""
+    window: int = 64
+    """Frames of its own that a member may have under way in a group."""
+    window_bytes: int = 1_048_576
+    """Bytes of its own that it may have under way there."""
+    frame_bytes: int = 65_536
+    """Messages that wait together are packed up to this size."""
+    time_silence: float = 0.0
+    """Seconds that a member may stay silent before it answers; 0: at once."""
+    sequenced: frozenset[str] = frozenset()
+    """Groups in which one member numbers the messages of all."""
+
+    def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
+        """As the core wants them."""
+        return NewtopSettings(
+            service=self.service,
+            silence_timeout_ns=_ns(self.time_silence),
+            announce_pause_ns=max(_MS, _ns(self.suspect_after) // 50),
+            frame_bytes_max=self.frame_bytes,
+            flow_control=self.flow_control,
+            window=self.window,
+            window_bytes=self.window_bytes,
+            asymmetric=frozenset(GroupId(name) for name in self.sequenced),
+            datagrams=datagrams,
+            repair_max_ns=_ns(self.suspect_after) // 4,
+            suspect_after_ns=_ns(self.suspect_after),
+            idle_probe_ns=_ns(self.idle_probe),
+            merge_every_ns=_ns(self.merge_every),
+            form_within_ns=4 * _ns(self.suspect_after),
+            tracing=tracing,
+        )
+
+
+PRESETS: Final = {
+    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0),
+    "lan": MemberSettings(),
+    "wan": MemberSettings(suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608),
+}
+"""One machine, one building, further apart."""
+
+
+def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
+    """A preset with some values of the user's own."""
+    if preset not in PRESETS:
+        raise ConfigurationError(f"there is no preset {preset!r}; take one of {', '.join(PRESETS)}")
+    unknown = [name for name in chosen if name not in MemberSettings.__dataclass_fields__]
+    if unknown:
+        raise ConfigurationError(f"a member has no setting {unknown[0]!r}")
+    found = replace(PRESETS[preset], **chosen)
+    if found.service not in ("total", "total-safe"):
+        raise ConfigurationError(
+            f"service {found.service!r} is not one of total, total-safe: others do not form groups"
+        )
+    if found.suspect_after < 0.08:
+        raise ConfigurationError(
+            "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
+        )
+    if found.flow_control not in range(4):
+        raise ConfigurationError(f"flow_control must be 0, 1, 2 or 3, not {found.flow_control}")
+    if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
+        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
+    return found
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
