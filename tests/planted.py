@@ -31,10 +31,14 @@ from tests.schedules import BrokenError, Draw
 BUGS: Final = (*planted_bugs.BUGS, *planted_formation.BUGS, *planted_modes.BUGS)
 RUN_SECONDS_MAX: Final = 10
 """Of CPU time. A bug may make a run endless; none of the others takes half as much."""
+REPLAY_SECONDS_MAX: Final = 2
+"""What takes longer, with the bug, is passed over: tests play what the search finds."""
 ENDLESS: Final = "endless"
 CRASHED: Final = "assertion"
 UNSETTLED: Final = "unsettled"
 """What a run violates that never ends, that a core itself gives up, or in which something is open at the end."""
+_UNNAMED: Final = frozenset({ENDLESS, CRASHED, UNSETTLED})
+"""The search goes on: a name of properties.md says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,20 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "control_in_no_order": (Shown("membership", 28, "S1", 8), Shown("schedules", 51, "L2", 13),),
     "refused_nulls_never_step": (Shown("membership", 8, "M6e", 1), Shown("schedules", 904, "M6e", 35),),
     "unseen_views_sent_in": (Shown("membership", 4032, "D6", 65),),
+    "leaves_at_once": (Shown("changes", 11, "L3", 8),),
+    "contradictions_ignored": (Shown("changes", 130, "M7", 131),),
+    "ready_before_the_flush": (Shown("changes", 6, "D8", 7),),
+    "sends_go_on": (Shown("changes", 6, "O2", 7),),
+    "held_sends_lost": (Shown("changes", 6, "O2", 7),),
+    "state_before_its_place": (Shown("changes", 11, "D12", 12),),
+    "nothing_waits_for_a_state": (Shown("changes", 6, "D12", 7),),
+    "other_groups_go_on": (Shown("changes", 140, "O3", 87),),
+    "the_waiting_take_part": (Shown("changes", 62, "D8", 63),),
+    "open_agreements_take_part": (Shown("changes", 1106, "D8", 603),),
+    "taken_in_unasked": (Shown("changes", 649, "L1", 392),),
+    "install_told_once": (Shown("changes", 3, "L1", 4),),
+    "newcomers_never_suspected": (Shown("changes", 167, "L1", 168),),
+    "recovered_under_the_old_name": (Shown("changes", 34, "D2", 9),),
     "counter_behind_the_return": (Shown("sequencer", 34, "O3", 35),),
     "out_of_turn": (Shown("sequencer", 34, "O3", 26),),
     "needs_are_not_asked": (Shown("sequencer", 1, "D8", 1),),
@@ -200,7 +218,7 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "needs_are_asked_once": (Shown("sequencer", 57, "M6e", 43),),
     "views_lost_with_their_sequencer": (Shown("sequencer", 24, "M6e", 25),),
     "vanished_rows_relied_on": (Shown("sequencer", 93, "M6e", 67),),
-    "deliver_what_is_complete": (Shown("safe", 0, "D11", 1), Shown("safe-schedules", 2, "D11", 3),),
+    "deliver_what_is_complete": (Shown("safe", 0, "S3", 1), Shown("safe-schedules", 2, "D11", 3),),
     "acknowledge_what_one_has_sent": (Shown("safe", 0, "D11", 1), Shown("safe-schedules", 9, "D11", 10),),
     "cut_before_it_is_stable": (Shown("safe", 41, "D4", 42), Shown("safe-schedules", 6, "D4", 7),),
     "nothing_acknowledged": (Shown("safe", 3, "L8", 4), Shown("safe-schedules", 1, "L3", 2),),
@@ -220,16 +238,18 @@ def search(bug: Bug, rig: str, runs: int, seconds: float) -> tuple[Shown | None,
     """The first run that shows a bug, among those its rule concerns; and how many were tried."""
     end, tried = time.monotonic() + seconds, 0
     fitting = (seed for seed in count() if bug.fits(RIGS[rig].traits(seed)))
-    with pytest.MonkeyPatch.context() as patch:
-        bug.plant(patch)
-        for seed in islice(fitting, runs):
-            tried += 1
+    for seed in islice(fitting, runs):
+        tried += 1
+        begin = time.process_time()
+        with pytest.MonkeyPatch.context() as patch:
+            bug.plant(patch)
             found = violations(rig, seed)
-            for property_ in bug.wanted or found:
-                if property_ in found and property_ not in (ENDLESS, CRASHED, UNSETTLED):  # a name says more
-                    return Shown(rig, seed, property_, tried), tried
-            if time.monotonic() > end:
-                break
+        cheap = time.process_time() < begin + REPLAY_SECONDS_MAX
+        named = [property_ for property_ in bug.wanted or found if property_ in found and property_ not in _UNNAMED]
+        if named and cheap and not violations(rig, seed):
+            return Shown(rig, seed, named[0], tried), tried
+        if time.monotonic() > end:
+            break
     return None, tried
 
 

@@ -98,6 +98,18 @@ def leave_that_one_lacks() -> bool:
     return cluster.named("a") == cluster.named("b") == ["a b c", "a b", b"m"]
 
 
+def pair_that_is_cut_off() -> bool:
+    """a and c do not hear each other, b hears both: c goes, to be found again on another connection (E-56)."""
+    cluster = Forming("a", "b", "c", merge_every_ns=1000 * OMEGA_NS, idle_probe_ns=OMEGA_NS)
+    cluster.cut(["a"], ["c"])
+    for one, other in (("a", "c"), ("c", "a")):
+        cluster.send(one, b"m")
+        cluster.core(one).severed(ProcessId(other), cluster.now)
+    cluster.finish(40)
+    apart = cluster.last_view("a") == cluster.last_view("b") == "a b" and cluster.last_view("c") == "c"
+    return apart and not any(cluster.core(name).unstable(GROUP) for name in "ab")
+
+
 def views_that_contradict() -> bool:
     """b has excluded a, which does not know it; c takes both for members of one view (E-57)."""
     cluster = Forming("a", "b", strangers=["c"])
@@ -180,6 +192,25 @@ def deaf_joiner() -> bool:
     return frozen.count(True) < 50
 
 
+def word_that_is_lost() -> bool:
+    """c gives up when a and b have gone over, and neither hears of it; nobody has anything to say (11.1 step 6)."""
+    cluster = Forming(strangers=["a", "b", "c"], datagrams=True, repair_max_ns=OMEGA_NS // 4)
+    cluster.form("a", "a", "b", "c", group="x")
+    pass_on(cluster, "a", ProposeFrame, "b", "c")
+    for name in "bc":
+        pass_on(cluster, name, VoteFrame, "a")
+    cluster.cut("ab", "c")
+    for name in "ab":
+        cluster.channels[name, "c"].clear()
+    cluster.move_between("a", "b")
+    for _ in range(11):
+        cluster.wait(OMEGA_NS // 2)
+        cluster.move_between("a", "b")
+    cluster.heal()
+    cluster.finish(40)
+    return cluster.last_view("a", "x") == cluster.last_view("b", "x") == "a b"
+
+
 @pytest.mark.parametrize(
     ("plant", "keeps_promises"),
     [
@@ -187,11 +218,13 @@ def deaf_joiner() -> bool:
         (planted.no_null_in_other_groups, silent_group_below_the_base),
         (planted.no_nulls_at_install, message_of_another_group),
         (planted.leaves_in_order, leave_that_one_lacks),
+        (planted.nobody_secedes, pair_that_is_cut_off),
         (planted.contradictions_ignored, views_that_contradict),
         (planted.views_after_ready, view_behind_ready),
         (planted.deliveries_go_on, delivery_ahead_of_a_group),
         (planted.one_donor_only, donor_that_crashes),
         (planted.the_mute_awaited, deaf_joiner),
+        (planted.refusals_untold, word_that_is_lost),
     ],
 )
 def test_a_planted_bug_shows_in_a_schedule(
