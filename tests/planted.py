@@ -195,6 +195,7 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "refused_nulls_never_step": (Shown("membership", 8, "M6e", 1), Shown("schedules", 904, "M6e", 35),),
     "unseen_views_sent_in": (Shown("membership", 4032, "D6", 65),),
     "leaves_at_once": (Shown("changes", 11, "L3", 8),),
+    "leaves_in_order": (Shown("changes", 542, "M5", 154),),
     "contradictions_ignored": (Shown("changes", 130, "M7", 131),),
     "ready_before_the_flush": (Shown("changes", 6, "D8", 7),),
     "sends_go_on": (Shown("changes", 6, "O2", 7),),
