@@ -107,7 +107,7 @@ def pair_that_is_cut_off() -> bool:
         cluster.core(one).severed(ProcessId(other), cluster.now)
     cluster.finish(40)
     apart = cluster.last_view("a") == cluster.last_view("b") == "a b" and cluster.last_view("c") == "c"
-    return apart and not any(cluster.core(name).unstable(GROUP) for name in "ab")
+    return apart and not any(cluster.core(name).retains(GROUP) for name in "ab")
 
 
 def views_that_contradict() -> bool:
