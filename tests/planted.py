@@ -210,7 +210,6 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "other_groups_go_on": (Shown("changes", 140, "O3", 87),),
     "the_waiting_take_part": (Shown("changes", 62, "D8", 63),),
     "open_agreements_take_part": (Shown("changes", 1106, "D8", 603),),
-    "taken_in_unasked": (Shown("changes", 649, "L1", 392),),
     "install_told_once": (Shown("changes", 3, "L1", 4),),
     "newcomers_never_suspected": (Shown("changes", 167, "L1", 168),),
     "recovered_under_the_old_name": (Shown("changes", 34, "D2", 9),),

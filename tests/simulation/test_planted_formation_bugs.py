@@ -110,6 +110,16 @@ def pair_that_is_cut_off() -> bool:
     return apart and not any(cluster.core(name).retains(GROUP) for name in "ab")
 
 
+def group_that_was_left() -> bool:
+    """c has left, and d, who does not know it, forms a group of that name with c in it (11.1 step 1)."""
+    cluster = Forming("a", "c", strangers=["d"])
+    cluster.leave("c")
+    cluster.finish()
+    cluster.form("d", "c", "d", group=GROUP)
+    cluster.finish(2)
+    return cluster.core("c").current(GROUP) is None
+
+
 def views_that_contradict() -> bool:
     """b has excluded a, which does not know it; c takes both for members of one view (E-57)."""
     cluster = Forming("a", "b", strangers=["c"])
@@ -225,6 +235,7 @@ def word_that_is_lost() -> bool:
         (planted.one_donor_only, donor_that_crashes),
         (planted.the_mute_awaited, deaf_joiner),
         (planted.refusals_untold, word_that_is_lost),
+        (planted.taken_in_unasked, group_that_was_left),
     ],
 )
 def test_a_planted_bug_shows_in_a_schedule(
