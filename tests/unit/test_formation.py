@@ -248,6 +248,27 @@ def test_f5_the_donor_crashes_before_or_after_its_state_has_reached_somebody(tol
     assert cluster.last_view("d") == "b c d"
 
 
+def test_a_state_that_falls_to_somebody_to_tell_does_not_come_between_the_pieces_of_its_message() -> None:
+    """E-93."""
+    cluster = Forming("a", "b", strangers=["c"], flow_control=2, window=2, frame_bytes_max=8)
+    cluster.send("b", b"first")
+    cluster.move_all()
+    cluster.join("c", "b")
+    while cluster.core("c").current(GROUP) is None:
+        for sender, receiver in [pair for pair, frames in cluster.channels.items() if frames]:
+            cluster.move(sender, receiver)
+    for other in "bc":
+        cluster.drop("a", other)
+    cluster.crash("a")
+    cluster.move_all()
+    cluster.send("b", b"second, in many pieces")
+    group = cluster.core("b").current(GROUP)
+    assert group is not None
+    assert group.outbox.halfway
+    cluster.finish(20)
+    assert cluster.states["c", GROUP] == cluster.states["b", GROUP] == ["first", "second, in many pieces"]
+
+
 def test_a_state_much_larger_than_the_window_reaches_a_joiner_while_members_send() -> None:
     cluster = Forming(
         "a", "b", strangers=["c"], flow_control=3, window=2, window_bytes=64, frame_bytes_max=64, message_bytes_max=200

@@ -144,28 +144,40 @@ class NewtopGroup(Holdings):
     @property
     def released(self) -> bool:
         """Whether what had held our application back would let it go on."""
-        if not self.blocked or (self._held and not self.notices and self.donation is None):
+        if not self.blocked or (self._held and not self.notices and self._telling is None):
             return False
         flow = self.flow
         return flow is None or flow.permits(self._next_number(flow), self._next_bytes)
 
     @property
     def _held(self) -> bool:
-        """Whether our application must not send until the view has changed, the group, or its state is told."""
+        """Whether our application must not send until the view has changed, the group, or its state is told.
+
+        The state waits for the rest of a message that has left in part, when it falls to us to tell it (E-93).
+        """
         if (
             self.frozen
             or not self.entered
-            or (self.transfer is not None and (self.transfer.owes or self.donation is not None))
+            or (
+                self.transfer is not None
+                and (self.transfer.owes or self.donation is not None)
+                and not self.outbox.halfway
+            )
         ):
             return True
         return self.change.holds_senders and bool(self.agreement.failed or self.unseen)
+
+    @property
+    def _telling(self) -> tuple[int, Outbox] | None:
+        """The state that is the next to leave, but for notices: not between the pieces of a message."""
+        return None if self.outbox.halfway else self.donation
 
     @property
     def _next_bytes(self) -> int:
         """How much the next numbered message that wants to leave carries at least."""
         if self.notices:
             return 0
-        outbox = self.outbox if self.donation is None else self.donation[1]
+        outbox = self.outbox if self._telling is None else self._telling[1]
         return outbox.least_bytes if outbox.waiting else 0
 
     @property
@@ -293,7 +305,7 @@ class NewtopGroup(Holdings):
                 block = self._flush(self.notices.popleft(), now, effects)
                 continue
             room = self._window_bytes
-            if self._held and not self.notices and self.donation is None:
+            if self._held and not self.notices and self._telling is None:
                 self._tell_blocked(min(self.agreement.failed, default=self._me), now, effects)
                 break
             if flow is not None:
@@ -308,8 +320,8 @@ class NewtopGroup(Holdings):
                 self._tell_unblocked(effects)
             notice, state = self.notices.popleft() if self.notices else None, None
             parcel: Parcel = (0, (), False)
-            if notice is None and self.donation is not None:
-                state, source = self.donation
+            if notice is None and self._telling is not None:
+                state, source = self._telling
                 parcel = source.take(room)
                 if not source.waiting:
                     self.donation = None

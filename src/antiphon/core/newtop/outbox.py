@@ -32,6 +32,11 @@ class Outbox:
         self._taken_bytes = 0  # of the first message, which is leaving in pieces
 
     @property
+    def halfway(self) -> bool:
+        """Whether a message has left in part: nothing must come between its pieces."""
+        return self._taken_bytes > 0
+
+    @property
     def least_bytes(self) -> int:
         """How much the next frame carries at least; there must be something waiting."""
         return min(len(self.waiting[0]) - self._taken_bytes, self._frame_bytes_max)
