@@ -133,7 +133,7 @@ def test_a_server_moves_and_its_client_loses_nothing() -> None:
 
 ONCE_FAILED = (
     15, 60, 122, 216, 264, 366, 397, 460, 572, 593, 649, 750, 825, 1106,
-    2128, 2450, 2767, 2837, 3415, 3760, 4355, 4711, 4713,
+    2128, 2450, 2767, 2837, 3415, 3760, 4355, 4711, 4713, 6847, 6981,
 )  # fmt: skip
 """Seeds of the family `changes` that broke a promise once (docs/track-record.md), before it had sequencers."""
 SYMMETRIC = Family("changes", "", draw_symmetric_changes)
