@@ -44,6 +44,10 @@ class Traits:
     """Wrong ones, from outside."""
     stalls: bool
     """Whether an application takes nothing for a while."""
+    changes: frozenset[str] = frozenset()
+    """Of join, leave, form, merge, recover: those that are asked for."""
+    merges: bool = False
+    """Whether members look for those whom they have lost."""
 
 
 Fits = Callable[[Traits], bool]

@@ -133,7 +133,7 @@ def test_a_server_moves_and_its_client_loses_nothing() -> None:
 
 ONCE_FAILED = (
     15, 60, 122, 216, 264, 366, 397, 460, 572, 593, 649, 750, 825, 1106,
-    2128, 2450, 2767, 2837, 3415, 3760, 4355, 4711, 4713,
+    2128, 2450, 2767, 2837, 3415, 3760, 4355, 4711, 4713, 6847, 6981,
 )  # fmt: skip
 """Seeds of the family `changes` that broke a promise once (docs/track-record.md), before it had sequencers."""
 SYMMETRIC = Family("changes", "", draw_symmetric_changes)
@@ -155,3 +155,43 @@ def _holds(run: Run) -> None:
     assert run.quiet
     verdicts = judge(events_table(run.id, run.histories))
     assert {verdict.property for verdict in verdicts if verdict.violations} == set()
+
+
+IDLE = """
+name = "idle"
+quiet = "2s"
+duration = "20s"
+[options]
+suspect_after = "120ms"
+idle_probe = "0s"
+[[group]]
+name = "g"
+members = ["p1", "p2", "p3"]
+service = "total"
+[network]
+transport = "stream"
+latency = {{ kind = "fixed", value = "2ms" }}
+[[workload]]
+group = "g"
+senders = ["p2"]
+messages = 3
+interval = "10ms"
+[[fault]]
+at = "100ms"
+kind = "join"
+process = "p3"
+group = "g"
+via = ["p2"]
+[[fault]]
+at = "{crash}ms"
+kind = "crash"
+process = "p1"
+"""
+
+
+@pytest.mark.parametrize("crash", [90, 101, 103, 105, 107, 109, 111, 113])
+def test_e95_a_crash_that_nobody_would_notice_does_not_keep_a_joiner_out_or_waiting(crash: int) -> None:
+    """Nothing is sent, idle groups are not probed: only the vote, or the state, that p1 owes can tell."""
+    run = simulate(parse_scenario(IDLE.format(crash=crash)), "frames")
+    _holds(run)
+    assert end_together(run, "p2", "p3")

@@ -15,10 +15,11 @@ from antiphon.scenario.read import parse_scenario
 from tests import planted_bugs as planted
 from tests.cluster import OMEGA_NS, SLOW_NS, Cluster
 from tests.papers.test_macedo94_causal_membership import crossed_losses
-from tests.planted import SHOWN, Shown, violations
+from tests.planted import BUGS as ALL_BUGS
+from tests.planted import SHOWN, Shown, recorded, violations
 from tests.planted_bugs import BUGS, Plant
 
-RECORDED = [(bug.plant, shown) for bug in BUGS for shown in SHOWN.get(bug.name, ())]
+RECORDED = recorded(BUGS)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +33,16 @@ def test_a_planted_bug_is_found(plant: Plant, shown: Shown, monkeypatch: pytest.
 
 def test_every_bug_that_is_wanted_somewhere_is_shown_there() -> None:
     """The rows of properties.md 9 name what they must raise."""
-    for bug in BUGS:
+    for bug in ALL_BUGS:
         if bug.wanted:
             assert {shown.property for shown in SHOWN[bug.name]} <= {*bug.wanted}
+
+
+def test_what_is_recorded_is_of_a_bug_that_there_is() -> None:
+    rigs = {bug.name: bug.rigs for bug in ALL_BUGS}
+    assert len(rigs) == len(ALL_BUGS)
+    for name, found in SHOWN.items():
+        assert {shown.rig for shown in found} <= {*rigs[name]}
 
 
 # Schedules written down

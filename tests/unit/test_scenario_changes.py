@@ -142,14 +142,6 @@ def test_what_cannot_be_is_said_in_one_sentence(text: str, sentence: str) -> Non
     assert refusal(text).startswith(sentence)
 
 
-def test_a_run_must_be_given_the_time_that_formations_take() -> None:
-    leaving = GROUPS + fault("leave", "p1", group="g")
-    sentence = "must be at least options.idle_probe, 8 times options.suspect_after and 2 times options.form_within"
-    with pytest.raises(ConfigurationError, match=f"quiet: {sentence}"):
-        parse_scenario('name = "c"\nquiet = "8999ms"\n' + leaving)
-    assert parse_scenario('name = "c"\nquiet = "9s"\n' + leaving).quiet == 9_000_000_000
-
-
 def test_what_is_left_out_is_filled_in() -> None:
     scenario = parse_scenario(
         TOP

@@ -55,7 +55,6 @@ def draw_symmetric_changes(chance: random.Random) -> Scenario:
     scenario = replace(
         scenario,
         duration=Duration(80_000 * MS),
-        quiet=Duration(scenario.quiet + 2 * (merge_every + 4 * suspect_after)),
         options=replace(scenario.options, merge_every=Duration(merge_every)),
         group=tuple(replace(group, state_bytes=_state_bytes(chance, scenario.options)) for group in scenario.group),
     )

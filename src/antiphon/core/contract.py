@@ -114,5 +114,8 @@ class Changing(Suspecting, Protocol):
     def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:
         """Look for these at once, and unite with the groups of that name that they are in."""
 
+    def retains(self, name: GroupId) -> bool:
+        """Whether messages of that group are held because some member may still lack them; nulls do not count."""
+
     def state(self, view: View, state: bytes, now: int) -> None:
         """What the application's state was when it got to that view (`InstallView.snapshot`)."""

@@ -26,8 +26,6 @@ from antiphon.scenario.model import (
     Uniform,
     Workload,
     accusers,
-    changes,
-    form_within,
     members_of,
     membership,
 )
@@ -44,8 +42,6 @@ _ROUND_TRIP_NS: Final = 20_000_000
 """2δ: a question and its answer (newtop.md 12)."""
 _QUIET_SUSPICIONS: Final = 8
 """So many times `suspect_after` may pass, in a bad case, from the last fault to the view without those who failed."""
-_QUIET_FORMATIONS: Final = 2
-"""So many times a group may have to be formed, in a bad case, and somebody to be looked for."""
 _SKEW_NS_MAX: Final = 24 * 3_600_000_000_000
 _NAME: Final = re.compile(r"[^\s#@/:]{1,60}")
 
@@ -76,8 +72,6 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         for key, problem in _fault_problems(scenario, fault):
             yield f"fault[{i}].{key}", problem
     yield from family_problems(scenario)
-    if changes(scenario):
-        yield from _forming_problems(scenario)
 
 
 def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
@@ -109,17 +103,6 @@ def _membership_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.fault and scenario.quiet < options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after:
         least = f"options.idle_probe and {_QUIET_SUSPICIONS} times options.suspect_after together"
         yield "quiet", f"must be at least {least}: that long it may take to agree on who has failed"
-
-
-def _forming_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """A formation may fail because somebody is not there, and is tried again when that has been agreed on."""
-    options = scenario.options
-    least = options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after
-    least += _QUIET_FORMATIONS * (form_within(options) + options.merge_every)
-    if scenario.quiet < least:
-        parts = f"options.idle_probe, {_QUIET_SUSPICIONS} times options.suspect_after and {_QUIET_FORMATIONS} times"
-        why = "that long it may take until those who are connected are in one group"
-        yield "quiet", f"must be at least {parts} options.form_within and options.merge_every together: {why}"
 
 
 def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -180,9 +180,11 @@ class Node:
         """Whether deliveries wait for an application that will take them."""
         return bool(self._untaken) and self.running and not self.stalled
 
-    def holds(self, group: GroupId) -> bool:
-        """Whether it lives, and its core keeps frames of a group that others may lack."""
-        return not self.crashed and self._core.unstable(group) > 0
+    def holds(self, group: GroupId, *, messages: bool) -> bool:
+        """Whether it lives, and its core keeps frames of a group that others may lack, or only messages."""
+        if self.crashed:
+            return False
+        return cast("Changing", self._core).retains(group) if messages else self._core.unstable(group) > 0
 
     @property
     def moving(self) -> bool:

@@ -161,8 +161,9 @@ class _Simulation:
         """
         connected = {process for component in faults.components for process in component}
         asked = connected if membership(self._scenario) else {*self._nodes}
+        messages = changes(self._scenario)  # where groups overlap and are probed, somebody always holds some null
         return any(
-            node.id in asked and (node.moving or node.holds(GroupId(group.name)))
+            node.id in asked and (node.moving or node.holds(GroupId(group.name), messages=messages))
             for group in self._scenario.group
             for node in map(self._applications.node, members_of(group))
         )

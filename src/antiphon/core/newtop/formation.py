@@ -532,11 +532,18 @@ class Formations:
         self._grounds.stir()
 
     def _note_mute(self, formation: _Formation, now: int) -> None:
-        """Who does not vote holds up all others: it is left out for a while, longer each time."""
-        if formation.initiator == self._me and formation.base is None:
-            for member in formation.members.keys() - formation.votes.keys():
-                times = self._mute.get(member, (0, 0))[0] + 1
-                self._mute[member] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
+        """Who does not vote holds up all others: it is left out for a while, longer each time.
+
+        If it is in our view, it is suspected: where nobody owes anything else, its crash would not be noticed (E-95).
+        """
+        if formation.initiator != self._me or formation.base is not None:
+            return
+        group = self._grounds.current(name_of(formation.group))
+        for member in [member for member in formation.members if member not in formation.votes]:
+            times = self._mute.get(member, (0, 0))[0] + 1
+            self._mute[member] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
+            if group is not None and member in group.ranks:
+                group.agreement.suspect(member, "mute", now)
 
     def _answers(self, process: ProcessId, now: int) -> bool:
         return process not in self._mute or self._mute[process][1] <= now

@@ -418,6 +418,7 @@ class NewtopGroup(Holdings):
             or self.wants is not None
             or self.wanted > 0
             or self.unacknowledged
+            or self.transfer is not None
             or self.suspector.cut_off(self)
             or (self.recovery is not None and self.recovery.waits)
         )

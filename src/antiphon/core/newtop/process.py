@@ -658,6 +658,11 @@ class NewtopProcess:
         group = self.current(name)
         return len(self._early_sends.get(name, ())) if group is None else len(group.outbox.waiting)
 
+    def retains(self, name: GroupId) -> bool:
+        """Whether we hold messages that some member may lack, and not only nulls, of which there are always some."""
+        group = self.current(name)
+        return group is not None and any(frame.payloads for frame in group.buffers.held())
+
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
         own = self._groups.get(group) or self.current(group)

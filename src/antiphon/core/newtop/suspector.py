@@ -24,6 +24,7 @@ class Suspector:
 
     __slots__ = (
         "_completed",
+        "_formed_at",
         "_merges",
         "_pardoned",
         "_patience_ns",
@@ -43,6 +44,7 @@ class Suspector:
         """When to look again."""
         self.idle = settings.suspect_after_ns > 0
         """Whether it would begin to look if somebody owed something; never, where nobody is to be suspected."""
+        self._formed_at = now
         self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
         self._severed: set[int] = set()
         self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
@@ -129,8 +131,8 @@ class Suspector:
     ) -> str | None:
         """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
 
-        Where groups merge, a connection too (E-89). Whoever is deaf may not know what it owes; that it does not answer
-        is enough (E-80).
+        Of a new group, a state (E-95); where groups merge, a connection too (E-89). Whoever is deaf may not know what
+        it owes; that it does not answer is enough (E-80).
         """
         limit = now - self._patience_ns
         if self._deaf(group, process, now):
@@ -145,6 +147,7 @@ class Suspector:
             ("blocking", group.blocked_at if group.waits_for(rank) else None),
             ("unready", owing.get(process)),
             ("unready", group.flush_owed(rank)),
+            ("unready", self._formed_at if group.transfer is not None and group.transfer.awaits(process) else None),
             ("severed", self._pardoned[rank] if self._merges and rank in self._severed else None),
         )
         return next((reason for reason, since in charges if since is not None and since <= limit), None)
@@ -172,7 +175,7 @@ class Suspector:
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
         """While clauses b to e may apply, somebody may take our silence for death; else it may last a probe's time."""
         asks = group.blocked and group.blocked_at + self._period_ns <= now
-        presses = group.wary or group.wanted or group.unacknowledged
+        presses = group.wary or group.wanted or group.unacknowledged or group.transfer is not None
         patience = self._period_ns if presses else self._probe_ns
         if asks or (patience and group.spoke_at + patience <= now):
             group.say_alive(now, blocked=asks)

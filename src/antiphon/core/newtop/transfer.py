@@ -47,9 +47,15 @@ class Transfer:
     @property
     def owes(self) -> bool:
         """Whether we are to tell our state, before anything else, and have not done so yet."""
-        company = self._view.classes[self._own]
-        first = next(member for member in company if member in self._members)
-        return self.wanted and not self._told and self._own not in self._states and first == self._me
+        asked = self.wanted and not self._told and self._own not in self._states
+        return asked and self._teller(self._own) == self._me
+
+    def awaits(self, process: ProcessId) -> bool:
+        """Whether that is who is to tell a state that we wait for."""
+        return any(
+            place != self._own and place not in self._states and process == self._teller(place)
+            for place in self._with_state
+        )
 
     def snapshot(self, state: bytes) -> None:
         """What our application's state was at the first view."""
@@ -80,7 +86,11 @@ class Transfer:
         return InstallState(self._view.group, states, self._own if self._own in self._with_state else None)
 
     def _left(self, place: int) -> bool:
-        return any(member in self._members for member in self._view.classes[place])
+        return self._teller(place) is not None
+
+    def _teller(self, place: int) -> ProcessId | None:
+        """The lowest of a class who is left."""
+        return next((member for member in self._view.classes[place] if member in self._members), None)
 
 
 class Shelf:

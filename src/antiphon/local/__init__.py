@@ -1,0 +1,1 @@
+"""A scenario with real processes and sockets on this machine."""
