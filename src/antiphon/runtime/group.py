@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -49,7 +49,7 @@ class Group:
         self._id = name
         self._snapshot = snapshot
         self._shown: deque[Shown] = deque()
-        self._messages: deque[Message] = deque()
+        self._events: deque[Event] = deque()  # of the last of these that was opened, what is not taken yet
         self._taking: tuple[GroupId, int] | None = None  # the `Deliver` effect whose messages are being taken
         self._positions: dict[GroupId, int] = {}
         self._read: View | None = None  # the view that the application has got to
@@ -118,14 +118,15 @@ class Group:
 
     async def __anext__(self) -> Event:
         while True:
-            if self._messages:
-                return self._messages.popleft()
-            event = self._take()
-            if event is not None:
-                return event
-            if self._left.is_set() and not self._shown:
+            if self._events:
+                return self._events.popleft()
+            if self._shown:
+                self._events.extend(self.open_next())
+            elif self._left.is_set():
                 raise StopAsyncIteration
-            await self._more()
+            else:
+                self.done()
+                await self._more()
 
     async def receive(self) -> list[Event]:
         """All events that are there, at least one; an empty list once the process has left the group."""
@@ -133,37 +134,32 @@ class Group:
             events: list[Event] = [await anext(self)]
         except StopAsyncIteration:
             return []
-        while True:
-            events += self._messages
-            self._messages.clear()
-            if not self._shown or (event := self._take()) is None:
-                return events
-            events.append(event)
-
-    def _take(self) -> Event | None:
-        """The next event that is there. Asking for it says that the application has done with what it took before."""
-        self._done()
+        events += self._events
+        self._events.clear()
         while self._shown:
-            effect = self._shown.popleft()
-            if isinstance(effect, effects.Deliver):
-                return self._open(effect)
-            event = self._event(effect)
-            if event is not None:
-                return event
-        return None
+            events += self.open_next()
+        return events
 
-    def _open(self, effect: effects.Deliver) -> Message:
+    def open_next(self) -> Iterable[Event]:
+        """What the next effect brings. Asking for it says that the application has done with what it took before."""
+        self.done()
+        effect = self._shown.popleft()
+        if isinstance(effect, effects.Deliver):
+            return self._open(effect)
+        event = self._event(effect)
+        return () if event is None else (event,)
+
+    def _open(self, effect: effects.Deliver) -> list[Event]:
         frame = effect.frame
         position = self._positions.get(frame.group, 0) + 1
         self._positions[frame.group] = position
         self._taking = frame.group, position
         self._member.delivered(frame)
-        sender, payloads = frame.author, frame.payloads
-        if len(payloads) > 1:
-            self._messages.extend([Message(sender, payload) for payload in payloads[1:]])
-        return Message(sender, payloads[0])
+        sender = frame.author
+        return [Message(sender, payload) for payload in frame.payloads]
 
-    def _done(self) -> None:
+    def done(self) -> None:
+        """The application has done with what it took: flow control counts it (the papers' Δ)."""
         if self._taking is not None:
             self._member.consumed(*self._taking)
             self._taking = None
@@ -263,7 +259,7 @@ class Group:
             blocked_by=self._blocked_by,
             waiting=core.waiting(self._id),
             unstable=core.unstable(self._id),
-            unread=len(self._shown) + len(self._messages),
+            unread=len(self._shown) + len(self._events),
         )
 
     async def ready(self, members: int = 1) -> None:
