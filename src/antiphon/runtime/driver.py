@@ -65,14 +65,15 @@ class Driver:
         configured: frozenset[GroupId] = frozenset(),
         recorder: Recorder | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
+        journal: Callable[[], None] | None = None,
     ) -> None:
-        """`configured`: groups that are there from the start, not formed."""
+        """`configured`: groups that are there from the start, not formed. `journal`: called before anything leaves."""
         self.core = core
         self.clock = clock
         self.transport = transport
         self._me = me
         self._audience = audience
-        self._recorder = recorder
+        self._journal = journal
         self._scribe = None if recorder is None else Scribe(recorder, core, self._show)
         self._connections = Connections(configured)
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
@@ -154,6 +155,8 @@ class Driver:
             core.tick(now)
         while effects := core.drain(now):
             self._carry_out(effects, now)
+        if self._journal is not None:
+            self._journal()
         self.transport.flush()
         self._arm(core.deadline)
         self._audience.turned()

@@ -5,8 +5,10 @@ who do so at the same time without knowing of each other are merged, like sides 
 """
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
@@ -14,8 +16,9 @@ from antiphon.core import effects
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError
 from antiphon.runtime.driver import Driver, Shown
+from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group, Snapshot
-from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.runtime.settings import settings
 from antiphon.runtime.transports.contract import Transport
 from antiphon.runtime.transports.tcp import Address, TcpMesh
 from antiphon.trace.recorder import Recorder
@@ -43,31 +46,55 @@ class Member:
         if not is_name(me.partition("#")[0]):
             raise ConfigurationError(f"{name!r} is no name for a process: it has white space, #, @, / or : in it")
         shown = None if advertise is None else parse_address(advertise)
-        mesh = TcpMesh(me, address, [parse_address(peer) for peer in peers], advertise=shown)
-        self._begin(me, settings(preset, chosen), mesh, None)
-        self._mesh = mesh
-        self._alone = not [*peers]
+        seeds = [parse_address(peer) for peer in peers]
+        wanted = settings(preset, chosen)
+        core = NewtopProcess(me, {}, wanted.core(datagrams=False, tracing=False))
+        self._begin(me, core, TcpMesh(me, address, seeds, advertise=shown), None)
+        self._alone = not seeds
+        self._patience_s = 2 * wanted.suspect_after
 
-    def _begin(self, me: ProcessId, chosen: MemberSettings, transport: Transport, recorder: Recorder | None) -> None:
+    @classmethod
+    def of(
+        cls,
+        me: ProcessId,
+        core: NewtopProcess,
+        transport: Transport,
+        recorder: Recorder,
+        *,
+        configured: frozenset[GroupId],
+        clock: Callable[[], int],
+        journal: Callable[[], None],
+    ) -> Self:
+        """One whose core is made, in groups that are configured, and whose trace is kept: for `antiphon run`."""
+        member = cls.__new__(cls)
+        member._begin(me, core, transport, recorder, configured=configured, clock=clock, journal=journal)
+        member._groups |= {group: Group(member, group, None) for group in configured}
+        member._alone, member._patience_s = False, math.inf  # it founds nothing by itself
+        return member
+
+    def _begin(
+        self, me: ProcessId, core: NewtopProcess, transport: Transport, recorder: Recorder | None, **driver: Any
+    ) -> None:
         self.id = me
         """Who this is: name and incarnation."""
-        self.core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=recorder is not None))
-        self._driver = Driver(me, self.core, transport, self, recorder=recorder)
+        self.core = core
+        self._transport = transport
+        self._driver = Driver(me, core, transport, self, recorder=recorder, **driver)
         self._recorder = recorder
-        self._patience_s = 2 * chosen.suspect_after
         self._groups: dict[GroupId, Group] = {}
+        self._order: deque[Group] | None = None  # whose event comes next, where all groups are read as one
         self._founders: dict[GroupId, asyncio.Task[None]] = {}
         self._turns: list[asyncio.Future[None]] = []
 
     @property
     def address(self) -> str:
         """Where other processes find this one."""
-        return "{}:{}".format(*self._mesh.address)
+        return "{}:{}".format(*self._transport.address)
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
         """Whom it is connected with."""
-        return self._driver.transport.peers
+        return self._transport.peers
 
     async def __aenter__(self) -> Self:
         await self._driver.start()
@@ -121,6 +148,21 @@ class Member:
     def _look_for(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.core.merge(group, others, self._driver.clock())
         self._driver.stir()
+
+    async def events(self) -> AsyncIterator[tuple[Group, Event]]:
+        """The events of all groups in their one order, instead of those of each group by itself.
+
+        Ask for it before the first group is joined, and read no group by itself then.
+        """
+        order: deque[Group] = deque()
+        self._order = order
+        while True:
+            while order:
+                group = order.popleft()
+                for event in group.open_next():
+                    yield group, event
+                group.done()
+            await self.next_turn()
 
     async def next_turn(self) -> None:
         """Wait until something has happened."""
@@ -186,6 +228,8 @@ class Member:
         """What comes next in the order."""
         group = name_of(effect.frame.group if isinstance(effect, effects.Deliver) else _group(effect))
         self._groups[group].show(effect)
+        if self._order is not None:
+            self._order.append(self._groups[group])
         if isinstance(effect, effects.Left) and effect.successor is None:
             self._forget(group)
 

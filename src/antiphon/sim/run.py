@@ -6,24 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import msgspec
-
 from antiphon.core.newtop.connections import Connections
 from antiphon.scenario.changes import returns_at
 from antiphon.scenario.model import (
-    OPTIONS_IN_FORCE,
-    Group,
     Recover,
     Scenario,
     changes,
     members_of,
     membership,
-    role_of,
     settling,
     uniting,
 )
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, present_in, rides
+from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, recorder_of, start_detail
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
@@ -222,7 +217,7 @@ class _Simulation:
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=self._recorder(process) if scenario.trace == "full" else None,
+            recorder=recorder_of(scenario, process) if scenario.trace == "full" else None,
             outside=outside_of(scenario, process),
             connections=self._connections(process),
         )
@@ -248,39 +243,10 @@ class _Simulation:
             node.join(GroupId(group), contacts)
         return node
 
-    def _recorder(self, process: ProcessId) -> Recorder:
-        scenario = self._scenario
-        services = {GroupId(group.name): self._service(group, process) for group in groups_of(scenario, process)}
-        return Recorder(process, services, rides=rides(scenario), agreed=membership(scenario))
-
-    def _service(self, group: Group, process: str) -> str:
-        """What a process gets in a group; one that only sends there gets nothing delivered."""
-        return "sending" if role_of(self._scenario, group.name, process).role == "sender" else group.service
-
     def _begin(self, node: Node) -> None:
-        options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
-        in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[self._scenario.protocol]}
         if node.recorder is not None:
-            groups = {group.name: self._told(group, node.id) for group in groups_of(self._scenario, node.id)}
-            detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
-            node.recorder.note("start", self._queue.now, compact_json(detail))
+            node.recorder.note("start", self._queue.now, start_detail(self._scenario, node.id))
         node.turn()
-
-    def _told(self, group: Group, process: ProcessId) -> dict[str, object]:
-        """What a process goes by in a group, as its `start` row tells; members, if it is there from the start."""
-        told: dict[str, object] = {"service": self._service(group, process)}
-        if self._scenario.protocol == "newtop":
-            told["numbering"] = group.numbering
-            if group.mode == "asymmetric":
-                told["mode"] = group.mode
-            if group.name not in outside_of(self._scenario, process):
-                told["members"] = sorted(present_in(self._scenario, group))
-        else:
-            told["members"] = sorted(members_of(group))
-        if self._scenario.protocol == "acks":
-            member = role_of(self._scenario, group.name, process)
-            told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})
-        return told
 
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now
