@@ -80,12 +80,16 @@ class Driver:
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
-        self._stopped = False
+        self._begun = self._stopped = False
 
-    async def start(self) -> None:
-        """Be there."""
+    async def open(self) -> None:
+        """Be reachable; the core does nothing yet."""
         self._loop = asyncio.get_running_loop()
         await self.transport.open(self)
+
+    def begin(self) -> None:
+        """Let the core begin."""
+        self._begun = True
         self.stir()
 
     async def stop(self) -> None:
@@ -99,7 +103,7 @@ class Driver:
 
     def stir(self) -> None:
         """Something was fed to the core: there will be a turn."""
-        if not self._due and not self._stopped:
+        if self._begun and not self._due and not self._stopped:
             self._due = True
             self._loop.call_soon(self._turn)
 

@@ -8,13 +8,13 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
 from antiphon.core import effects
 from antiphon.core.newtop.process import NewtopProcess
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, NotAMember
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group, Snapshot
@@ -61,14 +61,14 @@ class Member:
         transport: Transport,
         recorder: Recorder,
         *,
-        configured: frozenset[GroupId],
+        configured: Mapping[GroupId, Snapshot],
         clock: Callable[[], int],
         journal: Callable[[], None],
     ) -> Self:
         """One whose core is made, in groups that are configured, and whose trace is kept: for `antiphon run`."""
         member = cls.__new__(cls)
-        member._begin(me, core, transport, recorder, configured=configured, clock=clock, journal=journal)
-        member._groups |= {group: Group(member, group, None) for group in configured}
+        member._begin(me, core, transport, recorder, configured=frozenset(configured), clock=clock, journal=journal)
+        member._groups |= {group: Group(member, group, snapshot) for group, snapshot in configured.items()}
         member._alone, member._patience_s = False, math.inf  # it founds nothing by itself
         return member
 
@@ -97,8 +97,21 @@ class Member:
         return self._transport.peers
 
     async def __aenter__(self) -> Self:
-        await self._driver.start()
+        await self.open()
+        self.begin()
         return self
+
+    async def open(self) -> None:
+        """Be reachable, and get to know the peers; nothing is said in any group yet."""
+        await self._driver.open()
+
+    def begin(self) -> None:
+        """Take part."""
+        self._driver.begin()
+
+    async def stop(self) -> None:
+        """Be gone without leaving, as after a crash, but for what has been said."""
+        await self._driver.stop()
 
     async def __aexit__(self, *_: object) -> None:
         for task in self._founders.values():
@@ -106,11 +119,13 @@ class Member:
         await asyncio.gather(*(group.leave() for group in self._groups.values()))
         await self._driver.stop()
 
-    async def join(self, name: str, *, snapshot: Snapshot | None = None) -> Group:
+    async def join(
+        self, name: str, *, snapshot: Snapshot | None = None, contacts: tuple[ProcessId, ...] | None = None
+    ) -> Group:
         """Become a member of a group; returns when the first view holds us.
 
         `snapshot` gives the application's state, for those who come later; an application that gives one gets `Reset`
-        events with the states that it is to have.
+        events with the states that it is to have. `contacts`: whom to ask, if not everybody whom we know.
         """
         if not is_name(name):
             raise ConfigurationError(f"{name!r} is no name for a group: it is empty, or has white space, #, @, / or :")
@@ -118,7 +133,9 @@ class Member:
         if group in self._groups:
             raise ConfigurationError(f"this member is in {name} already")
         self._groups[group] = joined = Group(self, group, snapshot)
-        self._ask(group)
+        if self._recorder is not None:
+            self._recorder.moved("join", group, self._driver.clock(), contacts or self.peers)
+        self._ask(group, contacts)
         self._founders[group] = asyncio.get_running_loop().create_task(self._found(group))
         try:
             await joined.ready()
@@ -133,17 +150,52 @@ class Member:
                 founder.cancel()
         return joined
 
-    def _ask(self, group: GroupId) -> None:
+    def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
         """Everybody whom we know may be in it."""
-        self.core.join(group, self.peers, self._driver.clock())
+        self.core.join(group, contacts or self.peers, self._driver.clock())
         self._driver.stir()
 
     async def _found(self, group: GroupId) -> None:
-        """Nobody takes us in: there is no such group, so we form it. Those with higher names wait a little longer."""
+        """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
+        if self._patience_s == math.inf:
+            return
         if not self._alone or self.peers:
             await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
+
+    async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
+        """Form a group of these, all of whom must be willing; tried until it is done, or left."""
+        group = GroupId(name)
+        formed = self.expect(name, snapshot)
+        self.core.form(group, members, self._driver.clock())
+        self._driver.stir()
+        await formed.ready()
+        return formed
+
+    def expect(self, name: str, snapshot: Snapshot | None = None) -> Group:
+        """A group that others may form with us in it."""
+        return self._groups.setdefault(GroupId(name), Group(self, GroupId(name), snapshot))
+
+    def find(self, name: str) -> Group | None:
+        """A group that this member is in, or has asked to be in."""
+        return self._groups.get(GroupId(name))
+
+    def group(self, name: str) -> Group:
+        """The same, of one that it must be in."""
+        found = self.find(name)
+        if found is None:
+            raise NotAMember(f"this process is not in {name}")
+        return found
+
+    def look_for(self, name: str, others: tuple[ProcessId, ...]) -> None:
+        """Unite with the groups of that name that these are in."""
+        self._look_for(GroupId(name), others)
+
+    def suspect(self, process: ProcessId) -> None:
+        """Suspect somebody, whatever the clock says; others may refute it."""
+        self.core.suspect(process, self._driver.clock())
+        self._driver.stir()
 
     def _look_for(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.core.merge(group, others, self._driver.clock())

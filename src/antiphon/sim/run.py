@@ -117,7 +117,7 @@ class _Simulation:
             inputs=sum(node.inputs for node in self._nodes.values()),
         )
 
-    def _run_until_quiet(self, faults: Faults) -> bool:
+    def _run_until_quiet(self, faults: Faults[Node]) -> bool:
         """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
 
         It goes on while a core still holds messages, or is about to enter or leave a group, up to its duration: then
@@ -149,7 +149,7 @@ class _Simulation:
             self._network.frame(each).kind in ("data", "state", "submit") for each in frames
         )
 
-    def _unsettled(self, faults: Faults) -> bool:
+    def _unsettled(self, faults: Faults[Node]) -> bool:
         """Whether somebody who lives holds something that others may lack, or is on its way into a group or out of it.
 
         With views, somebody who is well connected: others may wait for ever (E-56).
@@ -163,7 +163,7 @@ class _Simulation:
             for node in map(self._applications.node, members_of(group))
         )
 
-    def _parted(self, faults: Faults) -> bool:
+    def _parted(self, faults: Faults[Node]) -> bool:
         """Where groups change: whether those who are connected are not in one view yet, or only just, and may be."""
         scenario = self._scenario
         if not changes(scenario) or self._queue.now >= self._last_disturbance(faults) + uniting(scenario):
@@ -195,7 +195,7 @@ class _Simulation:
             node.expectant for node in self._nodes.values()
         )
 
-    def _last_disturbance(self, faults: Faults) -> int:
+    def _last_disturbance(self, faults: Faults[Node]) -> int:
         return max(faults.ended_at or 0, self._applications.last_request_at)
 
     def _chance(self, purpose: str) -> random.Random:

@@ -123,6 +123,11 @@ class TcpMesh:
             link.abort()
         await asyncio.gather(*self._callers.values(), return_exceptions=True)
 
+    def meet(self, addresses: Iterable[Address]) -> None:
+        """Get to know whoever is there."""
+        for address in addresses:
+            self._call(address)
+
     def forbid(self, names: frozenset[str]) -> None:
         """Be cut off from the processes of these names, as by a partition, until others are named, or none."""
         self._forbidden = names
