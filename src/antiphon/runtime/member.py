@@ -5,7 +5,6 @@ who do so at the same time without knowing of each other are merged, like sides 
 """
 
 import asyncio
-import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -51,7 +50,8 @@ class Member:
         core = NewtopProcess(me, {}, wanted.core(datagrams=False, tracing=False))
         self._begin(me, core, TcpMesh(me, address, seeds, advertise=shown), None)
         self._alone = not seeds
-        self._patience_s = 2 * wanted.suspect_after
+        self._patience_s: float | None = 2 * wanted.suspect_after
+        """How long to look for a group before founding it; None: a scenario says what happens to groups."""
 
     @classmethod
     def of(
@@ -69,7 +69,7 @@ class Member:
         member = cls.__new__(cls)
         member._begin(me, core, transport, recorder, configured=frozenset(configured), clock=clock, journal=journal)
         member._groups |= {group: Group(member, group, snapshot) for group, snapshot in configured.items()}
-        member._alone, member._patience_s = False, math.inf  # it founds nothing by itself
+        member._patience_s = None
         return member
 
     def _begin(
@@ -157,7 +157,7 @@ class Member:
 
     async def _found(self, group: GroupId) -> None:
         """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
-        if self._patience_s == math.inf:
+        if self._patience_s is None:
             return
         if not self._alone or self.peers:
             await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
@@ -290,6 +290,8 @@ class Member:
 
     def met(self, peer: ProcessId) -> None:
         """Somebody new may be in our groups, or able to take us in."""
+        if self._patience_s is None:
+            return
         for name, group in self._groups.items():
             if group.health.members:
                 self._look_for(name, (peer,))
