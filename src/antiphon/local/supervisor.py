@@ -108,6 +108,7 @@ class _Remote:
         self._met = asyncio.Event()
         self._known = asyncio.Event()
         self._stopping = False
+        self._child: asyncio.subprocess.Process | None = None
 
     @property
     def running(self) -> bool:
@@ -119,7 +120,7 @@ class _Remote:
             sys.executable, "-m", "antiphon.local.worker", str(scenario), self.id, str(rows),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        self._reader = asyncio.get_running_loop().create_task(self._listen())
+        self._reader = asyncio.get_running_loop().create_task(self._listen(self._child))
         await self._known.wait()
 
     async def meet(self, others: "list[_Remote]") -> None:
@@ -128,10 +129,10 @@ class _Remote:
         self.order(do="meet", addresses=addresses, peers=[other.id for other in others])
         await self._met.wait()
 
-    async def _listen(self) -> None:
-        assert self._child.stdout is not None
-        assert self._child.stderr is not None
-        while line := await self._child.stdout.readline():
+    async def _listen(self, child: asyncio.subprocess.Process) -> None:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        while line := await child.stdout.readline():
             told = json.loads(line)
             if "status" in told:
                 self.status = told["status"]
@@ -141,11 +142,11 @@ class _Remote:
             else:
                 self._met.set()
         if not self.crashed and not self._stopping:
-            self._run.failed(self.id, (await self._child.stderr.read()).decode(errors="replace"))
+            self._run.failed(self.id, (await child.stderr.read()).decode(errors="replace"))
 
     def order(self, **what: Any) -> None:
         """Tell it what to do."""
-        if self.crashed:
+        if self.crashed or self._child is None:
             return
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(what).encode() + b"\n")
@@ -156,34 +157,40 @@ class _Remote:
             return
         self._stopping = True
         if self._paused:
-            self._child.send_signal(signal.SIGCONT)
+            self._signal(signal.SIGCONT)
         self.order(do="stop")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._child.wait(), _GRACE_S)
+        if self._child is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._child.wait(), _GRACE_S)
         self.kill()
 
     def kill(self) -> None:
         """At once."""
         self._stopping = True
-        with contextlib.suppress(ProcessLookupError):
-            self._child.kill()
+        self._signal(signal.SIGKILL)
 
     async def gone(self) -> None:
         """Until nothing of it is left."""
-        await self._child.wait()
-        await self._reader
+        if self._child is not None:
+            await self._child.wait()
+            await self._reader
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._child.send_signal(number)
 
     # What faults do
 
     def crash(self) -> None:
         self.crashed = True
-        self._child.kill()
+        self._signal(signal.SIGKILL)
         self._run.crashed(self)
 
     def pause(self, begins: bool) -> None:
         self._paused += 1 if begins else -1
         if not self.crashed:
-            self._child.send_signal(signal.SIGSTOP if self._paused else signal.SIGCONT)
+            self._signal(signal.SIGSTOP if self._paused else signal.SIGCONT)
 
     def stall(self, begins: bool) -> None:
         self._stalls += 1 if begins else -1
@@ -434,11 +441,36 @@ def _names(one: ProcessId, other: ProcessId) -> tuple[str, str]:
     return split_process_id(one)[0], split_process_id(other)[0]
 
 
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the task that plays, in order, and no other."""
+    loop, task, before = asyncio.get_running_loop(), asyncio.current_task(), signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        interrupted = True
+        assert task is not None
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+
+
 def run_locally(scenario: Scenario, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None) -> Run:
     """Play a scenario with real processes; gives what a simulation gives."""
 
     async def play(directory: Path) -> Run:
-        return await LocalRun(scenario, directory).play(watch)
+        with _interruptible():
+            return await LocalRun(scenario, directory).play(watch)
 
     with tempfile.TemporaryDirectory(prefix="antiphon-") as directory:
         return asyncio.run(play(Path(directory)))

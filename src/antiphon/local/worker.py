@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 import time
 from pathlib import Path
@@ -220,6 +221,7 @@ async def _standard_input() -> asyncio.StreamReader:
 
 def main() -> None:
     """`python -m antiphon.local.worker SCENARIO PROCESS ROWS`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a run interrupts its supervisor
     scenario, process, rows = sys.argv[1:]
     parsed = parse_scenario(Path(scenario).read_text(encoding="utf-8"))
     asyncio.run(Worker(parsed, ProcessId(process), Path(rows)).run())
