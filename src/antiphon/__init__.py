@@ -1,7 +1,11 @@
 """antiphon: group communication for Python, with every run judged from its trace.
 
-This module is the public surface. It loads no Spark, no Arrow and nothing of the command line.
+This module is the public surface. It loads no Spark, no Arrow and nothing of the command line; what runs on sockets is
+loaded when it is first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import (
     AntiphonError,
@@ -11,12 +15,20 @@ from antiphon.errors import (
     ProtocolViolation,
     TraceError,
 )
-from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
-from antiphon.runtime.group import Group, Health
-from antiphon.runtime.member import Member, join
 from antiphon.types import GroupId, ProcessId, ViewId
 
+if TYPE_CHECKING:
+    from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
+    from antiphon.runtime.group import Group, Health
+    from antiphon.runtime.member import Member, join
+
 __version__ = "0.1.0"
+
+_RUNTIME = {
+    "events": ("Blocked", "Event", "Message", "Reset", "Transitional", "View"),
+    "group": ("Group", "Health"),
+    "member": ("Member", "join"),
+}
 
 __all__ = [
     "AntiphonError",
@@ -40,3 +52,10 @@ __all__ = [
     "__version__",
     "join",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _RUNTIME.items():
+        if name in names:
+            return getattr(import_module(f"antiphon.runtime.{module}"), name)
+    raise AttributeError(f"module 'antiphon' has no attribute {name!r}")
