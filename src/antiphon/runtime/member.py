@@ -16,8 +16,8 @@ from antiphon.errors import ConfigurationError
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.group import Group, Snapshot
 from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.runtime.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.runtime.transports.contract import Transport
-from antiphon.runtime.transports.tcp import Address, TcpMesh
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
@@ -34,24 +34,37 @@ class Member:
         name: str | None = None,
         advertise: str | None = None,
         preset: str = "lan",
+        transport: str | TransportMaker = "tcp",
+        multicast: str | None = None,
         **chosen: Any,
     ) -> None:
-        """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`."""
+        """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`.
+
+        `transport`: `tcp`; `udp`, where losses are repaired by the protocol; or what makes one, such as
+        `MemoryNetwork().attach`. The same for all members. `multicast`: on UDP, an address such as `239.1.2.3:7500` of
+        which all members take what is for several, so that it leaves once; it does not pass routers.
+        """
         address = parse_address(bind)
         incarnation = int(time.time())  # higher at each start, so nobody takes us for what we were
         me = process_id(name or f"{address[0]}-{address[1] or incarnation}", incarnation)
         if not is_name(me.partition("#")[0]):
             raise ConfigurationError(f"{name!r} is no name for a process: it has white space, #, @, / or : in it")
-        shown = None if advertise is None else parse_address(advertise)
-        mesh = TcpMesh(me, address, [parse_address(peer) for peer in peers], advertise=shown)
-        self._begin(me, settings(preset, chosen), mesh, None)
-        self._mesh = mesh
-        self._alone = not [*peers]
+        values = settings(preset, chosen)
+        carrier = make_transport(
+            transport,
+            me,
+            bind,
+            [*peers],
+            advertise=advertise,
+            multicast=multicast,
+            datagram_bytes=values.datagram_bytes,
+        )
+        self._begin(me, values, carrier, None)
 
     def _begin(self, me: ProcessId, chosen: MemberSettings, transport: Transport, recorder: Recorder | None) -> None:
         self.id = me
         """Who this is: name and incarnation."""
-        self.core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=recorder is not None))
+        self.core = NewtopProcess(me, {}, chosen.core(datagrams=not transport.streams, tracing=recorder is not None))
         self._driver = Driver(me, self.core, transport, self, recorder=recorder)
         self._recorder = recorder
         self._patience_s = 2 * chosen.suspect_after
@@ -62,7 +75,7 @@ class Member:
     @property
     def address(self) -> str:
         """Where other processes find this one."""
-        return "{}:{}".format(*self._mesh.address)
+        return "{}:{}".format(*self._driver.transport.address)
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
@@ -113,7 +126,7 @@ class Member:
 
     async def _found(self, group: GroupId) -> None:
         """Nobody takes us in: there is no such group, so we form it. Those with higher names wait a little longer."""
-        if not self._alone or self.peers:
+        if not self._driver.transport.alone or self.peers:
             await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
@@ -218,14 +231,6 @@ async def join(name: str, *, snapshot: Snapshot | None = None, **member: Any) ->
     """
     async with Member(**member) as process:
         yield await process.join(name, snapshot=snapshot)
-
-
-def parse_address(text: str) -> Address:
-    """`host:port`."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")
-    return host.strip("[]"), int(port)
 
 
 def _group(effect: Shown) -> GroupId:
