@@ -12,6 +12,9 @@ _MS: Final = 1_000_000
 _HEADERS_BYTES: Final = 320
 """What a data frame, or a repair that brings one, takes beside its payloads; with long names it leaves in pieces."""
 
+_WINDOW_BYTES_MAX: Final = 262_144
+"""On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
@@ -30,7 +33,7 @@ class MemberSettings:
     window: int = 64
     """Frames of its own that a member may have under way in a group."""
     window_bytes: int = 1_048_576
-    """Bytes of its own that it may have under way there."""
+    """Bytes of its own that it may have under way there; on UDP never more than sockets hold (262,144)."""
     frame_bytes: int = 65_536
     """Messages that wait together are packed up to this size."""
     datagram_bytes: int = 8_192
@@ -51,7 +54,7 @@ class MemberSettings:
             else self.frame_bytes,
             flow_control=self.flow_control,
             window=self.window,
-            window_bytes=self.window_bytes,
+            window_bytes=min(self.window_bytes, _WINDOW_BYTES_MAX) if datagrams else self.window_bytes,
             asymmetric=frozenset(GroupId(name) for name in self.sequenced),
             datagrams=datagrams,
             repair_max_ns=_ns(self.suspect_after) // 4,
@@ -64,7 +67,7 @@ class MemberSettings:
 
 
 PRESETS: Final = {
-    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0),
+    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0, datagram_bytes=32_000),
     "lan": MemberSettings(),
     "wan": MemberSettings(
         suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608, datagram_bytes=1_400

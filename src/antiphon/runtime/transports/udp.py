@@ -195,9 +195,11 @@ class UdpMesh:
         pause, longest = _RETRY_S
         tries = 0
         while contact.named or contact.process is not None or tries < _TRIES_MAX:
-            if not self._hears(contact):
+            heard = None if contact.process is None else self._met.get(contact.process)
+            if heard is None:
                 await self._locate(contact)
-            self._greet(contact, asks=True)
+            if heard in (None, contact):  # else it is called by the address that it tells itself
+                self._greet(contact, asks=True)
             tries += 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, longest)
@@ -290,6 +292,7 @@ class UdpMesh:
             if contact is not None:
                 contact.to = contact.to or source
                 self._meet(peer, contact, hello)
+                self._note_names(peer, contact, source)
 
     def _meet(self, peer: ProcessId, contact: _Contact, hello: _Hello) -> None:
         """Somebody is there: it hears us, if it asks, and we hear it."""
@@ -313,6 +316,12 @@ class UdpMesh:
             self._farewell(other)
         contact.process, contact.puzzles = peer, Puzzles()
         self._met[peer] = contact
+
+    def _note_names(self, peer: ProcessId, contact: _Contact, source: Sockaddr) -> None:
+        """The user may have named it otherwise than it does itself."""
+        for other in self._contacts.values():
+            if other.named and other is not contact and other.to == source:
+                other.process = peer
 
     def _part(self, contact: _Contact) -> None:
         assert contact.process is not None
