@@ -16,17 +16,22 @@ async def members(stack: AsyncExitStack, network: MemoryNetwork, *names: str) ->
     ]
 
 
-async def together(cast: list[Member]) -> list[Group]:
-    groups = [await member.join("orders") for member in cast]
+async def together(stack: AsyncExitStack, network: MemoryNetwork, *names: str) -> tuple[list[Member], list[Group]]:
+    """All in one group; the first one founds it before there is anybody to wait for."""
+    cast: list[Member] = []
+    groups: list[Group] = []
+    for name in names:
+        cast += await members(stack, network, name)
+        groups.append(await cast[-1].join("orders"))
     for group in groups:
-        await group.ready(len(cast))
-    return groups
+        await group.ready(len(names))
+    return cast, groups
 
 
 def test_three_members_read_the_same_order() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            groups = await together(await members(stack, MemoryNetwork(), "a", "b", "c"))
+            _, groups = await together(stack, MemoryNetwork(), "a", "b", "c")
             first, *others = await all_talk(groups, each=200)
             assert len(first) == 600
             assert others == [first, first]
@@ -37,8 +42,10 @@ def test_three_members_read_the_same_order() -> None:
 def test_a_joiner_gets_the_state() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            a, b = await members(stack, MemoryNetwork(), "a", "b")
+            network = MemoryNetwork()
+            (a,) = await members(stack, network, "a")
             donor = await a.join("orders", snapshot=lambda: b"the state")
+            (b,) = await members(stack, network, "b")
             reading = asyncio.create_task(read(donor, 1))
             joiner = await b.join("orders", snapshot=lambda: b"")
             seen: list[Event] = []
@@ -59,8 +66,7 @@ def test_a_cut_parts_a_pair_and_its_healing_brings_the_next_connection() -> None
     async def test() -> None:
         async with AsyncExitStack() as stack:
             network = MemoryNetwork()
-            a, b = await members(stack, network, "a", "b")
-            groups = await together([a, b])
+            (a, b), groups = await together(stack, network, "a", "b")
             network.cut(a.id, b.id)
             assert not (*a.peers, *b.peers)
             await until(lambda: all(group.health.members in ((a.id,), (b.id,)) for group in groups))

@@ -11,14 +11,16 @@ import pytest
 
 from antiphon import ConfigurationError, Group, Member, Message, ProcessId, Reset
 from antiphon.core.effects import Frame
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.core.newtop.frames import BlockFrame, Flow, RepairFrame
 from antiphon.errors import ProtocolViolation
+from antiphon.runtime.settings import PRESETS
 from antiphon.runtime.transports import udp
+from antiphon.runtime.transports.choice import parse_address
 from antiphon.runtime.transports.contract import Address, Transport
 from antiphon.runtime.transports.datagrams import DatagramSocket, Sockaddr
 from antiphon.runtime.transports.pieces import Piece, Puzzles, cut
 from antiphon.runtime.transports.udp import UdpMesh
-from antiphon.types import GroupId, process_id
+from antiphon.types import GroupId, formed_group, process_id
 from antiphon.wire.codec import encode
 from antiphon.wire.frame import seal
 from tests.runtime.cast import all_talk, until, within_deadline
@@ -81,28 +83,33 @@ async def meshes(stack: AsyncExitStack, *names: str, **chosen: Any) -> list[tupl
     return found
 
 
-async def members(stack: AsyncExitStack, *names: str, **chosen: Any) -> list[Member]:
-    """Each knows the first one's address alone."""
+def udp_member(name: str, peers: list[str], **chosen: Any) -> Member:
+    return Member(name=name, transport="udp", peers=peers, preset="local", **chosen)
+
+
+async def together(
+    stack: AsyncExitStack, *names: str, make: Callable[[str, list[str]], Member] | None = None, **chosen: Any
+) -> tuple[list[Member], list[Group]]:
+    """All in one group. Each knows the first one's address alone, who founds it before there is anybody to wait for."""
     cast: list[Member] = []
+    groups: list[Group] = []
     for name in names:
-        peers = [member.address for member in cast[:1]]
-        member = Member(name=name, transport="udp", peers=peers, preset="local", **chosen)
+        seeds = [member.address for member in cast[:1]]
+        member = (
+            make(name, seeds) if make else Member(name=name, transport="udp", peers=seeds, preset="local", **chosen)
+        )
         cast.append(await stack.enter_async_context(member))
-    await until(lambda: all(len(member.peers) == len(names) - 1 for member in cast))
-    return cast
-
-
-async def together(cast: list[Member]) -> list[Group]:
-    groups = [await member.join("orders") for member in cast]
+        groups.append(await member.join("orders"))
+    await until(lambda: all(len(member.peers) >= len(names) - 1 for member in cast))
     for group in groups:
-        await group.ready(len(cast))
-    return groups
+        await group.ready(len(names))
+    return cast, groups
 
 
 def test_three_members_read_the_same_order() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            groups = await together(await members(stack, "a", "b", "c"))
+            _, groups = await together(stack, "a", "b", "c")
             first, *others = await all_talk(groups, each=500)
             assert len(first) == 1500
             assert others == [first, first]
@@ -113,7 +120,7 @@ def test_three_members_read_the_same_order() -> None:
 def test_messages_larger_than_any_datagram_arrive() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            groups = await together(await members(stack, "a", "b"))
+            _, groups = await together(stack, "a", "b")
             first, second = await all_talk(groups, each=3, size=300_000)
             assert first == second
             assert {len(message.payload) for message in first} == {300_000}
@@ -123,20 +130,16 @@ def test_messages_larger_than_any_datagram_arrive() -> None:
 
 def test_one_datagram_in_ten_is_lost_and_the_order_is_the_same() -> None:
     async def test() -> None:
-        def lossy(seeds: list[Address]) -> Callable[[ProcessId], UdpMesh]:
-            return lambda me: LossyMesh(me, (LOOPBACK, 0), seeds)
+        def lossy(name: str, seeds: list[str]) -> Member:
+            addresses = [parse_address(seed) for seed in seeds]
+            maker = lambda me: LossyMesh(me, (LOOPBACK, 0), addresses)  # noqa: E731
+            return Member(name=name, transport=maker, suspect_after=0.8)
 
         async with AsyncExitStack() as stack:
-            cast: list[Member] = []
-            for name in "abc":
-                seeds = [(LOOPBACK, int(member.address.partition(":")[2])) for member in cast[:1]]
-                chosen = Member(name=name, transport=lossy(seeds), suspect_after=0.8)
-                cast.append(await stack.enter_async_context(chosen))
-            await until(lambda: all(len(member.peers) == 2 for member in cast))
-            groups = await together(cast)
-            first, *others = await all_talk(groups, each=300)
+            _, groups = await together(stack, "a", "b", "c", make=lossy)
+            first, *others = await all_talk(groups, each=500)
             assert LossyMesh.lost
-            assert len(first) == 900
+            assert len(first) == 1500
             assert others == [first, first]
 
     within_deadline(test)
@@ -145,9 +148,10 @@ def test_one_datagram_in_ten_is_lost_and_the_order_is_the_same() -> None:
 def test_a_joiner_gets_the_state_and_then_every_message_once() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            a, b = await members(stack, "a", "b")
             history: list[bytes] = []
+            a = await stack.enter_async_context(udp_member("a", []))
             donor = await a.join("orders", snapshot=lambda: b"|".join(history))
+            b = await stack.enter_async_context(udp_member("b", [a.address]))
 
             async def apply() -> None:
                 while len(history) < 400:
@@ -181,8 +185,7 @@ def test_a_joiner_gets_the_state_and_then_every_message_once() -> None:
 def test_who_falls_silent_is_excluded_and_the_others_go_on() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            a, b, c = await members(stack, "a", "b", "c")
-            groups = await together([a, b, c])
+            (a, b, c), groups = await together(stack, "a", "b", "c")
             silence(c._driver.transport)
             first, second = await all_talk(groups[:2], each=20)
             assert first == second
@@ -209,6 +212,32 @@ def test_who_comes_again_at_its_address_takes_the_place_of_what_it_was() -> None
         await after.close()
         await until(lambda: here.peers == ())
         await here.close()
+
+    within_deadline(test)
+
+
+def test_whoever_is_named_otherwise_than_by_itself_is_called_by_its_own_address() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            ((here, _),) = await meshes(stack, "a")
+            there = UdpMesh(ProcessId("b"), (LOOPBACK, 0), [("localhost", here.address[1])])
+            await there.open(Told())
+            stack.push_async_callback(there.close)
+            await until(lambda: there.peers == ("a",) and here.peers == ("b",))
+            assert {contact.process for contact in there._contacts.values()} == {"a"}
+            assert there._met[ProcessId("a")].address == here.address
+
+    within_deadline(test)
+
+
+def test_our_own_address_among_the_peers_is_let_alone() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            ((here, told),) = await meshes(stack, "a")
+            contact = here._call(("localhost", here.address[1]), named=True)
+            assert contact is not None
+            await until(lambda: not here._contacts)
+            assert not told.connections
 
     within_deadline(test)
 
@@ -241,6 +270,16 @@ def test_frames_larger_than_a_datagram_leave_in_pieces_and_small_ones_together()
             assert sorted(told.frames) == sorted((ProcessId("a"), each, False) for each in sent)
 
     within_deadline(test)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_data_and_their_repair_fit_in_a_datagram(preset: str) -> None:
+    settings = PRESETS[preset]
+    room = settings.core(datagrams=True, tracing=False).frame_bytes_max
+    group, sender = formed_group("orders-of-the-day", 3, ProcessId("a"), 1), ProcessId("10.200.100.50-7400#1789000000")
+    data = BlockFrame(group, sender, 1 << 40, 1 << 40, 1 << 40, (bytes(room),), flow=Flow(9, 8, 7, 6), sequence=5)
+    repair = RepairFrame(group, sender, (data,))
+    assert len(encode(data)) < len(encode(repair)) <= settings.datagram_bytes
 
 
 def test_a_second_try_needs_only_the_pieces_that_were_lost() -> None:
@@ -373,7 +412,7 @@ def test_with_multicast_the_order_is_the_same() -> None:
 
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            groups = await together(await members(stack, "a", "b", "c", multicast=group))
+            _, groups = await together(stack, "a", "b", "c", multicast=group)
             first, *others = await all_talk(groups, each=200)
             assert others == [first, first]
 
@@ -413,7 +452,7 @@ def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
 
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            *cast, outsider = await members(stack, "a", "b", "c", "d", multicast=group)
+            outsider = await stack.enter_async_context(udp_member("d", [], multicast=group))
             alone = await outsider.join("elsewhere")
             fed: list[str] = []
             receive = outsider.core.receive
@@ -423,7 +462,9 @@ def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
                 receive(frame, now)
 
             outsider.core.receive = noted  # type: ignore[method-assign]
-            groups = await together(cast)
+            (a, *_), groups = await together(stack, "a", "b", "c", multicast=group)
+            outsider._driver.transport._call(parse_address(a.address))  # type: ignore[attr-defined]
+            await until(lambda: len(outsider.peers) == 3)
             await all_talk(groups, each=20)
             assert "data" not in fed
             assert alone.health.members == (outsider.id,)
