@@ -367,5 +367,5 @@ def _hello_in(sealed: bytes, which: str) -> _Hello:
         raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}, and says not who is there")
     try:
         return msgspec.msgpack.decode(body, type=_Hello)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None

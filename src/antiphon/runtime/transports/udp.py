@@ -385,7 +385,7 @@ def _hello_in(sealed: bytes) -> _Hello:
     _, body = open_envelope(sealed)
     try:
         hello = msgspec.msgpack.decode(body, type=_Hello)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None
     ports = [hello.port, *(port for _, port in hello.others)]
     if len(hello.others) > _TOLD_MAX or not all(0 < port < 1 << 16 for port in ports):
