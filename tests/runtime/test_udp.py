@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import msgspec
 import pytest
 
 from antiphon import ConfigurationError, Group, Member, Message, ProcessId, Reset
@@ -71,11 +72,11 @@ def frame(sender: str, payload: bytes) -> bytes:
     return encode(BlockFrame(GroupId("g"), ProcessId(sender), 1, 0, 0, (payload,)))
 
 
-async def meshes(stack: AsyncExitStack, *names: str, **chosen: Any) -> list[tuple[UdpMesh, Told]]:
+async def meshes(stack: AsyncExitStack, *names: str, host: str = LOOPBACK, **chosen: Any) -> list[tuple[UdpMesh, Told]]:
     """Transports without members, each of which hears all others."""
     found: list[tuple[UdpMesh, Told]] = []
     for name in names:
-        mesh, told = UdpMesh(ProcessId(name), (LOOPBACK, 0), [each.address for each, _ in found[:1]], **chosen), Told()
+        mesh, told = UdpMesh(ProcessId(name), (host, 0), [each.address for each, _ in found[:1]], **chosen), Told()
         await mesh.open(told)
         stack.push_async_callback(mesh.close)
         found.append((mesh, told))
@@ -230,6 +231,20 @@ def test_whoever_is_named_otherwise_than_by_itself_is_called_by_its_own_address(
     within_deadline(test)
 
 
+def test_addresses_may_be_of_the_longer_kind() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            try:
+                (here, _), (_, told) = await meshes(stack, "a", "b", host="::1")
+            except OSError:
+                pytest.skip("this machine has no IPv6")
+            here.send(frame("a", b"far"), here.peers)
+            here.flush()
+            await until(lambda: bool(told.frames))
+
+    within_deadline(test)
+
+
 def test_our_own_address_among_the_peers_is_let_alone() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
@@ -310,7 +325,10 @@ def test_strange_datagrams_do_no_harm() -> None:
         async with AsyncExitStack() as stack:
             (here, _), (there, told) = await meshes(stack, "a", "b")
             stranger = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            for strange in (b"x", bytes(9), bytes(40), seal(64, b"no hello"), seal(65, b"no piece"), seal(1, b"")):
+            no_text = msgspec.msgpack.encode(["z", "z", 1]).replace(b"z", b"\xff")
+            for body in (b"no hello", no_text, msgspec.msgpack.encode(["z", "z", 0])):
+                stranger.sendto(seal(64, body), there.address)
+            for strange in (b"x", bytes(9), bytes(40), seal(65, b"no piece"), seal(1, b"")):
                 stranger.sendto(strange, there.address)
             stranger.sendto(frame("nobody", b"unknown"), there.address)
             here.send(frame("a", b"after"), here.peers)
