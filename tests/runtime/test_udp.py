@@ -273,6 +273,17 @@ def test_who_is_not_heard_is_no_peer_until_it_is_heard_again(monkeypatch: pytest
     within_deadline(test)
 
 
+def test_more_peers_than_one_hello_names_get_to_know_each_other() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            found = await meshes(stack, *(f"p{number}" for number in range(20)), datagram_bytes=576)
+            contact = found[0][0]._met[ProcessId("p1")]
+            told = {address for _ in range(3) for address in found[0][0]._others(contact)}
+            assert len(told) == 18
+
+    within_deadline(test)
+
+
 def test_frames_larger_than_a_datagram_leave_in_pieces_and_small_ones_together() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:

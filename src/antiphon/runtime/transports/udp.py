@@ -66,6 +66,8 @@ class _Contact:
     listens: bool = False
     """At the multicast address that we send to."""
     heard_at: float = 0.0
+    told: int = 0
+    """How many others we have told it of, the same ones again too."""
     puzzles: Puzzles = field(default_factory=Puzzles)
 
 
@@ -100,7 +102,6 @@ class UdpMesh:
         self._callers: dict[_Contact, asyncio.Task[None]] = {}
         self._waiting: dict[Sockaddr, list[bytes]] = {}
         self._sockets: list[DatagramSocket] = []
-        self._told = 0
 
     async def open(self, receiver: Receiver) -> None:
         """Be bound, then call the peers."""
@@ -243,8 +244,8 @@ class UdpMesh:
 
     def _others(self, contact: _Contact) -> tuple[Address, ...]:
         known = [self._met[peer].address for peer in sorted(self._met) if self._met[peer] is not contact]
-        begin = self._told % len(known) if known else 0
-        self._told += _TOLD_MAX
+        begin = contact.told % len(known) if known else 0
+        contact.told += _TOLD_MAX
         return tuple((known[begin:] + known[:begin])[:_TOLD_MAX])
 
     # What comes
