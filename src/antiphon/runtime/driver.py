@@ -75,7 +75,7 @@ class Driver:
         self._audience = audience
         self._journal = journal
         self._scribe = None if recorder is None else Scribe(recorder, core, self._show)
-        self._connections = Connections(configured)
+        self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
@@ -109,21 +109,23 @@ class Driver:
 
     # What the transport tells
 
-    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes]) -> None:
+    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
         """Frames of a peer."""
-        core, now, admits = self.core, self.clock(), self._connections.admits
+        core, now, connections = self.core, self.clock(), self._connections
         for each in sealed:
             try:
                 frame = decode(each)
             except ProtocolViolation as violation:
                 _log.warning("a frame of %s is dropped: %s", peer, violation)
                 continue
-            if frame.sender != peer or not admits(frame, connection):
+            if frame.sender != peer or (connections is not None and not connections.admits(frame, connection)):
+                continue
+            if overheard and frame.group not in self._others:
                 continue
             core.receive(frame, now)
             if self._scribe is not None:
                 self._scribe.received(frame, now)
-            if isinstance(frame, InstallFrame) and self._connections.came_too_late(frame):
+            if connections is not None and isinstance(frame, InstallFrame) and connections.came_too_late(frame):
                 self._severed(peer, frozenset({frame.group}))
         self.stir()
 
@@ -134,6 +136,7 @@ class Driver:
 
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection is over, in both directions."""
+        assert self._connections is not None
         groups = [self._connections.broke(peer, connection, incoming=incoming) for incoming in (True, False)]
         if concerned := groups[0] | groups[1]:
             self._severed(peer, concerned)
@@ -187,7 +190,8 @@ class Driver:
             self._show(effect)
         elif isinstance(effect, Left):
             self._others.pop(effect.group, None)
-            self._connections.forget(effect.group)
+            if self._connections is not None:
+                self._connections.forget(effect.group)
             if self._scribe is not None:
                 self._scribe.parted(effect, now)
             self._show(effect)
@@ -219,17 +223,17 @@ class Driver:
         peers = self._others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
         if self._scribe is not None:
             self._scribe.transmitted(effect, len(peers), now)
-        if isinstance(frame, InstallFrame):
-            self._bind(frame, peers[0])
+        if self._connections is not None and isinstance(frame, InstallFrame):
+            self._bind(self._connections, frame, peers[0])
         self.transport.send(encode(frame), peers)
 
-    def _bind(self, frame: InstallFrame, to: ProcessId) -> None:
+    def _bind(self, connections: Connections, frame: InstallFrame, to: ProcessId) -> None:
         """A formed group lives on the connection that takes its first frame; where there is none, on none."""
         connection = self.transport.connection(to)
         if connection is None:
             self._severed(to, frozenset({frame.group}))
         else:
-            self._connections.sent(frame, to, connection)
+            connections.sent(frame, to, connection)
 
     def _arm(self, deadline: int | None) -> None:
         if deadline == self._timer_at:

@@ -5,11 +5,13 @@ who do so at the same time without knowing of each other are merged, like sides 
 """
 
 import asyncio
+import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from itertools import count
+from typing import Any, Final, Self
 
 from antiphon.core import effects
 from antiphon.core.newtop.process import NewtopProcess
@@ -18,11 +20,14 @@ from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group, Snapshot
 from antiphon.runtime.settings import settings
+from antiphon.runtime.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.runtime.transports.contract import Transport
-from antiphon.runtime.transports.tcp import Address, TcpMesh
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
+
+_NUMBERS: Final = count()
+"""Of the members of this process that have neither a name nor a port."""
 
 
 class Member:
@@ -36,20 +41,34 @@ class Member:
         name: str | None = None,
         advertise: str | None = None,
         preset: str = "lan",
+        transport: str | TransportMaker = "tcp",
+        multicast: str | None = None,
         **chosen: Any,
     ) -> None:
-        """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`."""
+        """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`.
+
+        `transport`: `tcp`; `udp`, where losses are repaired by the protocol; or what makes one, such as
+        `MemoryNetwork().attach`. The same for all members. `multicast`: on UDP, an address such as `239.1.2.3:7500` of
+        which all members take what is for several, so that it leaves once; it does not pass routers.
+        """
         address = parse_address(bind)
         incarnation = int(time.time())  # higher at each start, so nobody takes us for what we were
-        me = process_id(name or f"{address[0]}-{address[1] or incarnation}", incarnation)
+        place = address[1] or f"{os.getpid()}-{next(_NUMBERS)}"  # where the port is not known yet
+        me = process_id(name or f"{address[0]}-{place}", incarnation)
         if not is_name(me.partition("#")[0]):
             raise ConfigurationError(f"{name!r} is no name for a process: it has white space, #, @, / or : in it")
-        shown = None if advertise is None else parse_address(advertise)
-        seeds = [parse_address(peer) for peer in peers]
         wanted = settings(preset, chosen)
-        core = NewtopProcess(me, {}, wanted.core(datagrams=False, tracing=False))
-        self._begin(me, core, TcpMesh(me, address, seeds, advertise=shown), None)
-        self._alone = not seeds
+        carrier = make_transport(
+            transport,
+            me,
+            bind,
+            [*peers],
+            advertise=advertise,
+            multicast=multicast,
+            datagram_bytes=wanted.datagram_bytes,
+        )
+        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False))
+        self._begin(me, core, carrier, None)
         self._patience_s: float | None = 2 * wanted.suspect_after
         """How long to look for a group before founding it; None: a scenario says what happens to groups."""
 
@@ -159,7 +178,7 @@ class Member:
         """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
         if self._patience_s is None:
             return
-        if not self._alone or self.peers:
+        if not self._transport.alone or self.peers:
             await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
@@ -316,14 +335,6 @@ async def join(name: str, *, snapshot: Snapshot | None = None, **member: Any) ->
     """
     async with Member(**member) as process:
         yield await process.join(name, snapshot=snapshot)
-
-
-def parse_address(text: str) -> Address:
-    """`host:port`."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")
-    return host.strip("[]"), int(port)
 
 
 def _group(effect: Shown) -> GroupId:

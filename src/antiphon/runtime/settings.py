@@ -5,9 +5,15 @@ from typing import Any, Final
 
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.errors import ConfigurationError
+from antiphon.runtime.transports.datagrams import DATAGRAM_BYTES_MAX
 from antiphon.types import GroupId
 
 _MS: Final = 1_000_000
+_HEADERS_BYTES: Final = 320
+"""What a data frame, or a repair that brings one, takes beside its payloads; with long names it leaves in pieces."""
+
+_WINDOW_BYTES_MAX: Final = 262_144
+"""On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +33,11 @@ class MemberSettings:
     window: int = 64
     """Frames of its own that a member may have under way in a group."""
     window_bytes: int = 1_048_576
-    """Bytes of its own that it may have under way there."""
+    """Bytes of its own that it may have under way there; on UDP never more than sockets hold (262,144)."""
     frame_bytes: int = 65_536
     """Messages that wait together are packed up to this size."""
+    datagram_bytes: int = 8_192
+    """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
     time_silence: float = 0.0
     """Seconds that a member may stay silent before it answers; 0: at once."""
     sequenced: frozenset[str] = frozenset()
@@ -41,10 +49,12 @@ class MemberSettings:
             service=self.service,
             silence_timeout_ns=_ns(self.time_silence),
             announce_pause_ns=max(_MS, _ns(self.suspect_after) // 50),
-            frame_bytes_max=self.frame_bytes,
+            frame_bytes_max=min(self.frame_bytes, self.datagram_bytes - _HEADERS_BYTES)
+            if datagrams
+            else self.frame_bytes,
             flow_control=self.flow_control,
             window=self.window,
-            window_bytes=self.window_bytes,
+            window_bytes=min(self.window_bytes, _WINDOW_BYTES_MAX) if datagrams else self.window_bytes,
             asymmetric=frozenset(GroupId(name) for name in self.sequenced),
             datagrams=datagrams,
             repair_max_ns=_ns(self.suspect_after) // 4,
@@ -57,9 +67,11 @@ class MemberSettings:
 
 
 PRESETS: Final = {
-    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0),
+    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0, datagram_bytes=32_000),
     "lan": MemberSettings(),
-    "wan": MemberSettings(suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608),
+    "wan": MemberSettings(
+        suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608, datagram_bytes=1_400
+    ),
 }
 """One machine, one building, further apart."""
 
@@ -79,6 +91,10 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
     if found.suspect_after < 0.08:
         raise ConfigurationError(
             "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
+        )
+    if not 576 <= found.datagram_bytes <= DATAGRAM_BYTES_MAX:
+        raise ConfigurationError(
+            f"datagram_bytes must lie between 576 and {DATAGRAM_BYTES_MAX:,}, not be {found.datagram_bytes:,}"
         )
     if found.flow_control not in range(4):
         raise ConfigurationError(f"flow_control must be 0, 1, 2 or 3, not {found.flow_control}")

@@ -7,8 +7,10 @@ the body and never trusts a length it has not compared with it.
 from antiphon.core.effects import Frame
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.errors import ProtocolViolation
+from antiphon.types import ProcessId
 from antiphon.wire import newtop, tuples
 from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
+from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
 
 
@@ -29,6 +31,11 @@ def decode(sealed: bytes) -> Frame:
     if tuples.knows(kind):
         return tuples.read(kind, reader)
     raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
+
+
+def sender_of(sealed: bytes) -> ProcessId:
+    """Who transmits the frame in these bytes, by its own word; nothing else in it is looked at."""
+    return Reader(sealed[ENVELOPE_BYTES : ENVELOPE_BYTES + IDENTITY_BYTES_MAX]).identity()[1]
 
 
 def header_bytes(frame: Frame) -> int:

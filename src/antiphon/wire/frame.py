@@ -44,3 +44,18 @@ def open_envelope(sealed: bytes) -> tuple[int, bytes]:
     if checksum != zlib.crc32(body, _SEED | kind):
         raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
     return kind, body
+
+
+def envelopes(joined: bytes) -> list[bytes]:
+    """The sealed frames that lie one behind the other in these bytes, none of them looked into; at least one."""
+    found: list[bytes] = []
+    begin = 0
+    while begin < len(joined) or not found:
+        if len(joined) - begin < ENVELOPE_BYTES:
+            raise ProtocolViolation("length", f"{len(joined) - begin} bytes are shorter than an envelope")
+        end = begin + ENVELOPE_BYTES + int.from_bytes(joined[begin : begin + 4])
+        if end > len(joined):
+            raise ProtocolViolation("length", "a frame is longer than what holds it")
+        found.append(joined[begin:end])
+        begin = end
+    return found

@@ -28,6 +28,8 @@ INCARNATION_MAX: Final = (1 << 32) - 1
 _IDENTITY: Final = struct.Struct(">QIBB")
 IDENTITY_BYTES: Final = _IDENTITY.size
 """Without the names; their lengths are the last two bytes of it."""
+IDENTITY_BYTES_MAX: Final = IDENTITY_BYTES + 2 * 255
+"""With the longest that the two lengths can say."""
 _NAME_BYTES_MAX: Final = 200
 """Leaves room for an incarnation, or a formation, behind it."""
 _NAME: Final = re.compile(r"[^\s#@/:]+")

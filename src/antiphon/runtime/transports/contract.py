@@ -5,12 +5,18 @@ from typing import Protocol
 
 from antiphon.types import ProcessId
 
+Address = tuple[str, int]
+"""Host and port."""
+
 
 class Receiver(Protocol):
     """A driver, as its transport sees it. Nothing here may raise, and nothing waits."""
 
-    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes]) -> None:
-        """Frames came in, in their order; on streams by the peer's connection so and so, counted from 0."""
+    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
+        """Frames came in, in their order; on streams by the peer's connection so and so, counted from 0.
+
+        `overheard`: they went to all who listen at one address, and some may be for others than us.
+        """
 
     def connected(self, peer: ProcessId) -> None:
         """Frames pass between us from now on."""
@@ -25,12 +31,20 @@ class Receiver(Protocol):
 class Transport(Protocol):
     """Carries sealed frames to processes by their identities."""
 
-    async def open(self, receiver: Receiver) -> None:
-        """Be reachable, and look for the peers that were named."""
+    @property
+    def streams(self) -> bool:
+        """Whether frames come in order and none is lost while a connection lasts; else there are no connections."""
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Where others find us, once we are open."""
+    def alone(self) -> bool:
+        """Whether no peers were named: nobody is there unless somebody finds us."""
+
+    @property
+    def address(self) -> Address:
+        """Where others find us."""
+
+    async def open(self, receiver: Receiver) -> None:
+        """Be reachable, and look for the peers that were named."""
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:

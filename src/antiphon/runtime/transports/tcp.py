@@ -17,7 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from antiphon.errors import ProtocolViolation
-from antiphon.runtime.transports.contract import Receiver
+from antiphon.runtime.transports.contract import Address, Receiver
 from antiphon.types import ProcessId, split_process_id
 from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, open_envelope, seal
 from antiphon.wire.names import decode_process
@@ -34,8 +34,6 @@ _RETRY_S: Final = (0.05, 2.0)
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
 
-Address = tuple[str, int]
-
 
 class _Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Who speaks, where it listens, and where others do."""
@@ -49,6 +47,8 @@ class _Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class TcpMesh:
     """The transport of one process."""
 
+    streams: Final = True
+
     def __init__(
         self, me: ProcessId, bind: Address, peers: Iterable[Address] = (), *, advertise: Address | None = None
     ) -> None:
@@ -59,6 +59,7 @@ class TcpMesh:
         self.address = advertise or bind
         """Where others find us; with port 0, known once we listen."""
         self._seeds = {*peers}
+        self.alone = not self._seeds
         self._forbidden: frozenset[str] = frozenset()
         self._addresses: dict[ProcessId, Address] = {}
         self._links: dict[ProcessId, _Link] = {}
@@ -378,5 +379,5 @@ def _hello_in(sealed: bytes, which: str) -> _Hello:
         raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}, and says not who is there")
     try:
         return msgspec.msgpack.decode(body, type=_Hello)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None
