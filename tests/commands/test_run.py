@@ -61,8 +61,9 @@ process = "p1"
 """
 
 
-def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path: Path) -> None:
-    (tmp_path / "trouble.toml").write_text(TROUBLE)
+@pytest.mark.parametrize("transport", ["stream", "datagram"])
+def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path: Path, transport: str) -> None:
+    (tmp_path / "trouble.toml").write_text(f'{TROUBLE}\n[network]\ntransport = "{transport}"\n')
     result = antiphon("run", tmp_path / "trouble.toml", "--out", tmp_path / "run", "--check", "--json")
     assert result.code == 0, result.out
     told = json.loads(result.out)
@@ -77,7 +78,10 @@ def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path
     ("change", "sentence"),
     [
         (('kind = "pause"', 'kind = "delay"\nextra = "5ms"'), "'delay' needs a simulated network, or clock"),
-        (("[options]", '[network]\ntransport = "datagram"\n[options]'), "antiphon run plays streams (TCP)"),
+        (
+            ('interval = "10ms"', 'interval = "10ms"\nreplies = true'),
+            "replies and answers are played in the simulator only",
+        ),
     ],
 )
 def test_what_real_processes_cannot_play_is_refused(

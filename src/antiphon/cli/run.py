@@ -26,7 +26,7 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     json: Json = False,
 ) -> None:
-    """Run a scenario with one process for each member, over TCP on this machine; a crash is a kill.
+    """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
 
     The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act. The trace has the
     same form as that of a simulation; no two runs are the same.

@@ -62,8 +62,6 @@ def refuse(scenario: Scenario) -> None:
         raise ConfigurationError(
             f"protocol {scenario.protocol!r} runs in the simulator only; antiphon run plays newtop"
         )
-    if scenario.network.transport != "stream":
-        raise ConfigurationError("network.transport: antiphon run plays streams (TCP)")
     if scenario.options.literal:
         raise ConfigurationError("options.literal: errata as printed run in the simulator only")
     for i, fault in enumerate(scenario.fault):
@@ -326,7 +324,11 @@ class LocalRun:
 
     async def _play(self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None) -> tuple[bool, bool]:
         scenario = self._scenario
-        network = _Partitions(self._remotes, merges=bool(scenario.options.merge_every), renews=changes(scenario))
+        network = _Partitions(
+            self._remotes,
+            merges=bool(scenario.options.merge_every) or scenario.network.transport == "datagram",
+            renews=changes(scenario),
+        )
         faults = Faults(
             scenario.fault, self._wall, self._remotes, network, self._world, self._companies(), None,
             random.Random(0), self._revive,

@@ -22,12 +22,15 @@ from antiphon.runtime.events import Message, Reset
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 from antiphon.runtime.transports.tcp import TcpMesh
+from antiphon.runtime.transports.udp import UdpMesh
 from antiphon.scenario.model import Scenario, Workload
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.cores import core_builder, groups_of, outside_of, recorder_of, start_detail
 from antiphon.types import GroupId, ProcessId, split_process_id
 
 _STATUS_S: Final = 0.05
+_DATAGRAM_BYTES: Final = 32_000
+"""On this machine nothing is cut on the way."""
 
 
 class Worker:
@@ -49,7 +52,7 @@ class Worker:
         self._deliveries = 0
         self._moving: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._mesh = TcpMesh(process, ("127.0.0.1", 0))
+        self._mesh = _mesh(scenario, process)
         core = cast("NewtopProcess", core_builder(scenario, random.Random(scenario.seed))(process))
         outside = outside_of(scenario, process)
         self._member = Member.of(
@@ -204,6 +207,12 @@ class Worker:
             "moving": sorted(self._moving),
             "views": {group.name: group.view.id for group in groups if group.view is not None},
         }
+
+
+def _mesh(scenario: Scenario, process: ProcessId) -> TcpMesh | UdpMesh:
+    if scenario.network.transport == "stream":
+        return TcpMesh(process, ("127.0.0.1", 0))
+    return UdpMesh(process, ("127.0.0.1", 0), datagram_bytes=_DATAGRAM_BYTES)
 
 
 def tell(line: dict[str, Any]) -> None:

@@ -100,6 +100,7 @@ class UdpMesh:
         self._contacts: dict[Address, _Contact] = {}
         self._met: dict[ProcessId, _Contact] = {}
         self._callers: dict[_Contact, asyncio.Task[None]] = {}
+        self._forbidden: frozenset[str] = frozenset()
         self._waiting: dict[Sockaddr, list[bytes]] = {}
         self._sockets: list[DatagramSocket] = []
 
@@ -136,6 +137,8 @@ class UdpMesh:
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
         """What is for somebody whom we do not hear is lost."""
         found = [contact for peer in peers if (contact := self._met.get(peer)) is not None]
+        if self._forbidden:
+            found = [contact for contact in found if _name(contact) not in self._forbidden]
         if self._multicast is not None and sum(contact.listens for contact in found) > 1:
             self._waiting.setdefault(self._multicast, []).append(sealed)
             found = [contact for contact in found if not contact.listens]
@@ -180,6 +183,15 @@ class UdpMesh:
         if together:
             datagrams.append(b"".join(together))
         return datagrams
+
+    def meet(self, addresses: Iterable[Address]) -> None:
+        """Get to know whoever is there."""
+        for address in addresses:
+            self._call(address, named=True)
+
+    def forbid(self, names: frozenset[str]) -> None:
+        """Send nothing to the processes of these names, as in a partition, until others are named, or none."""
+        self._forbidden = names
 
     # Calling
 
@@ -392,3 +404,7 @@ def _hello_in(sealed: bytes) -> _Hello:
     if len(hello.others) > _TOLD_MAX or not all(0 < port < 1 << 16 for port in ports):
         raise ProtocolViolation("body", "a process tells of more others than it may, or of impossible ports")
     return hello
+
+
+def _name(contact: _Contact) -> str | None:
+    return None if contact.process is None else split_process_id(contact.process)[0]
