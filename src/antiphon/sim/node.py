@@ -487,7 +487,9 @@ class Node:
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""
         self._network.forget(self.id, effect.group)
-        self._ahead.pop(effect.group, None)
+        if effect.group in self._ahead:  # it may have gone before its application ever got there
+            ahead = self._ahead[effect.group]
+            self._ahead[effect.group] = [told for told in ahead if not isinstance(told, Blocked | Unblocked)]
         if self._connections is not None:
             self._connections.forget(effect.group)
         if self.recorder is not None:

@@ -646,9 +646,15 @@ class NewtopProcess:
                 group.answer(now, effects)
 
     def retains(self, name: GroupId) -> bool:
-        """Whether we hold messages that some member may lack, and not only nulls, of which there are always some."""
+        """Whether we hold messages that some member may lack, and not only nulls, of which there are always some.
+
+        So do messages that are on their way to a sequencer, and states.
+        """
         group = self.current(name)
-        return group is not None and any(frame.payloads for frame in group.buffers.held())
+        if group is None:
+            return False
+        under_way = group.awaits_return or group.transfer is not None
+        return under_way or any(frame.payloads for frame in group.buffers.held())
 
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
