@@ -304,8 +304,8 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
     """M10: who is missing from a view was suspected by, or had left at, a member of it; who is new had asked to join.
 
     Or it had been in views of that group, and comes to be united with them (newtop.md 11.2 rule 3). Earlier is earlier
-    by `time`, and an equal time will do; of one who comes to the same view, earlier in its own log: what it finds out
-    in a formed group before its application is there, its log tells when it is.
+    by `time`, and an equal time will do; of one who goes over to the same formed group, earlier in its own log: what it
+    finds out before its application is there, its log tells when it is.
     """
     passages = membership.passages("M10")
     reasons = _Reasons(history, membership) if passages else None
@@ -347,11 +347,16 @@ class _Reasons:
             return self._merges(stay, other) or self._calls.explain(stay, other)
         if self._left.get((group, other), now + 1) <= now:
             return True
-        view, members = self._membership.view[stay], self._membership.members[stay]
+        members = self._membership.members[stay]
         return any(
-            word.process in members and (word.time <= now or word.row < self._entered.get((view, word.process), -1))
+            word.process in members and (word.time <= now or self._told_late(stay, word))
             for word in self._accusers.get((group, other), ())
         )
+
+    def _told_late(self, stay: int, word: Word) -> bool:
+        """Whoever said it went over to the same formed group, and its application was not there before."""
+        entered = self._entered.get((self._membership.view[stay], word.process), -1)
+        return self._membership.formed[stay] and word.row < entered
 
     def _merges(self, stay: int, other: int) -> bool:
         """The stay begins a formation, and the other had been in another view of that group before."""
