@@ -115,7 +115,7 @@ class Changing(Suspecting, Protocol):
         """Look for these at once, and unite with the groups of that name that they are in."""
 
     def retains(self, name: GroupId) -> bool:
-        """Whether messages of that group are held because some member may still lack them; nulls do not count."""
+        """Whether messages or states of that group are held because some member may lack them; nulls do not count."""
 
     def state(self, view: View, state: bytes, now: int) -> None:
         """What the application's state was when it got to that view (`InstallView.snapshot`)."""

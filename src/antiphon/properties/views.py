@@ -11,7 +11,7 @@ import numpy as np
 from antiphon.properties.columns import IntArray
 from antiphon.properties.findings import Found, gathered, over_groups
 from antiphon.properties.history import History
-from antiphon.properties.membership import Membership
+from antiphon.properties.membership import Membership, Word
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.types import split_process_id
@@ -304,7 +304,8 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
     """M10: who is missing from a view was suspected by, or had left at, a member of it; who is new had asked to join.
 
     Or it had been in views of that group, and comes to be united with them (newtop.md 11.2 rule 3). Earlier is earlier
-    by `time`, and an equal time will do.
+    by `time`, and an equal time will do; of one who goes over to the same formed group, earlier in its own log: what it
+    finds out before its application is there, its log tells when it is.
     """
     passages = membership.passages("M10")
     reasons = _Reasons(history, membership) if passages else None
@@ -328,9 +329,12 @@ class _Reasons:
         self._stays: dict[tuple[int, int], list[int]] = defaultdict(list)
         for stay, place in enumerate(zip(membership.group, membership.process, strict=True)):
             self._stays[place].append(stay)
-        self._accusers: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self._entered = {
+            (membership.view[stay], process): membership.row[stay] for stay, process in enumerate(membership.process)
+        }
+        self._accusers: dict[tuple[int, int], list[Word]] = defaultdict(list)
         for word in membership.suspicions:
-            self._accusers[word.group, word.peer].append((word.time, word.process))
+            self._accusers[word.group, word.peer].append(word)
         self._left: dict[tuple[int, int], int] = {}
         for row in history.of_kind("leave").tolist():
             key = int(history.rows.group[row]), int(history.rows.process[row])
@@ -343,8 +347,16 @@ class _Reasons:
             return self._merges(stay, other) or self._calls.explain(stay, other)
         if self._left.get((group, other), now + 1) <= now:
             return True
-        accusers = self._accusers.get((group, other), ())
-        return any(time <= now and accuser in self._membership.members[stay] for time, accuser in accusers)
+        members = self._membership.members[stay]
+        return any(
+            word.process in members and (word.time <= now or self._told_late(stay, word))
+            for word in self._accusers.get((group, other), ())
+        )
+
+    def _told_late(self, stay: int, word: Word) -> bool:
+        """Whoever said it went over to the same formed group, and its application was not there before."""
+        entered = self._entered.get((self._membership.view[stay], word.process), -1)
+        return self._membership.formed[stay] and word.row < entered
 
     def _merges(self, stay: int, other: int) -> bool:
         """The stay begins a formation, and the other had been in another view of that group before."""

@@ -146,7 +146,7 @@ class _Simulation:
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
         return any(node.behind for node in nodes) or any(
-            self._network.frame(each).kind in ("data", "state", "submit") for each in frames
+            self._network.frame(each).kind in ("data", "fragment", "state", "submit", "piece") for each in frames
         )
 
     def _unsettled(self, faults: Faults[Node]) -> bool:

@@ -78,8 +78,10 @@ class Scribe:
             self._record(early, time)
 
     def parted(self, effect: Left, time: int) -> None:
-        """The protocol has done with a formation of a group."""
-        self._ahead.pop(effect.group, None)
+        """The protocol has done with a formation of a group, perhaps before its application has got there."""
+        if effect.group in self._ahead:
+            ahead = self._ahead[effect.group]
+            self._ahead[effect.group] = [told for told in ahead if not isinstance(told, Blocked | Unblocked)]
         self.recorder.parted(effect, time)
 
     def told(self, effect: Told, time: int) -> None:

@@ -397,35 +397,27 @@ class NewtopProcess:
             return
         for frame in ready:
             group = self._groups[frame.group]
-            if self._changing:
+            if self._plain and not self._changing and not (frame.more or frame.notice or group.fragments.open):
+                effects.append(Deliver(frame))
+            else:
                 stirred[frame.group] = group
-                self._deliver_new(group, frame, now, effects)
-                continue
-            if frame.notice is not None:
-                stirred[frame.group] = group
-                group.deliver(frame)
-                self._install(group, group.change.delivered(frame, group.view), now, effects)
-                continue
-            if frame.more or not self._plain or group.fragments.open:
-                stirred[frame.group] = group
-                whole = group.deliver(frame)
-                if whole is None:
-                    continue
-                frame = whole  # noqa: PLW2901
-            effects.append(Deliver(frame))
+                self._hand_over(group, frame, now, effects)
 
-    def _deliver_new(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
-        """Its turn has come at a process that waits, or whose group waits, for states."""
+    def _hand_over(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
+        """Its turn has come, where that may mean more than its delivery: a view, a whole message, a state."""
         whole = group.deliver(frame)
         if frame.notice is not None:
             self._install(group, group.change.delivered(frame, group.view), now, effects)
-        elif whole is not None and whole.state is not None:
-            if group.transfer is not None:
-                waited = group.transfer.waits
-                group.transfer.told(whole.state, whole.payloads[0])
-                self._complete(group, waited, effects)
-        elif whole is not None:
+        elif whole is None:
+            return
+        elif whole.state is None and not self._changing:
+            effects.append(Deliver(whole))
+        elif whole.state is None:
             self._shelf.put(Deliver(whole), effects)
+        elif group.transfer is not None:
+            waited = group.transfer.waits
+            group.transfer.told(whole.state, whole.payloads[0])
+            self._complete(group, waited, effects)
 
     def _complete(self, group: NewtopGroup, waited: bool, effects: list[Effect]) -> None:
         """The last state may be here, or nobody may be left to tell it: what was held back goes on."""
@@ -659,9 +651,15 @@ class NewtopProcess:
         return len(self._early_sends.get(name, ())) if group is None else len(group.outbox.waiting)
 
     def retains(self, name: GroupId) -> bool:
-        """Whether we hold messages that some member may lack, and not only nulls, of which there are always some."""
+        """Whether we hold messages that some member may lack, and not only nulls, of which there are always some.
+
+        So do messages that are on their way to a sequencer, and states.
+        """
         group = self.current(name)
-        return group is not None and any(frame.payloads for frame in group.buffers.held())
+        if group is None:
+            return False
+        under_way = group.awaits_return or group.transfer is not None
+        return under_way or any(frame.payloads for frame in group.buffers.held())
 
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
