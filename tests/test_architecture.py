@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
+HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich"}
 
 
 PURE = {"abc", "collections", "dataclasses", "enum", "hashlib", "heapq", "itertools", "operator", "typing"}

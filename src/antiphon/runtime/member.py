@@ -5,14 +5,15 @@ who do so at the same time without knowing of each other are merged, like sides 
 """
 
 import asyncio
+import secrets
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from antiphon.core import effects
 from antiphon.core.newtop.process import NewtopProcess
-from antiphon.errors import ConfigurationError
+from antiphon.errors import ConfigurationError, NotAMember
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.group import Group, Snapshot
 from antiphon.runtime.settings import MemberSettings, settings
@@ -21,6 +22,11 @@ from antiphon.runtime.transports.tcp import Address, TcpMesh
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
+
+
+_YEAR_2025_S: Final = 1_735_689_600
+_STARTS_PER_S: Final = 4
+"""A process started anew gets a higher number than before if so much time has passed; 32 bits last until 2059."""
 
 
 class Member:
@@ -38,26 +44,33 @@ class Member:
     ) -> None:
         """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`."""
         address = parse_address(bind)
-        incarnation = int(time.time())  # higher at each start, so nobody takes us for what we were
-        me = process_id(name or f"{address[0]}-{address[1] or incarnation}", incarnation)
-        if not is_name(me.partition("#")[0]):
-            raise ConfigurationError(f"{name!r} is no name for a process: it has white space, #, @, / or : in it")
+        seeds = [parse_address(peer) for peer in ([peers] if isinstance(peers, str) else peers)]
         shown = None if advertise is None else parse_address(advertise)
-        mesh = TcpMesh(me, address, [parse_address(peer) for peer in peers], advertise=shown)
+        me = _identity(name, address)
+        mesh = TcpMesh(me, address, seeds, advertise=shown)
         self._begin(me, settings(preset, chosen), mesh, None)
         self._mesh = mesh
-        self._alone = not [*peers]
+        self._alone = not seeds
 
-    def _begin(self, me: ProcessId, chosen: MemberSettings, transport: Transport, recorder: Recorder | None) -> None:
+    def _begin(
+        self,
+        me: ProcessId,
+        chosen: MemberSettings,
+        transport: Transport,
+        recorder: Recorder | None,
+        driver: type[Driver] = Driver,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self.id = me
         """Who this is: name and incarnation."""
         self.core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=recorder is not None))
-        self._driver = Driver(me, self.core, transport, self, recorder=recorder)
+        self._driver = driver(me, self.core, transport, self, recorder=recorder, clock=clock)
         self._recorder = recorder
         self._patience_s = 2 * chosen.suspect_after
         self._groups: dict[GroupId, Group] = {}
-        self._founders: dict[GroupId, asyncio.Task[None]] = {}
+        self._founders: dict[GroupId, asyncio.TimerHandle] = {}
         self._turns: list[asyncio.Future[None]] = []
+        self._running = False
 
     @property
     def address(self) -> str:
@@ -70,14 +83,40 @@ class Member:
         return self._driver.transport.peers
 
     async def __aenter__(self) -> Self:
-        await self._driver.start()
+        try:
+            await self._driver.start()
+        except BaseException:
+            await self._end()
+            raise
+        self._running = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._founders.values():
-            task.cancel()
-        await asyncio.gather(*(group.leave() for group in self._groups.values()))
-        await self._driver.stop()
+        self._running = False
+        groups = [*self._groups.values()]
+        try:
+            for group in groups:
+                group.depart()
+            for group in groups:
+                await group.leave()
+        finally:
+            await self._end()
+
+    async def abort(self) -> None:
+        """Be gone without taking leave of anybody: to others this is a crash."""
+        self._driver.halt()
+        await self._driver.transport.close()
+        await self._end()
+
+    async def _end(self) -> None:
+        self._running = False
+        try:
+            await self._driver.stop()
+        finally:
+            for group in self._groups.values():
+                group.end()
+            self._groups.clear()
+            self._wake_waiting()
 
     async def join(self, name: str, *, snapshot: Snapshot | None = None) -> Group:
         """Become a member of a group; returns when the first view holds us.
@@ -88,22 +127,23 @@ class Member:
         if not is_name(name):
             raise ConfigurationError(f"{name!r} is no name for a group: it is empty, or has white space, #, @, / or :")
         group = GroupId(name)
-        if group in self._groups:
-            raise ConfigurationError(f"this member is in {name} already")
+        while group in self._groups:
+            if not self._groups[group].leaving:
+                raise ConfigurationError(f"this member is in {name} already")
+            await self._groups[group].leave()
+        if not self._running:
+            raise NotAMember(f"{self.id} joins groups within `async with` only: it is not running")
         self._groups[group] = joined = Group(self, group, snapshot)
         self._ask(group)
-        self._founders[group] = asyncio.get_running_loop().create_task(self._found(group))
+        alone = self._alone and not self.peers
+        self._found_in(0 if alone else self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000), group)
         try:
             await joined.ready()
         except asyncio.CancelledError:
-            self._forget(group)
-            self.core.leave(group, self._driver.clock())
-            self._driver.stir()
+            joined.depart()
             raise
         finally:
-            founder = self._founders.pop(group, None)
-            if founder is not None:
-                founder.cancel()
+            self._founders.pop(group).cancel()
         return joined
 
     def _ask(self, group: GroupId) -> None:
@@ -111,12 +151,14 @@ class Member:
         self.core.join(group, self.peers, self._driver.clock())
         self._driver.stir()
 
-    async def _found(self, group: GroupId) -> None:
+    def _found_in(self, pause_s: float, group: GroupId) -> None:
+        self._founders[group] = asyncio.get_running_loop().call_later(pause_s, self._found, group)
+
+    def _found(self, group: GroupId) -> None:
         """Nobody takes us in: there is no such group, so we form it. Those with higher names wait a little longer."""
-        if not self._alone or self.peers:
-            await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
+        self._found_in(self._patience_s, group)  # unless we are in it by then
 
     def _look_for(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.core.merge(group, others, self._driver.clock())
@@ -165,6 +207,12 @@ class Member:
         self._driver.enter(effect, state, now)
         self._driver.stir()
 
+    def passed_over(self, view: View) -> None:
+        """An application that leaves need not get to a view; in a trace it sends in views that it has got to only."""
+        if self._recorder is None:
+            self.core.viewed(view, self._driver.clock())
+            self._driver.stir()
+
     def hand_over(self, view: View, state: bytes) -> None:
         """The application's state at that view, for those who come from elsewhere."""
         self.core.state(view, state, self._driver.clock())
@@ -187,10 +235,7 @@ class Member:
         group = name_of(effect.frame.group if isinstance(effect, effects.Deliver) else _group(effect))
         self._groups[group].show(effect)
         if isinstance(effect, effects.Left) and effect.successor is None:
-            self._forget(group)
-
-    def _forget(self, group: GroupId) -> None:
-        self._groups.pop(group, None)
+            del self._groups[group]
 
     def met(self, peer: ProcessId) -> None:
         """Somebody new may be in our groups, or able to take us in."""
@@ -204,6 +249,9 @@ class Member:
         """A turn is over."""
         for group in [*self._groups.values()]:
             group.turned()
+        self._wake_waiting()
+
+    def _wake_waiting(self) -> None:
         turns, self._turns = self._turns, []
         for turn in turns:
             if not turn.done():
@@ -211,13 +259,13 @@ class Member:
 
 
 @asynccontextmanager
-async def join(name: str, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
+async def join(group: str, /, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
     """Be a process of one group: `async with antiphon.join("orders", bind=…, peers=[…]) as group`.
 
-    `member`: what `Member` takes. Leaves the group at the end, when everybody has what was sent.
+    `member`: what `Member` takes, `name` among it. Leaves the group at the end, when everybody has what was sent.
     """
     async with Member(**member) as process:
-        yield await process.join(name, snapshot=snapshot)
+        yield await process.join(group, snapshot=snapshot)
 
 
 def parse_address(text: str) -> Address:
@@ -226,6 +274,15 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
         raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")
     return host.strip("[]"), int(port)
+
+
+def _identity(name: str | None, address: Address) -> ProcessId:
+    """A name, and a number that is higher at each start, so that nobody takes us for what we were."""
+    host, port = address
+    chosen = name if name is not None else f"{host.replace(':', '.')}-{port or secrets.token_hex(4)}"
+    if not is_name(chosen):
+        raise ConfigurationError(f"{name!r} is no name for a process: it is empty, or has white space, #, @, / or :")
+    return process_id(chosen, int((time.time() - _YEAR_2025_S) * _STARTS_PER_S))
 
 
 def _group(effect: Shown) -> GroupId:
