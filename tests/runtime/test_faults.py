@@ -11,12 +11,15 @@ from antiphon.runtime.transports.tcp import TcpMesh
 from antiphon.wire.frame import seal
 from tests.runtime.loopback import (
     FAST,
+    fill,
     join_all,
     members,
     name,
     names,
     on_loopback,
     payloads,
+    read_on,
+    take_each,
     take_messages,
     take_until,
     take_view,
@@ -32,21 +35,16 @@ async def test_a_reader_that_stalls_holds_senders_back_and_loses_nothing() -> No
         await take_view(stalled, lambda view: len(view.members) == 2)
         seen: list[Event] = []
         reading = asyncio.create_task(read_on(sender, seen))
-        accepted = 0
-        with pytest.raises(FlowBlocked, match="orders takes no more messages now"):
-            while True:
-                sender.try_send(b"%05d" % accepted)
-                accepted += 1
-                if accepted % 100 == 0:
-                    await asyncio.sleep(0)
+        accepted = fill(sender, b"message")
         await until(lambda: sender.health.blocked_by == found[1].id)
+        accepted += fill(sender, b"message")  # in the place of what has left meanwhile
         with pytest.raises(FlowBlocked, match=f"it waits for {found[1].id}"):
             sender.try_send(b"no")
-        waiting = asyncio.create_task(sender.send(b"%05d" % accepted))
+        waiting = asyncio.create_task(sender.send(b"last"))
         await asyncio.sleep(0.05)
         assert not waiting.done()
         taken = await take_messages(stalled, accepted + 1)
-        assert [message.payload for message in taken] == [b"%05d" % number for number in range(accepted + 1)]
+        assert [message.payload for message in taken] == [b"message"] * accepted + [b"last"]
         await waiting
         await until(lambda: len(payloads(seen)) == accepted + 1)
         reading.cancel()
@@ -56,22 +54,11 @@ async def test_a_reader_that_stalls_holds_senders_back_and_loses_nothing() -> No
         await until(lambda: sender.health.blocked_by is None)
 
 
-async def read_on(group: Group, seen: list[Event]) -> None:
-    async for event in group:
-        seen.append(event)
-
-
 @on_loopback
 async def test_many_blocked_senders_all_go_on_though_some_are_cancelled() -> None:
     async with members(2, window=4, frame_bytes=1_000, window_bytes=4_000) as found:
         sender, stalled = await join_all(found)
-        accepted = 0
-        while True:
-            try:
-                sender.try_send(b"filler")
-            except FlowBlocked:
-                break
-            accepted += 1
+        accepted = fill(sender, b"filler")
         tasks = [asyncio.create_task(sender.send(b"%d" % number)) for number in range(10)]
         await asyncio.sleep(0)
         seen: list[Event] = []
@@ -132,9 +119,7 @@ async def test_a_member_that_is_killed_is_excluded_and_the_others_go_on() -> Non
             for group in groups:
                 await take_view(group, lambda view: len(view.members) == 3)
             await groups[0].send(b"before")
-            assert await asyncio.gather(*(take_messages(group, 1) for group in groups)) == [
-                [Message(found[0].id, b"before")]
-            ] * 3
+            assert await take_each(groups, 1) == [[Message(found[0].id, b"before")]] * 3
             await victim.abort()
             assert [event async for event in groups[2]] == []
         await groups[1].send(b"after")
@@ -204,7 +189,7 @@ def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.Log
             for group in groups:
                 await take_view(group, lambda view: len(view.members) == 2)
             await groups[0].send(b"unharmed")
-            seen = await asyncio.gather(*(take_messages(group, 1) for group in groups))
+            seen = await take_each(groups, 1)
             assert seen == [[Message(found[0].id, b"unharmed")]] * 2
 
     scenario()

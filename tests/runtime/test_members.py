@@ -17,6 +17,7 @@ from tests.runtime.loopback import (
     names,
     on_loopback,
     payloads,
+    take_each,
     take_messages,
     take_until,
     take_view,
@@ -36,7 +37,7 @@ async def test_messages_come_in_the_same_order_everywhere() -> None:
                     await asyncio.sleep(0)
 
         await asyncio.gather(*map(send, range(3)))
-        seen = await asyncio.gather(*(take_messages(group, 150) for group in groups))
+        seen = await take_each(groups, 150)
         assert seen[0] == seen[1] == seen[2]
         for place, member in enumerate(found):
             own = [message.payload for message in seen[0] if message.sender == member.id]
@@ -62,7 +63,7 @@ async def test_members_without_names_are_told_apart() -> None:
 async def test_views_say_who_came_who_left_and_why() -> None:
     async with members(3) as found:
         first = await found[0].join("orders")
-        alone = await take_view(first, lambda view: True)
+        alone = await take_view(first)
         assert names(alone.members) == names(alone.joined) == ["p1"]
         assert alone.primary
         second = await found[1].join("orders")
@@ -70,7 +71,7 @@ async def test_views_say_who_came_who_left_and_why() -> None:
         assert names(both.joined) == ["p2"]
         assert names(both.together) == ["p1"]
         assert not both.left
-        entered = await take_view(second, lambda view: True)
+        entered = await take_view(second)
         assert entered.id == both.id
         assert names(entered.joined) == ["p1", "p2"]
         third = await found[2].join("orders")
@@ -90,11 +91,10 @@ async def test_who_leaves_waits_until_its_messages_are_everywhere() -> None:
         sent = [b"%d" % number for number in range(500)]
         for payload in sent:
             await groups[0].send(payload)
-        graceful, *seen = await asyncio.gather(
-            groups[0].leave(), *(take_until(group, has_left) for group in groups[1:])
-        )
-        assert graceful
-        assert [payloads(events) for events in seen] == [sent, sent]
+        leaving = asyncio.create_task(groups[0].leave())
+        for group in groups[1:]:
+            assert payloads(await take_until(group, has_left)) == sent
+        assert await leaving
         assert payloads([event async for event in groups[0]]) == sent
         with pytest.raises(NotAMember):
             await groups[0].send(b"late")
@@ -114,7 +114,7 @@ async def test_who_has_left_may_join_again() -> None:
         again = await found[1].join("orders")
         await again.ready(2)
         await again.send(b"back")
-        seen = await asyncio.gather(take_messages(groups[0], 1), take_messages(again, 1))
+        seen = await take_each([groups[0], again], 1)
         assert seen == [[Message(found[1].id, b"back")]] * 2
 
 
@@ -139,7 +139,6 @@ async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
     async with members(2, suspect_after=2.0, merge_every=2.0) as found:
         groups = await join_all(found)
         large = bytes(16 * 1024 * 1024)
-
 
         async def send() -> None:
             for payload in (b"", large, b""):
@@ -279,14 +278,14 @@ async def test_what_a_group_cannot_do_is_refused_in_one_sentence() -> None:
         text: Any = "text"
         with pytest.raises(ConfigurationError, match="a message is bytes, not str"):
             await group.send(text)
-        await take_view(group, lambda view: True)
+        await take_view(group)
         reading = asyncio.create_task(group.receive())
         await asyncio.sleep(0)
         with pytest.raises(ConfigurationError, match="two tasks read orders at once"):
             await anext(group)
         await group.send(b"one")
         assert payloads(await reading) == [b"one"]
-        with pytest.raises(ConfigurationError, match="cannot listen at 127.0.0.1"):
+        with pytest.raises(ConfigurationError, match="cannot listen at 127"):
             async with Member(bind=found[0].address):
                 pass
     with pytest.raises(NotAMember, match="not running"):

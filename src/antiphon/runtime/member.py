@@ -23,7 +23,6 @@ from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
 
-
 _YEAR_2025_S: Final = 1_735_689_600
 _STARTS_PER_S: Final = 4
 """A process started anew gets a higher number than before if so much time has passed; 32 bits last until 2059."""
