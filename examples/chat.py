@@ -18,7 +18,7 @@ async def show(room: antiphon.Group) -> None:
     async for event in room:
         match event:
             case antiphon.Message(sender=who, payload=line):
-                print(f"{name(who)}: {line.decode()}", flush=True)
+                print(f"{name(who)}: {line.decode(errors='replace')}", flush=True)
             case antiphon.View(members=members, left=left):
                 for each in left:
                     print(f"* {name(each.process)} is gone: {each.reason}", flush=True)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +65,7 @@ def test_the_same_seed_gives_the_same_events_in_any_interpreter() -> None:
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": salt},
+            cwd=Path(__file__).parents[2],
             check=True,
             capture_output=True,
             text=True,

@@ -152,6 +152,14 @@ async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
             groups[0].try_send(large + b"x")
 
 
+@on_loopback
+async def test_who_has_just_joined_may_send_before_it_reads() -> None:
+    async with members(2) as found:
+        groups = await join_all(found)
+        await groups[1].send(b"early")
+        assert await take_messages(groups[0], 1) == [Message(found[1].id, b"early")]
+
+
 class Ledger:
     """A replicated list, which is its own state."""
 

@@ -261,6 +261,8 @@ class Group:
     def _note(self, effect: Shown) -> None:
         """What the protocol knows already, and the application will get to."""
         if isinstance(effect, effects.InstallView):
+            if not self._members:
+                self._member.passed_over(effect.view)  # `join` returns with it: what is sent then need not wait
             self._members, self._primary = effect.view.members, effect.view.primary
             if effect.snapshot and self._snapshot is None:
                 self._member.hand_over(effect.view, b"")  # an application without a state need not be asked

@@ -207,7 +207,7 @@ class Member:
         self._driver.stir()
 
     def passed_over(self, view: View) -> None:
-        """An application that leaves need not get to a view; in a trace it sends in views that it has got to only."""
+        """An application need not read that it is in this view; in a trace it sends in views that it has read only."""
         if self._recorder is None:
             self.core.viewed(view, self._driver.clock())
             self._driver.stir()
