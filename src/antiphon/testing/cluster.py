@@ -12,7 +12,7 @@ from antiphon.runtime.member import Member
 from antiphon.runtime.settings import MemberSettings, settings
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
-from antiphon.types import ProcessId, process_id
+from antiphon.types import GroupId, ProcessId, process_id
 
 
 class _Driver(Driver):
@@ -32,11 +32,19 @@ class _Driver(Driver):
 class _Member(Member):
     """A process in virtual time."""
 
-    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network, *, founds: bool) -> None:
+    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network) -> None:
         loop = asyncio.get_running_loop()
         self.port = Port(me, network)
         self._begin(me, chosen, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
-        self._alone = founds
+        self._alone = False
+
+    async def found(self, name: str, *, snapshot: Snapshot | None) -> Group:
+        """Join a group by forming it, at once and with everybody who is there."""
+        joining = asyncio.create_task(self.join(name, snapshot=snapshot))
+        await asyncio.sleep(0)
+        self.core.form(GroupId(name), (self.id, *self.peers), self._driver.clock())
+        self._driver.stir()
+        return await joining
 
     @property
     def address(self) -> str:
@@ -90,8 +98,13 @@ class Cluster:
 
     async def start(self) -> None:
         """All of them, in one view."""
-        self._groups = [await self._enter(0)]
-        self._groups += await asyncio.gather(*(self._enter(place) for place in range(1, len(self))))
+        for member in self._members:
+            await member.__aenter__()
+        while any(len(member.peers) < len(self) - 1 for member in self._members):
+            await asyncio.sleep(0.001)
+        joins = [self._join(place) for place in range(1, len(self))]
+        founded = self._members[0].found(self._group, snapshot=self._snapshots[0])
+        self._groups = await asyncio.gather(founded, *joins)
         for group in self._groups:
             await group.ready(len(self))
 
@@ -110,7 +123,8 @@ class Cluster:
         await self.crash(place)
         self._starts[place] += 1
         self._members[place] = self._new(place)
-        self._groups[place] = await self._enter(place)
+        await self._members[place].__aenter__()
+        self._groups[place] = await self._join(place)
         return self._groups[place]
 
     def partition(self, sides: Iterable[Iterable[int]]) -> None:
@@ -135,10 +149,9 @@ class Cluster:
 
     def _new(self, place: int) -> _Member:
         me = process_id(self._names[place], self._starts[place])
-        return _Member(me, self._chosen, self._network, founds=me == "p1")
+        return _Member(me, self._chosen, self._network)
 
-    async def _enter(self, place: int) -> Group:
-        await self._members[place].__aenter__()
+    async def _join(self, place: int) -> Group:
         return await self._members[place].join(self._group, snapshot=self._snapshots[place])
 
 
