@@ -81,9 +81,7 @@ async def test_a_connection_that_breaks_parts_two_members_and_merging_brings_the
         readers = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
         sender = asyncio.create_task(send_numbers(groups[1], 200))
         await until(lambda: len(payloads(seen[0])) > 20)
-        mesh = found[0]._driver.transport
-        assert isinstance(mesh, TcpMesh)
-        mesh._links[found[2].id].abort()
+        mesh_of(found[0])._links[found[2].id].abort()
         await until(lambda: any(view.left for view in views(seen[0])) and any(view.left for view in views(seen[2])))
         await until(lambda: all(len(group.health.members) == 3 for group in groups))
         await sender
@@ -98,6 +96,12 @@ async def test_a_connection_that_breaks_parts_two_members_and_merging_brings_the
         for reader in readers:
             reader.cancel()
         await asyncio.gather(*readers, return_exceptions=True)
+
+
+def mesh_of(member: Member) -> TcpMesh:
+    mesh = member._driver.transport
+    assert isinstance(mesh, TcpMesh)
+    return mesh
 
 
 async def send_numbers(group: Group, count: int) -> None:
@@ -150,6 +154,9 @@ async def test_who_starts_anew_under_its_name_joins_as_another() -> None:
             assert first.id not in view.members
             assert names(view.members) == ["p1", "p2", "p3"]
             await until(lambda: all(second.id in member.peers for member in found))
+            host, _, port = first.address.partition(":")
+            before = host, int(port)
+            await until(lambda: all(before not in mesh_of(member)._callers for member in found))  # nobody calls it
 
 
 def hello(process: str, host: str, port: int, others: tuple[tuple[str, str, int], ...] = ()) -> bytes:
@@ -191,6 +198,7 @@ def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.Log
             await groups[0].send(b"unharmed")
             seen = await take_each(groups, 1)
             assert seen == [[Message(found[0].id, b"unharmed")]] * 2
+            assert not any(caller.done() for caller in mesh_of(found[0])._callers.values())
 
     scenario()
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
