@@ -42,7 +42,7 @@ def test_requirements_go_through_all_runs_of_a_table() -> None:
 
 
 def test_what_is_promised_anyway_may_be_required() -> None:
-    offered = frozenset(PROMISES["newtop", "total"] & set(JUDGED)) - COMING
+    offered = frozenset(PROMISES["newtop", "total"] & set(JUDGED)) - COMING - {"L9"}  # these only in some runs
     for seed in range(10):
         assert judge(good_trace(seed), offered) == judge(good_trace(seed))
 

@@ -42,7 +42,7 @@ SEQUENCED: Final = 0.4
 
 def draw_changes(chance: random.Random) -> Scenario:
     """One run of the family; the scenario's name tells the shape."""
-    scenario = draw_symmetric_changes(chance)
+    scenario = _bearable(draw_symmetric_changes(chance))
     return _with_sequencers(chance, scenario) if chance.random() < SEQUENCED else scenario
 
 
@@ -79,7 +79,6 @@ def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
             flow_control=chance.choice([0, 3, 3]),
             window=max(2, scenario.options.window),
         ),
-        hosts=replace(scenario.hosts, service=min(scenario.hosts.service, _bearable(scenario))),
         group=tuple(
             replace(group, mode=mode, service="total", numbering="separate")
             for group, mode in zip(scenario.group, modes, strict=True)
@@ -87,12 +86,17 @@ def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
     )
 
 
-def _bearable(scenario: Scenario) -> Duration:
-    """Per frame, what leaves a host three quarters of its time: with a sequencer members always say that they live."""
-    frames = (
-        sum(len(members_of(group)) ** 2 for group in scenario.group) * 4
+def _bearable(scenario: Scenario) -> Scenario:
+    """On hosts that have time: a frame costs so little that a quarter of it is enough for all to say that they live.
+
+    With a sequencer they always do. On slower ones members rightly suspect each other, part, and merge for ever.
+    """
+    frames = 4 * sum(
+        len(members_of(group)) ** 2 for group in scenario.group
     )  # in the time after which one is suspected
-    return Duration(scenario.options.suspect_after * (scenario.hosts.count or len(scenario.processes)) // (4 * frames))
+    hosts = scenario.hosts.count or len(scenario.processes)
+    most = Duration(scenario.options.suspect_after * hosts // (4 * frames))
+    return replace(scenario, hosts=replace(scenario.hosts, service=min(scenario.hosts.service, most)))
 
 
 def _state_bytes(chance: random.Random, options: Options) -> int:

@@ -1,5 +1,6 @@
 """`antiphon demo`: the whole story in one go, from message to verdict to page."""
 
+import time
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from antiphon.cli.live import watching
 from antiphon.cli.output import Json, Master, out, print_json, progress, waiting
 from antiphon.cli.report import write_page
-from antiphon.cli.simulate import simulate_one
+from antiphon.cli.simulate import outcome_of
 from antiphon.cli.stats import print_statistics
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
+from antiphon.local.supervisor import run_locally
 from antiphon.scenario.read import parse_scenario, run_id
 from antiphon.trace.directory import appearing, check_free, write_run
 
@@ -25,7 +28,7 @@ def demo(
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Simulate five members that multicast in total order, judge the trace with Spark, and write the page."""
+    """Five processes multicast in total order, one is killed; Spark judges the trace; the page shows what happened."""
     from antiphon.pipeline.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.statistics import statistics  # noqa: PLC0415
     from antiphon.pipeline.verify import verify  # noqa: PLC0415
@@ -34,8 +37,11 @@ def demo(
 
     scenario = parse_scenario(files("antiphon.cli").joinpath("demo.toml").read_text(encoding="utf-8"))
     check_free(directory, [run_id(scenario)], force=force)
-    with waiting("simulating"), appearing(directory) as aside:
-        outcome = simulate_one(scenario, "bytes", check=False, directory=aside)
+    started = time.perf_counter()
+    with appearing(directory) as aside:
+        with watching("five members, all sending; p5 will be killed") as watch:
+            played = run_locally(scenario, watch)
+        outcome = outcome_of(played, started, check=False, directory=aside, clock="wall")
         write_run(aside, outcome.record, outcome.scenario_toml)
     with waiting("starting Spark"):
         spark = spark_session(master)

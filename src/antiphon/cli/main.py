@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import campaign, check, compare, demo, report, simulate, stats
+from antiphon.cli import campaign, check, compare, demo, report, run, simulate, stats
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("stats")(stats.stats)
 app.command("report")(report.report)

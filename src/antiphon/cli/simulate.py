@@ -22,6 +22,7 @@ from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, run_id, scenario_toml, with_seed
 from antiphon.sim.network import Carry
+from antiphon.sim.run import Run
 from antiphon.sim.run import simulate as run_simulation
 from antiphon.trace.directory import (
     RunRecord,
@@ -54,7 +55,9 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class Outcome:
+    """A run, told, judged if that was asked for, and what replays it."""
+
     summary: Summary
     record: RunRecord
     scenario_toml: str
@@ -94,15 +97,20 @@ def simulate(
             write_run(aside, outcomes[0].record, outcomes[0].scenario_toml)
         elif aside is not None:
             write_index(aside, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
-    _print(outcomes, out_directory, check, json, traced=chosen.trace == "full")
+    print_outcomes(outcomes, out_directory, check, json, traced=chosen.trace == "full")
     if check:
         raise typer.Exit(exit_code([verdict for outcome in outcomes for verdict in outcome.verdicts]))
 
 
-def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> _Outcome:
+def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> Outcome:
     """Simulate one scenario, judge it if asked to, and put its events into `directory`."""
     started = time.perf_counter()
-    run = run_simulation(scenario, carry)
+    return outcome_of(run_simulation(scenario, carry), started, check, directory, clock="virtual")
+
+
+def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *, clock: str) -> Outcome:
+    """What a run amounted to; its events go into `directory`."""
+    scenario = run.scenario
     traced = scenario.trace == "full" and (check or directory is not None)
     events = events_table(run.id, run.histories) if traced else None
     if events is not None and directory is not None:
@@ -118,13 +126,13 @@ def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path 
         wall_seconds=time.perf_counter() - started,
         views=view_changes(run),
     )
-    record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock="virtual", finished=True)
-    return _Outcome(summary, record, scenario_toml(scenario), verdicts)
+    record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock=clock, finished=True)
+    return Outcome(summary, record, scenario_toml(scenario), verdicts)
 
 
-def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> list[_Outcome]:
+def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> list[Outcome]:
     """One outcome a scenario, in the order of the seeds."""
-    outcomes: list[_Outcome] = []
+    outcomes: list[Outcome] = []
     work = partial(simulate_one, carry=carry, check=check, directory=directory)
     with closing(spread(work, scenarios)) as results, progress("simulating") as advance:
         for outcome in results:
@@ -169,7 +177,10 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool) -> None:
+def print_outcomes(
+    outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool
+) -> None:
+    """What the runs amounted to, as sentences or as one document."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if json:
         document: dict[str, Any] = {"runs": [asdict(outcome.summary) for outcome in outcomes]}
@@ -182,7 +193,7 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
         summary = outcome.summary
         out.print(
             f"{escape(summary.run)}: {summary.requests:,} messages, {summary.deliveries:,} deliveries in "
-            f"{summary.virtual_seconds:.3f} s of virtual time, simulated in {summary.wall_seconds:.1f} s, "
+            f"{summary.virtual_seconds:.3f} s{_timed(outcome)}, "
             f"{'quiet' if summary.quiet else 'cut off before it was quiet'}",
             highlight=False,
             soft_wrap=True,
@@ -197,6 +208,12 @@ def _print(outcomes: Sequence[_Outcome], directory: Path | None, check: bool, js
         out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
         print_verdicts(verdicts)
+
+
+def _timed(outcome: Outcome) -> str:
+    if outcome.record.clock == "wall":
+        return ""
+    return f" of virtual time, simulated in {outcome.summary.wall_seconds:.1f} s"
 
 
 def _print_views(views: list[ViewChange]) -> None:

@@ -202,6 +202,8 @@ class Promises:
             newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
             off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
             offered &= ~(newtop & off)[:, None]
+        if property_id == "L9" and len(self._history.of_kind("fault", "crash", "join", "leave")):
+            offered = np.zeros_like(offered)  # it speaks of runs in which nothing breaks, and nobody comes or goes
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
         if _mentions(_UNCHANGED, property_id):

@@ -65,26 +65,31 @@ class Driver:
         configured: frozenset[GroupId] = frozenset(),
         recorder: Recorder | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
+        journal: Callable[[], None] | None = None,
     ) -> None:
-        """`configured`: groups that are there from the start, not formed."""
+        """`configured`: groups that are there from the start, not formed. `journal`: called before anything leaves."""
         self.core = core
         self.clock = clock
         self.transport = transport
         self._me = me
         self._audience = audience
-        self._recorder = recorder
+        self._journal = journal
         self._scribe = None if recorder is None else Scribe(recorder, core, self._show)
         self._connections = Connections(configured)
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
-        self._stopped = False
+        self._begun = self._stopped = False
 
-    async def start(self) -> None:
-        """Be there."""
+    async def open(self) -> None:
+        """Be reachable; the core does nothing yet."""
         self._loop = asyncio.get_running_loop()
         await self.transport.open(self)
+
+    def begin(self) -> None:
+        """Let the core begin."""
+        self._begun = True
         self.stir()
 
     async def stop(self) -> None:
@@ -102,7 +107,7 @@ class Driver:
 
     def stir(self) -> None:
         """Something was fed to the core: there will be a turn."""
-        if not self._due and not self._stopped:
+        if self._begun and not self._due and not self._stopped:
             self._due = True
             self._loop.call_soon(self._turn)
 
@@ -163,6 +168,8 @@ class Driver:
             core.tick(now)
         while effects := core.drain(now):
             self._carry_out(effects, now)
+        if self._journal is not None:
+            self._journal()
         self.transport.flush()
         self._arm(core.deadline)
         self._audience.turned()

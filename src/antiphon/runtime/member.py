@@ -7,7 +7,8 @@ who do so at the same time without knowing of each other are merged, like sides 
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self
 
@@ -15,8 +16,9 @@ from antiphon.core import effects
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError, NotAMember
 from antiphon.runtime.driver import Driver, Shown
+from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group, Snapshot
-from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.runtime.settings import settings
 from antiphon.runtime.transports.contract import Transport
 from antiphon.runtime.transports.tcp import Address, TcpMesh
 from antiphon.trace.recorder import Recorder
@@ -46,27 +48,49 @@ class Member:
         seeds = [parse_address(peer) for peer in ([peers] if isinstance(peers, str) else peers)]
         shown = None if advertise is None else parse_address(advertise)
         me = _identity(name, address)
-        mesh = TcpMesh(me, address, seeds, advertise=shown)
-        self._begin(me, settings(preset, chosen), mesh, None)
-        self._mesh = mesh
+        wanted = settings(preset, chosen)
+        core = NewtopProcess(me, {}, wanted.core(datagrams=False, tracing=False))
+        self._begin(me, core, TcpMesh(me, address, seeds, advertise=shown), None)
         self._alone = not seeds
+        self._patience_s: float | None = 2 * wanted.suspect_after
+        """How long to look for a group before founding it; None: a scenario says what happens to groups."""
+
+    @classmethod
+    def of(
+        cls,
+        me: ProcessId,
+        core: NewtopProcess,
+        transport: Transport,
+        recorder: Recorder,
+        *,
+        configured: Mapping[GroupId, Snapshot],
+        clock: Callable[[], int],
+        journal: Callable[[], None],
+    ) -> Self:
+        """One whose core is made, in groups that are configured, and whose trace is kept: for `antiphon run`."""
+        member = cls.__new__(cls)
+        member._begin(me, core, transport, recorder, configured=frozenset(configured), clock=clock, journal=journal)
+        member._groups |= {group: Group(member, group, snapshot) for group, snapshot in configured.items()}
+        member._patience_s = None
+        return member
 
     def _begin(
         self,
         me: ProcessId,
-        chosen: MemberSettings,
+        core: NewtopProcess,
         transport: Transport,
         recorder: Recorder | None,
         driver: type[Driver] = Driver,
-        clock: Callable[[], int] = time.monotonic_ns,
+        **options: Any,
     ) -> None:
         self.id = me
         """Who this is: name and incarnation."""
-        self.core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=recorder is not None))
-        self._driver = driver(me, self.core, transport, self, recorder=recorder, clock=clock)
+        self.core = core
+        self._transport = transport
+        self._driver = driver(me, core, transport, self, recorder=recorder, **options)
         self._recorder = recorder
-        self._patience_s = 2 * chosen.suspect_after
         self._groups: dict[GroupId, Group] = {}
+        self._order: deque[Group] | None = None  # whose event comes next, where all groups are read as one
         self._founders: dict[GroupId, asyncio.TimerHandle] = {}
         self._turns: list[asyncio.Future[None]] = []
         self._running = False
@@ -74,21 +98,34 @@ class Member:
     @property
     def address(self) -> str:
         """Where other processes find this one."""
-        return "{}:{}".format(*self._mesh.address)
+        return "{}:{}".format(*self._transport.address)
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
         """Whom it is connected with."""
-        return self._driver.transport.peers
+        return self._transport.peers
 
     async def __aenter__(self) -> Self:
         try:
-            await self._driver.start()
+            await self.open()
         except BaseException:
             await self._end()
             raise
-        self._running = True
+        self.begin()
         return self
+
+    async def open(self) -> None:
+        """Be reachable, and get to know the peers; nothing is said in any group yet."""
+        await self._driver.open()
+
+    def begin(self) -> None:
+        """Take part."""
+        self._running = True
+        self._driver.begin()
+
+    async def stop(self) -> None:
+        """Be gone without leaving, as after a crash, but for what has been said."""
+        await self._driver.stop()
 
     async def __aexit__(self, *_: object) -> None:
         self._running = False
@@ -117,11 +154,13 @@ class Member:
             self._groups.clear()
             self._wake_waiting()
 
-    async def join(self, name: str, *, snapshot: Snapshot | None = None) -> Group:
+    async def join(
+        self, name: str, *, snapshot: Snapshot | None = None, contacts: tuple[ProcessId, ...] | None = None
+    ) -> Group:
         """Become a member of a group; returns when the first view holds us.
 
         `snapshot` gives the application's state, for those who come later; an application that gives one gets `Reset`
-        events with the states that it is to have.
+        events with the states that it is to have. `contacts`: whom to ask, if not everybody whom we know.
         """
         if not is_name(name):
             raise ConfigurationError(f"{name!r} is no name for a group: it is empty, or has white space, #, @, / or :")
@@ -133,35 +172,88 @@ class Member:
         if not self._running:
             raise NotAMember(f"{self.id} joins groups within `async with` only: it is not running")
         self._groups[group] = joined = Group(self, group, snapshot)
-        self._ask(group)
-        alone = self._alone and not self.peers
-        self._found_in(0 if alone else self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000), group)
+        if self._recorder is not None:
+            self._recorder.moved("join", group, self._driver.clock(), contacts or self.peers)
+        self._ask(group, contacts)
+        if self._patience_s is not None:
+            alone = self._alone and not self.peers
+            self._found_in(0 if alone else self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000), group)
         try:
             await joined.ready()
         except asyncio.CancelledError:
             joined.depart()
             raise
         finally:
-            self._founders.pop(group).cancel()
+            if group in self._founders:
+                self._founders.pop(group).cancel()
         return joined
 
-    def _ask(self, group: GroupId) -> None:
+    def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
         """Everybody whom we know may be in it."""
-        self.core.join(group, self.peers, self._driver.clock())
+        self.core.join(group, contacts or self.peers, self._driver.clock())
         self._driver.stir()
 
     def _found_in(self, pause_s: float, group: GroupId) -> None:
         self._founders[group] = asyncio.get_running_loop().call_later(pause_s, self._found, group)
 
     def _found(self, group: GroupId) -> None:
-        """Nobody takes us in: there is no such group, so we form it. Those with higher names wait a little longer."""
+        """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
+        assert self._patience_s is not None
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
         self._found_in(self._patience_s, group)  # unless we are in it by then
 
+    async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
+        """Form a group of these, all of whom must be willing; tried until it is done, or left."""
+        group = GroupId(name)
+        formed = self.expect(name, snapshot)
+        self.core.form(group, members, self._driver.clock())
+        self._driver.stir()
+        await formed.ready()
+        return formed
+
+    def expect(self, name: str, snapshot: Snapshot | None = None) -> Group:
+        """A group that others may form with us in it."""
+        return self._groups.setdefault(GroupId(name), Group(self, GroupId(name), snapshot))
+
+    def find(self, name: str) -> Group | None:
+        """A group that this member is in, or has asked to be in."""
+        return self._groups.get(GroupId(name))
+
+    def group(self, name: str) -> Group:
+        """The same, of one that it must be in."""
+        found = self.find(name)
+        if found is None:
+            raise NotAMember(f"this process is not in {name}")
+        return found
+
+    def look_for(self, name: str, others: tuple[ProcessId, ...]) -> None:
+        """Unite with the groups of that name that these are in."""
+        self._look_for(GroupId(name), others)
+
+    def suspect(self, process: ProcessId) -> None:
+        """Suspect somebody, whatever the clock says; others may refute it."""
+        self.core.suspect(process, self._driver.clock())
+        self._driver.stir()
+
     def _look_for(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.core.merge(group, others, self._driver.clock())
         self._driver.stir()
+
+    async def events(self) -> AsyncIterator[tuple[Group, Event]]:
+        """The events of all groups in their one order, instead of those of each group by itself.
+
+        Ask for it before the first group is joined, and read no group by itself then.
+        """
+        order: deque[Group] = deque()
+        self._order = order
+        while True:
+            while order:
+                group = order.popleft()
+                for event in group.open_next():
+                    yield group, event
+                group.done()
+            await self.next_turn()
 
     async def next_turn(self) -> None:
         """Wait until something has happened."""
@@ -233,11 +325,15 @@ class Member:
         """What comes next in the order."""
         group = name_of(effect.frame.group if isinstance(effect, effects.Deliver) else _group(effect))
         self._groups[group].show(effect)
+        if self._order is not None:
+            self._order.append(self._groups[group])
         if isinstance(effect, effects.Left) and effect.successor is None:
             del self._groups[group]
 
     def met(self, peer: ProcessId) -> None:
         """Somebody new may be in our groups, or able to take us in."""
+        if self._patience_s is None:
+            return
         for name, group in self._groups.items():
             if group.health.members:
                 self._look_for(name, (peer,))

@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from antiphon.core.acks.literal import printed as acks_rules
 from antiphon.core.acks.process import AcksProcess
 from antiphon.core.acks.settings import AcksGroupPlan, AcksSettings
@@ -16,6 +18,7 @@ from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.scenario.model import (
+    OPTIONS_IN_FORCE,
     Group,
     Scenario,
     absent_at_first,
@@ -26,6 +29,7 @@ from antiphon.scenario.model import (
     membership,
     role_of,
 )
+from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import GroupId, ProcessId, View, first_view, split_process_id
 
 Build = Callable[[ProcessId], Core]
@@ -178,3 +182,39 @@ _BUILDERS: Final[Mapping[str, Callable[[Scenario, random.Random], Build]]] = {
     "classic": _classic,
     "acks": _acks,
 }
+
+
+def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
+    """The history of a process, empty."""
+    services = {GroupId(group.name): _service(scenario, group, process) for group in groups_of(scenario, process)}
+    return Recorder(process, services, rides=rides(scenario), agreed=membership(scenario))
+
+
+def start_detail(scenario: Scenario, process: ProcessId) -> str:
+    """What the `start` row of a process tells: protocol, options in force, its groups."""
+    options = msgspec.to_builtins(scenario.options, enc_hook=str)
+    in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[scenario.protocol]}
+    groups = {group.name: _told(scenario, group, process) for group in groups_of(scenario, process)}
+    return compact_json({"protocol": scenario.protocol, "options": in_force, "groups": groups})
+
+
+def _service(scenario: Scenario, group: Group, process: ProcessId) -> str:
+    """What a process gets in a group; one that only sends there gets nothing delivered."""
+    return "sending" if role_of(scenario, group.name, process).role == "sender" else group.service
+
+
+def _told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
+    """What a process goes by in a group; members, if it is there from the start."""
+    told: dict[str, object] = {"service": _service(scenario, group, process)}
+    if scenario.protocol == "newtop":
+        told["numbering"] = group.numbering
+        if group.mode == "asymmetric":
+            told["mode"] = group.mode
+        if group.name not in outside_of(scenario, process):
+            told["members"] = sorted(present_in(scenario, group))
+    else:
+        told["members"] = sorted(members_of(group))
+    if scenario.protocol == "acks":
+        member = role_of(scenario, group.name, process)
+        told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})
+    return told

@@ -4,6 +4,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -28,17 +29,59 @@ from antiphon.scenario.model import (
     Suspect,
     accusers,
 )
-from antiphon.sim.network import SimulatedNetwork
-from antiphon.sim.node import Node
-from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import GroupId, ProcessId, split_process_id
 
-Revive = Callable[[Recover], Node]
-"""Starts a process that has crashed again, as its next incarnation, and lets it join."""
+
+class Time(Protocol):
+    """Virtual, or that of the wall."""
+
+    @property
+    def now(self) -> int: ...  # noqa: D102
+
+    def at(self, time: int, action: Callable[[Any], None], argument: Any = None, /) -> None:
+        """Let it happen then."""
 
 
-class Faults:
+class Struck(Protocol):
+    """A process, as faults see it."""
+
+    slowness: float
+
+    @property
+    def id(self) -> ProcessId: ...  # noqa: D102
+    @property
+    def crashed(self) -> bool: ...  # noqa: D102
+    @property
+    def running(self) -> bool: ...  # noqa: D102
+    @property
+    def stalled(self) -> bool: ...  # noqa: D102
+    def crash(self) -> None: ...  # noqa: D102
+    def pause(self, begins: bool) -> None: ...  # noqa: D102
+    def stall(self, begins: bool) -> None: ...  # noqa: D102
+    def skew(self, offset_ns: int, rate: float) -> None: ...  # noqa: D102
+    def lost(self, process: ProcessId) -> None: ...  # noqa: D102
+    def suspect(self, process: ProcessId) -> None: ...  # noqa: D102
+    def join(self, group: GroupId, contacts: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
+    def leave(self, group: GroupId) -> None: ...  # noqa: D102
+    def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
+    def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
+
+
+_Process = TypeVar("_Process", bound=Struck)
+
+
+class Disturbed(Protocol):
+    """A network, as faults see it."""
+
+    def disturb(self, fault: Delay | Loss | Partition | Cut) -> None: ...  # noqa: D102
+    def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None: ...  # noqa: D102
+    def crash(self, node: Any) -> None: ...  # noqa: D102
+    def works(self, sender: ProcessId, receiver: ProcessId) -> bool: ...  # noqa: D102
+    def passes(self, sender: ProcessId, receiver: ProcessId) -> bool: ...  # noqa: D102
+
+
+class Faults(Generic[_Process]):
     """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
 
     In each of `companies` all wait for the slowest. Of a crash every other process learns `notice_ns` later or up to
@@ -51,22 +94,23 @@ class Faults:
     def __init__(
         self,
         plan: tuple[Fault, ...],
-        queue: EventQueue,
-        nodes: Mapping[ProcessId, Node],
-        network: SimulatedNetwork,
+        queue: Time,
+        nodes: Mapping[ProcessId, _Process],
+        network: Disturbed,
         world: Recorder | None,
         companies: Sequence[frozenset[ProcessId]],
         notice_ns: int | None,
         chance: random.Random,
-        revive: Revive | None = None,
+        revive: Callable[[Recover], _Process] | None = None,
     ) -> None:
+        """`revive`: starts a process that has crashed again, as its next incarnation, and lets it join."""
         self.ended_at: int | None = None
         self.components: list[list[ProcessId]] = []
         """Once the plan has ended, the stable components."""
         self._queue = queue
         self._nodes = nodes
         self._current = {str(process): node for process, node in nodes.items()}
-        self._struck: dict[int, Node] = {}  # by fault: the process it befell
+        self._struck: dict[int, _Process] = {}  # by fault: the process it befell
         self._revive = revive
         self._network = network
         self._world = world
@@ -124,7 +168,7 @@ class Faults:
             case Join() | Leave() | Form() | Merge():
                 self._move(self._node(fault.process), GroupId(fault.group), fault)
 
-    def _move(self, node: Node, group: GroupId, fault: Join | Leave | Form | Merge) -> None:
+    def _move(self, node: _Process, group: GroupId, fault: Join | Leave | Form | Merge) -> None:
         match fault:
             case Join():
                 node.join(group, self._ids(fault.via))
@@ -135,7 +179,7 @@ class Faults:
             case Merge():
                 node.merge(group, self._ids(fault.with_))
 
-    def _strike(self, node: Node, fault: Pause | Stall | Slow | Skew, begins: bool) -> None:
+    def _strike(self, node: _Process, fault: Pause | Stall | Slow | Skew, begins: bool) -> None:
         match fault:
             case Pause():
                 node.pause(begins)
@@ -147,7 +191,7 @@ class Faults:
                 rate = self._combined(node, fault, begins, fault.rate)
                 node.skew(int(fault.offset) if begins else 0, rate)
 
-    def _crash(self, node: Node) -> None:
+    def _crash(self, node: _Process) -> None:
         node.crash()
         self._network.crash(node)
         if self._notice_ns is None:
@@ -159,12 +203,12 @@ class Faults:
             self._entries_left += 1
             self._queue.at(when, self._tell, (other, node.id))
 
-    def _tell(self, notice: tuple[Node, ProcessId]) -> None:
+    def _tell(self, notice: tuple[_Process, ProcessId]) -> None:
         node, lost = notice
         node.lost(lost)
         self._done()
 
-    def _combined(self, node: Node, fault: Slow | Skew, begins: bool, factor: float) -> float:
+    def _combined(self, node: _Process, fault: Slow | Skew, begins: bool, factor: float) -> float:
         """The product of all factors of this kind now in force at a process: faults may overlap."""
         factors = self._factors[type(fault), node.id]
         if begins:
@@ -173,7 +217,7 @@ class Faults:
             factors.remove(factor)
         return math.prod(factors)
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> _Process:
         """The last incarnation of a process."""
         return self._current[name]
 

@@ -6,24 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import msgspec
-
 from antiphon.core.newtop.connections import Connections
 from antiphon.scenario.changes import returns_at
 from antiphon.scenario.model import (
-    OPTIONS_IN_FORCE,
-    Group,
     Recover,
     Scenario,
     changes,
     members_of,
     membership,
-    role_of,
     settling,
     uniting,
 )
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, present_in, rides
+from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, recorder_of, start_detail
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
@@ -122,7 +117,7 @@ class _Simulation:
             inputs=sum(node.inputs for node in self._nodes.values()),
         )
 
-    def _run_until_quiet(self, faults: Faults) -> bool:
+    def _run_until_quiet(self, faults: Faults[Node]) -> bool:
         """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
 
         It goes on while a core still holds messages, or is about to enter or leave a group, up to its duration: then
@@ -154,7 +149,7 @@ class _Simulation:
             self._network.frame(each).kind in ("data", "state", "submit") for each in frames
         )
 
-    def _unsettled(self, faults: Faults) -> bool:
+    def _unsettled(self, faults: Faults[Node]) -> bool:
         """Whether somebody who lives holds something that others may lack, or is on its way into a group or out of it.
 
         With views, somebody who is well connected: others may wait for ever (E-56).
@@ -168,7 +163,7 @@ class _Simulation:
             for node in map(self._applications.node, members_of(group))
         )
 
-    def _parted(self, faults: Faults) -> bool:
+    def _parted(self, faults: Faults[Node]) -> bool:
         """Where groups change: whether those who are connected are not in one view yet, or only just, and may be."""
         scenario = self._scenario
         if not changes(scenario) or self._queue.now >= self._last_disturbance(faults) + uniting(scenario):
@@ -200,7 +195,7 @@ class _Simulation:
             node.expectant for node in self._nodes.values()
         )
 
-    def _last_disturbance(self, faults: Faults) -> int:
+    def _last_disturbance(self, faults: Faults[Node]) -> int:
         return max(faults.ended_at or 0, self._applications.last_request_at)
 
     def _chance(self, purpose: str) -> random.Random:
@@ -222,7 +217,7 @@ class _Simulation:
             queue=self._queue,
             network=self._network,
             application=self._applications,
-            recorder=self._recorder(process) if scenario.trace == "full" else None,
+            recorder=recorder_of(scenario, process) if scenario.trace == "full" else None,
             outside=outside_of(scenario, process),
             connections=self._connections(process),
         )
@@ -248,39 +243,10 @@ class _Simulation:
             node.join(GroupId(group), contacts)
         return node
 
-    def _recorder(self, process: ProcessId) -> Recorder:
-        scenario = self._scenario
-        services = {GroupId(group.name): self._service(group, process) for group in groups_of(scenario, process)}
-        return Recorder(process, services, rides=rides(scenario), agreed=membership(scenario))
-
-    def _service(self, group: Group, process: str) -> str:
-        """What a process gets in a group; one that only sends there gets nothing delivered."""
-        return "sending" if role_of(self._scenario, group.name, process).role == "sender" else group.service
-
     def _begin(self, node: Node) -> None:
-        options = msgspec.to_builtins(self._scenario.options, enc_hook=str)
-        in_force = {name: value for name, value in options.items() if name in OPTIONS_IN_FORCE[self._scenario.protocol]}
         if node.recorder is not None:
-            groups = {group.name: self._told(group, node.id) for group in groups_of(self._scenario, node.id)}
-            detail = {"protocol": self._scenario.protocol, "options": in_force, "groups": groups}
-            node.recorder.note("start", self._queue.now, compact_json(detail))
+            node.recorder.note("start", self._queue.now, start_detail(self._scenario, node.id))
         node.turn()
-
-    def _told(self, group: Group, process: ProcessId) -> dict[str, object]:
-        """What a process goes by in a group, as its `start` row tells; members, if it is there from the start."""
-        told: dict[str, object] = {"service": self._service(group, process)}
-        if self._scenario.protocol == "newtop":
-            told["numbering"] = group.numbering
-            if group.mode == "asymmetric":
-                told["mode"] = group.mode
-            if group.name not in outside_of(self._scenario, process):
-                told["members"] = sorted(present_in(self._scenario, group))
-        else:
-            told["members"] = sorted(members_of(group))
-        if self._scenario.protocol == "acks":
-            member = role_of(self._scenario, group.name, process)
-            told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})
-        return told
 
     def _stop(self, ended: bool, quiet: bool) -> None:
         now = self._queue.now

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError
 from antiphon.runtime.driver import Driver
 from antiphon.runtime.group import Group, Snapshot
@@ -12,7 +13,7 @@ from antiphon.runtime.member import Member
 from antiphon.runtime.settings import MemberSettings, settings
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
-from antiphon.types import GroupId, ProcessId, process_id
+from antiphon.types import ProcessId, process_id
 
 
 class _Driver(Driver):
@@ -34,22 +35,11 @@ class _Member(Member):
 
     def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network) -> None:
         loop = asyncio.get_running_loop()
+        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=False))
         self.port = Port(me, network)
-        self._begin(me, chosen, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
+        self._begin(me, core, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
         self._alone = False
-
-    async def found(self, name: str, *, snapshot: Snapshot | None) -> Group:
-        """Join a group by forming it, at once and with everybody who is there."""
-        joining = asyncio.create_task(self.join(name, snapshot=snapshot))
-        await asyncio.sleep(0)
-        self.core.form(GroupId(name), (self.id, *self.peers), self._driver.clock())
-        self._driver.stir()
-        return await joining
-
-    @property
-    def address(self) -> str:
-        """It listens nowhere."""
-        return self.id
+        self._patience_s = 2 * chosen.suspect_after
 
     def pause(self) -> None:
         assert isinstance(self._driver, _Driver)
@@ -103,8 +93,9 @@ class Cluster:
         while any(len(member.peers) < len(self) - 1 for member in self._members):
             await asyncio.sleep(0.001)
         joins = [self._join(place) for place in range(1, len(self))]
-        founded = self._members[0].found(self._group, snapshot=self._snapshots[0])
-        self._groups = await asyncio.gather(founded, *joins)
+        everybody = tuple(member.id for member in self._members)
+        formed = self._members[0].form(self._group, everybody, snapshot=self._snapshots[0])
+        self._groups = await asyncio.gather(formed, *joins)
         for group in self._groups:
             await group.ready(len(self))
 

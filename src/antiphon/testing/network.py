@@ -105,6 +105,8 @@ class Port:
 
     def __init__(self, me: ProcessId, network: Network) -> None:
         self.id = me
+        self.address = me, 0
+        """It listens nowhere."""
         self.connections: dict[ProcessId, _Connection] = {}
         self._network = network
         self._waiting: dict[ProcessId, list[bytes]] = {}

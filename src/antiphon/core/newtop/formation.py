@@ -294,17 +294,21 @@ class Formations:
         self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], now: int
     ) -> _Formation:
         """Step 1: stop delivering, and sending in the group that is to be left."""
+        current = self._grounds.current(name_of(group))
+        if current is not None:
+            self._grounds.counter.witness(current.promised)
         number = self._grounds.counter.value
         formation = _Formation(group, initiator, members, now + self._patience_ns, number)
         self._procedure = formation
-        self.limit = number
-        self._hold(formation, frozen=True)
+        self._stop_at(formation, number)
         return formation
 
-    def _hold(self, formation: _Formation, *, frozen: bool) -> None:
+    def _stop_at(self, formation: _Formation, number: int | None) -> None:
+        """Deliver nothing above it in any group, and send nothing in the one that is to be left; None: go on."""
+        self.limit = BEYOND if number is None else number
         group = self._grounds.current(name_of(formation.group))
         if group is not None:
-            group.frozen = frozen
+            group.stop_at(number)
 
     def _ask(self, formation: _Formation, now: int) -> None:
         """To whoever has not answered: the proposal, or the base."""
@@ -414,7 +418,8 @@ class Formations:
             self._grounds.transmit(formation.ready, formation.initiator)
 
     def _flush(self, formation: _Formation, base: int, now: int) -> None:
-        formation.base = self.limit = base
+        formation.base = base
+        self._stop_at(formation, base)
         self._grounds.counter.witness(base)
         self._grounds.reach(base, now)
         self._grounds.stir()
@@ -524,8 +529,7 @@ class Formations:
         """Refuse it for ever, go on as before, and let all know."""
         self._refuse(formation.group)
         self._procedure = None
-        self.limit = BEYOND
-        self._hold(formation, frozen=False)
+        self._stop_at(formation, None)
         for member in formation.members:
             if member != self._me:
                 self._grounds.transmit(AbortFrame(formation.group, self._me), member)

@@ -16,6 +16,7 @@ from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame,
 from antiphon.core.newtop.holdings import Holdings
 from antiphon.core.newtop.outbox import Outbox, Parcel, Unsent
 from antiphon.core.newtop.settings import NewtopSettings
+from antiphon.core.vectors import BEYOND
 from antiphon.types import ProcessId, View
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class NewtopGroup(Holdings):
         "armed",
         "blocked",
         "blocked_at",
+        "ceiling",
         "change",
         "counter",
         "donation",
@@ -110,6 +112,8 @@ class NewtopGroup(Holdings):
         """Whether our application has got to the first view."""
         self.frozen = False
         """Whether our application's messages wait for the end of a formation, or of the group."""
+        self.ceiling = BEYOND
+        """Above this number we acknowledge nothing now: we may go elsewhere without delivering it (E-96)."""
         self.wants: tuple[int, int] | None = None
         """The number that must be stable before we leave, and since when we wait for that."""
         self.wanted = 0
@@ -279,9 +283,9 @@ class NewtopGroup(Holdings):
         if self._announces and (
             news.at is None
             or (flow is not None and news.presses(flow.complete))
-            or (self.safe and news.awaits(complete))
+            or (self.safe and news.awaits(min(complete, self.ceiling)))
         ):
-            news.weigh(complete, flow, now)
+            news.weigh(min(complete, self.ceiling), flow, now)
         if self.wanted and complete >= self.wanted:
             self.wanted = 0
             self._say(self._alive(), now, self.early)
@@ -323,7 +327,7 @@ class NewtopGroup(Holdings):
                 flow.unconsumed.add(number)
                 flow.counted(number, sum(map(len, payloads)))
             block = self.counter.advance()  # rule CA1
-            complete, stamp = self.last_received.minimum, order.stamp(self) if order.stamps else None
+            complete, stamp = self._acknowledged, order.stamp(self) if order.stamps else None
             frame = BlockFrame(
                 self.view.group, self._me, block, self.sent, complete, payloads, label, header, stamp, more,
                 excluded=self.excluded, notice=notice, state=state,
@@ -335,7 +339,7 @@ class NewtopGroup(Holdings):
 
     def _flush(self, notice: Notice, now: int, effects: list[Effect]) -> int:
         """A line that must not wait for the window: messages behind other lines keep it shut until the view (E-79)."""
-        block, complete = self.counter.advance(), self.last_received.minimum
+        block, complete = self.counter.advance(), self._acknowledged
         header = None if self.flow is None else self.flow.header(self.flow.largest)
         frame = BlockFrame(
             self.view.group, self._me, block, self.sent, complete, (), 0, header, excluded=self.excluded, notice=notice
@@ -364,7 +368,7 @@ class NewtopGroup(Holdings):
             header = flow.header(block if self._by_block else flow.largest)
         self._stalled = False
         self.counter.witness(block)
-        complete = self.last_received.minimum
+        complete = self._acknowledged
         frame = BlockFrame(self.view.group, self._me, block, self.sent, complete, (), 0, header, excluded=self.excluded)
         self._transmit(frame, now, effects)
 
@@ -377,7 +381,7 @@ class NewtopGroup(Holdings):
 
     def announce(self, now: int, effects: list[Effect]) -> None:
         """Say what nobody has heard from us yet, if no message did for a while."""
-        complete = self.last_received.minimum
+        complete = self._acknowledged
         if self.silence.deadline is not None and not self._stalled:
             self.news.at = self.silence.deadline  # the null that we owe will say it
             return
@@ -531,11 +535,30 @@ class NewtopGroup(Holdings):
         gone = [process for process in self.columns if process not in self.ranks]
         self.excluded = tuple(sorted([*gone, *self.agreement.failed]))
 
+    def stop_at(self, number: int | None) -> None:
+        """A formation takes us to another group when everything up to there is delivered; None: it does not.
+
+        In a safe group whoever acknowledges a message will deliver it in that view, for others have done so then.
+        """
+        self.frozen = number is not None
+        self.ceiling = number if self.safe and number is not None else BEYOND
+
+    @property
+    def promised(self) -> int:
+        """Up to here others may have delivered because we have acknowledged it (E-96)."""
+        return self.acknowledged(self.my_rank) if self.safe else 0
+
     # Parts
+
+    @property
+    def _acknowledged(self) -> int:
+        """D, as far as others may hear of it."""
+        complete = self.last_received.minimum
+        return min(complete, self.ceiling)
 
     def _alive(self) -> AliveFrame:
         """An announcement."""
-        flow, header, complete = self.flow, None, self.last_received.minimum
+        flow, header, complete = self.flow, None, self._acknowledged
         if flow is not None:
             header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
             flow.carried(header.number)

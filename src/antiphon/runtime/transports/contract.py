@@ -29,6 +29,10 @@ class Transport(Protocol):
         """Be reachable, and look for the peers that were named."""
 
     @property
+    def address(self) -> tuple[str, int]:
+        """Where others find us, once we are open."""
+
+    @property
     def peers(self) -> tuple[ProcessId, ...]:
         """Whom frames pass to now, sorted."""
 

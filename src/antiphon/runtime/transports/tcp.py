@@ -60,6 +60,7 @@ class TcpMesh:
         self.address = advertise or bind
         """Where others find us; with port 0, known once we listen."""
         self._seeds = {*peers}
+        self._forbidden: frozenset[str] = frozenset()
         self._addresses: dict[ProcessId, Address] = {}
         self._links: dict[ProcessId, _Link] = {}
         self._numbers: dict[ProcessId, int] = {}
@@ -131,6 +132,18 @@ class TcpMesh:
                 link.abort()
         await asyncio.gather(*self._callers.values(), return_exceptions=True)
 
+    def meet(self, addresses: Iterable[Address]) -> None:
+        """Get to know whoever is there."""
+        for address in addresses:
+            self._seeds.add(address)
+            self._call(address)
+
+    def forbid(self, names: frozenset[str]) -> None:
+        """Be cut off from the processes of these names, as by a partition, until others are named, or none."""
+        self._forbidden = names
+        for link in [link for peer, link in self._links.items() if split_process_id(peer)[0] in names]:
+            link.abort()
+
     # Calling
 
     def _call(self, address: Address) -> None:
@@ -179,7 +192,7 @@ class TcpMesh:
         """We know who is there: a connection for frames, or an introduction."""
         self._strangers.discard(link)
         peer = decode_process(hello.process.encode())
-        if peer == self._me:
+        if peer == self._me or split_process_id(peer)[0] in self._forbidden:
             link.end()
             return
         known = self._addresses.get(peer)

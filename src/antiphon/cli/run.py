@@ -1,0 +1,49 @@
+"""`antiphon run SCENARIO --out DIR`: the same scenario with real processes and sockets on this machine."""
+
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from antiphon.cli.live import watching
+from antiphon.cli.output import Json
+from antiphon.cli.simulate import outcome_of, print_outcomes
+from antiphon.cli.verdicts import exit_code
+from antiphon.errors import ConfigurationError
+from antiphon.local.supervisor import refuse, run_locally
+from antiphon.scenario.read import read_scenario, run_id
+from antiphon.trace.directory import appearing, check_free, write_run
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
+    out_directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a scenario with one process for each member, over TCP on this machine; a crash is a kill.
+
+    The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act. The trace has the
+    same form as that of a simulation; no two runs are the same.
+    """
+    chosen = read_scenario(scenario)
+    refuse(chosen)
+    if chosen.trace == "off":
+        raise ConfigurationError('antiphon run leaves a trace, and the scenario says trace = "off"')
+    if out_directory is not None:
+        check_free(out_directory, [run_id(chosen)], force=force)
+    started = time.perf_counter()
+    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside:
+        with watching(chosen.name) as watch:
+            played = run_locally(chosen, watch)
+        outcome = outcome_of(played, started, check, aside, clock="wall")
+        if aside is not None:
+            write_run(aside, outcome.record, outcome.scenario_toml)
+    print_outcomes([outcome], out_directory, check, json, traced=True)
+    if check:
+        raise typer.Exit(exit_code(outcome.verdicts))

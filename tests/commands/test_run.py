@@ -1,0 +1,105 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.console import Console
+
+TROUBLE = """
+name = "trouble"
+duration = "20s"
+quiet = "1500ms"
+[options]
+suspect_after = "150ms"
+idle_probe = "200ms"
+merge_every = "300ms"
+flow_control = 3
+window = 8
+[[group]]
+name = "orders"
+members = ["p1", "p2", "p3", "p4"]
+[[group]]
+name = "audit"
+members = ["p2", "p3", "p4"]
+[[workload]]
+group = "orders"
+senders = ["p1", "p2", "p3"]
+messages = 60
+interval = "10ms"
+[[workload]]
+group = "audit"
+senders = ["p2", "p3"]
+messages = 40
+interval = "15ms"
+[[fault]]
+at = "100ms"
+until = "400ms"
+kind = "stall"
+process = "p2"
+[[fault]]
+at = "300ms"
+kind = "crash"
+process = "p4"
+[[fault]]
+at = "500ms"
+kind = "recover"
+process = "p4"
+[[fault]]
+at = "600ms"
+kind = "leave"
+process = "p3"
+group = "audit"
+[[fault]]
+at = "700ms"
+until = "760ms"
+kind = "pause"
+process = "p1"
+"""
+
+
+def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "trouble.toml").write_text(TROUBLE)
+    result = antiphon("run", tmp_path / "trouble.toml", "--out", tmp_path / "run", "--check", "--json")
+    assert result.code == 0, result.out
+    told = json.loads(result.out)
+    assert told["check"]["verdict"] == "hold"
+    (run,) = told["runs"]
+    assert run["quiet"]
+    assert any(member == "p4#1" for view in run["views"] for member in view["members"])
+    assert json.loads((tmp_path / "run/run.json").read_text())["clock"] == "wall"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('kind = "pause"', 'kind = "delay"\nextra = "5ms"'), "'delay' needs a simulated network, or clock"),
+        (("[options]", '[network]\ntransport = "datagram"\n[options]'), "antiphon run plays streams (TCP)"),
+    ],
+)
+def test_what_real_processes_cannot_play_is_refused(
+    antiphon: Console, tmp_path: Path, change: tuple[str, str], sentence: str
+) -> None:
+    (tmp_path / "s.toml").write_text(TROUBLE.replace(*change))
+    result = antiphon("run", tmp_path / "s.toml", "--out", tmp_path / "run")
+    assert result.code == 2
+    assert sentence in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupted_run_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(TROUBLE.replace("messages = 60", "messages = 6000"))
+    command = [sys.executable, "-m", "antiphon.cli.main", "run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "r")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while len(children.read_text().split()) < 4:
+            assert process.poll() is None
+        workers = children.read_text().split()
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert not (tmp_path / "r").exists()
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
