@@ -1,6 +1,7 @@
 """The shape of the house: what loads what, and that the documents tell the truth."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -44,16 +45,32 @@ def test_help_does_not_wait_for_spark() -> None:
     assert "pyspark" not in modules_after("import antiphon.cli.main")
 
 
+def test_the_page_of_the_api_names_all_of_it() -> None:
+    text = (ROOT / "docs/guide/api.md").read_text(encoding="utf-8")
+    settings = ast.parse((ROOT / "src/antiphon/runtime/settings.py").read_text(encoding="utf-8"))
+    (table,) = (node for node in settings.body if isinstance(node, ast.ClassDef))
+    names = [
+        node.target.id for node in table.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
+    assert len(names) > 5
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
 def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted(ROOT.glob("docs/guide/*.md"))], ids=lambda path: path.name
+)
 def test_examples_in_the_documents_run(path: Path, tmp_path: Path) -> None:
     blocks = python_blocks(path)
     assert blocks
     for block in blocks:
-        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+        ours = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path, env=ours, check=True, capture_output=True, timeout=60
+        )
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,14 @@ class Driver:
         """Let what the core has to say leave, and be gone."""
         if not self._stopped:
             self._turn()
-            self._stopped = True
-            if self._timer is not None:
-                self._timer.cancel()
+            self.halt()
             await self.transport.close()
+
+    def halt(self) -> None:
+        """Do nothing more."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
 
     def stir(self) -> None:
         """Something was fed to the core: there will be a turn."""
@@ -152,12 +156,17 @@ class Driver:
 
     # One turn
 
+    def _wake(self) -> None:
+        """The timer has rung, be it a hair too early by our clock."""
+        self._timer = None
+        self._turn()
+
     def _turn(self) -> None:
         self._due = False
         if self._stopped:
             return
         core, now = self.core, self.clock()
-        if self._timer_at is not None and self._timer_at <= now:
+        if self._timer_at is not None and (self._timer is None or self._timer_at <= now):
             self._timer_at = None
             core.tick(now)
         while effects := core.drain(now):
@@ -242,4 +251,4 @@ class Driver:
             self._timer.cancel()
         self._timer_at, self._timer = deadline, None
         if deadline is not None:
-            self._timer = self._loop.call_later(max(0, deadline - self.clock()) / 1e9, self._turn)
+            self._timer = self._loop.call_later(max(0, deadline - self.clock()) / 1e9, self._wake)

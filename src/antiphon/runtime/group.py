@@ -1,7 +1,7 @@
 """A group as its application holds it: send, and read one stream of events."""
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
@@ -52,12 +52,13 @@ class Group:
         self._events: deque[Event] = deque()  # of the last of these that was opened, what is not taken yet
         self._taking: tuple[GroupId, int] | None = None  # the `Deliver` effect whose messages are being taken
         self._positions: dict[GroupId, int] = {}
+        self._waived: defaultdict[GroupId, int] = defaultdict(int)  # the same, as if all had been taken
         self._read: View | None = None  # the view that the application has got to
         self._members: tuple[ProcessId, ...] = ()
         self._primary = True
         self._blocked_by: ProcessId | None = None
-        self._entered = asyncio.Event()
         self._left = asyncio.Event()
+        self._graceful = False
         self.leaving = False
         self._reader: asyncio.Future[None] | None = None
         self._senders: deque[asyncio.Future[None]] = deque()
@@ -67,11 +68,11 @@ class Group:
     async def send(self, payload: bytes) -> None:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
         self._require(payload)
-        while self._full(payload) or self._senders:
+        if self._senders or self._full(payload):
             await self._room()
+            while self._full(payload):
+                await self._room()
             self._require(payload)
-            if not self._full(payload):
-                break
         self._member.send(self._id, payload)
 
     def try_send(self, payload: bytes) -> None:
@@ -83,33 +84,39 @@ class Group:
         self._member.send(self._id, payload)
 
     def _require(self, payload: bytes) -> None:
+        if type(payload) is not bytes:
+            raise ConfigurationError(f"a message is bytes, not {type(payload).__name__}")
         if len(payload) > MESSAGE_BYTES_MAX:
             raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
         if self.leaving:
             raise NotAMember(f"this process has left {self.name}")
 
     def _full(self, payload: bytes) -> bool:
-        waiting = self._member.core.waiting(self._id)
+        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
         return waiting >= _WAITING_MAX or (waiting > 0 and len(payload) > _LARGE_BYTES)
 
     async def _room(self) -> None:
-        """One sender is let through at a time, in the order in which they came."""
+        """Wait for one's turn: senders are let through in the order in which they came."""
         turn = asyncio.get_running_loop().create_future()
         self._senders.append(turn)
         try:
             await turn
-        finally:
+        except asyncio.CancelledError:
             if turn in self._senders:
                 self._senders.remove(turn)
+            else:
+                self.turned()  # we had been let through: another may go in our place
+            raise
 
     def turned(self) -> None:
-        """The core has let leave what may leave."""
-        while self._senders and (self.leaving or self._member.core.waiting(self._id) < _WAITING_MAX // 2):
+        """The core has let leave what may leave: as many senders go on as there is room for."""
+        waiting = self._member.core.waiting(self._id) if self._senders and not self.leaving else 0
+        room = _WAITING_MAX - waiting if waiting < _WAITING_MAX // 2 else 0
+        while self._senders and (room or self.leaving):
             turn = self._senders.popleft()
             if not turn.done():
                 turn.set_result(None)
-                if not self.leaving:
-                    return  # the next one after the next turn, which its message brings about
+                room -= 1
 
     # Reading
 
@@ -129,14 +136,17 @@ class Group:
                 await self._more()
 
     async def receive(self) -> list[Event]:
-        """All events that are there, at least one; an empty list once the process has left the group."""
+        """All events that are there, at least one; an empty list once the process has left the group.
+
+        It ends before an event that asks for the application's state: until then the application has to take the rest.
+        """
         try:
             events: list[Event] = [await anext(self)]
         except StopAsyncIteration:
             return []
         events += self._events
         self._events.clear()
-        while self._shown:
+        while self._shown and not _asks_for_state(self._shown[0]):
             events += self.open_next()
         return events
 
@@ -160,9 +170,18 @@ class Group:
 
     def done(self) -> None:
         """The application has done with what it took: flow control counts it (the papers' Δ)."""
-        if self._taking is not None:
+        if self._taking is not None and not self.leaving:
             self._member.consumed(*self._taking)
-            self._taking = None
+        self._taking = None
+
+    def _waive(self, effect: Shown) -> None:
+        """Who leaves may read on, but nobody waits for it, nor do its own messages."""
+        if isinstance(effect, effects.Deliver):
+            group = effect.frame.group
+            self._waived[group] += 1
+            self._member.consumed(group, self._waived[group])
+        elif isinstance(effect, effects.InstallView):
+            self._member.passed_over(effect.view)
 
     def _event(self, effect: Shown) -> Event | None:
         if isinstance(effect, effects.InstallView):
@@ -177,6 +196,7 @@ class Group:
         if isinstance(effect, effects.Unblocked):
             return Blocked(by=None)
         assert isinstance(effect, effects.Left)
+        self._positions.pop(effect.group, None)
         self._member.left(effect)
         return None
 
@@ -185,7 +205,7 @@ class Group:
         view, before = effect.view, () if self._read is None else self._read.members
         state = None
         if effect.snapshot:
-            state = b"" if self._snapshot is None else self._snapshot()
+            state = self._state()
         self._member.entered(effect, state)
         if state is not None and self._snapshot is not None:
             self._member.hand_over(view, state)
@@ -199,10 +219,16 @@ class Group:
         )
         return self._read
 
+    def _state(self) -> bytes:
+        state = b"" if self._snapshot is None else self._snapshot()
+        if not isinstance(state, bytes):
+            raise ConfigurationError(f"the snapshot of {self.name} is to be bytes, not {type(state).__name__}")
+        return state
+
     def _restore(self, effect: effects.InstallState) -> Reset | None:
         states = dict(effect.states)
         if effect.own is not None:
-            states[effect.own] = b"" if self._snapshot is None else self._snapshot()
+            states[effect.own] = self._state()
         ordered = sorted(states)
         self._member.restored(effect, b"".join(states[place] for place in ordered))
         if self._snapshot is None:
@@ -211,7 +237,8 @@ class Group:
         return Reset(states=tuple(states[place] for place in ordered), own=own)
 
     async def _more(self) -> None:
-        assert self._reader is None, f"two tasks read {self.name} at once"
+        if self._reader is not None:
+            raise ConfigurationError(f"two tasks read {self.name} at once; let one read, and hand on what it gets")
         self._reader = asyncio.get_running_loop().create_future()
         try:
             await self._reader
@@ -221,26 +248,31 @@ class Group:
     def show(self, effect: Shown) -> None:
         """What comes next in the order."""
         self._shown.append(effect)
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+        self._rouse()
         if type(effect) is not effects.Deliver:
             self._note(effect)
+        if self.leaving:
+            self._waive(effect)
+
+    def _rouse(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     def _note(self, effect: Shown) -> None:
         """What the protocol knows already, and the application will get to."""
         if isinstance(effect, effects.InstallView):
+            if not self._members:
+                self._member.passed_over(effect.view)  # `join` returns with it: what is sent then need not wait
             self._members, self._primary = effect.view.members, effect.view.primary
             if effect.snapshot and self._snapshot is None:
                 self._member.hand_over(effect.view, b"")  # an application without a state need not be asked
-            self._entered.set()
         elif isinstance(effect, effects.Blocked):
             self._blocked_by = effect.by
         elif isinstance(effect, effects.Unblocked):
             self._blocked_by = None
         elif isinstance(effect, effects.Left) and effect.successor is None:
-            self.leaving = True
-            self._left.set()
-            self.turned()
+            self._graceful = effect.graceful
+            self.end()
 
     # Coming and going
 
@@ -264,20 +296,43 @@ class Group:
 
     async def ready(self, members: int = 1) -> None:
         """Wait until the process is in the group, with so many members in its view."""
-        await self._entered.wait()
-        while len(self._members) < members:
+        while not self.leaving and len(self._members) < members:
             await self._member.next_turn()
+        if self.leaving:
+            raise NotAMember(f"this process has left {self.name}")
 
-    async def leave(self) -> None:
-        """Be a member no longer, as soon as everybody has what was sent. What is delivered until then can be read."""
+    async def leave(self) -> bool:
+        """Be a member no longer, as soon as everybody has what was sent. What is delivered until then can be read.
+
+        True: everybody who stays has it; False: that took too long. Cancelled, the process leaves nevertheless.
+        """
+        self.depart()
+        await self._left.wait()
+        return self._graceful
+
+    def depart(self) -> None:
+        """Begin to leave."""
         if not self.leaving:
             self.leaving = True
             self.turned()
+            self._waived.update(self._positions)
+            for effect in self._shown:
+                self._waive(effect)
             self._member.leave(self._id)
-        await self._left.wait()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.leaving = True
+        self._left.set()
+        self.turned()
+        self._rouse()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.leave()
+
+
+def _asks_for_state(effect: Shown) -> bool:
+    return isinstance(effect, effects.InstallState) or (isinstance(effect, effects.InstallView) and effect.snapshot)

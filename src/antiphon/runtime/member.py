@@ -5,12 +5,11 @@ who do so at the same time without knowing of each other are merged, like sides 
 """
 
 import asyncio
-import os
+import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from itertools import count
 from typing import Any, Final, Self
 
 from antiphon.core import effects
@@ -21,13 +20,14 @@ from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group, Snapshot
 from antiphon.runtime.settings import settings
 from antiphon.runtime.transports.choice import TransportMaker, make_transport, parse_address
-from antiphon.runtime.transports.contract import Transport
+from antiphon.runtime.transports.contract import Address, Transport
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
 
-_NUMBERS: Final = count()
-"""Of the members of this process that have neither a name nor a port."""
+_YEAR_2025_S: Final = 1_735_689_600
+_STARTS_PER_S: Final = 4
+"""A process started anew gets a higher number than before if so much time has passed; 32 bits last until 2059."""
 
 
 class Member:
@@ -52,17 +52,14 @@ class Member:
         which all members take what is for several, so that it leaves once; it does not pass routers.
         """
         address = parse_address(bind)
-        incarnation = int(time.time())  # higher at each start, so nobody takes us for what we were
-        place = address[1] or f"{os.getpid()}-{next(_NUMBERS)}"  # where the port is not known yet
-        me = process_id(name or f"{address[0]}-{place}", incarnation)
-        if not is_name(me.partition("#")[0]):
-            raise ConfigurationError(f"{name!r} is no name for a process: it has white space, #, @, / or : in it")
+        seeds = [peers] if isinstance(peers, str) else [*peers]
+        me = _identity(name, address)
         wanted = settings(preset, chosen)
         carrier = make_transport(
             transport,
             me,
             bind,
-            [*peers],
+            seeds,
             advertise=advertise,
             multicast=multicast,
             datagram_bytes=wanted.datagram_bytes,
@@ -92,18 +89,25 @@ class Member:
         return member
 
     def _begin(
-        self, me: ProcessId, core: NewtopProcess, transport: Transport, recorder: Recorder | None, **driver: Any
+        self,
+        me: ProcessId,
+        core: NewtopProcess,
+        transport: Transport,
+        recorder: Recorder | None,
+        driver: type[Driver] = Driver,
+        **options: Any,
     ) -> None:
         self.id = me
         """Who this is: name and incarnation."""
         self.core = core
         self._transport = transport
-        self._driver = Driver(me, core, transport, self, recorder=recorder, **driver)
+        self._driver = driver(me, core, transport, self, recorder=recorder, **options)
         self._recorder = recorder
         self._groups: dict[GroupId, Group] = {}
         self._order: deque[Group] | None = None  # whose event comes next, where all groups are read as one
-        self._founders: dict[GroupId, asyncio.Task[None]] = {}
+        self._founders: dict[GroupId, asyncio.TimerHandle] = {}
         self._turns: list[asyncio.Future[None]] = []
+        self._running = False
 
     @property
     def address(self) -> str:
@@ -116,7 +120,11 @@ class Member:
         return self._transport.peers
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        try:
+            await self.open()
+        except BaseException:
+            await self._end()
+            raise
         self.begin()
         return self
 
@@ -126,6 +134,7 @@ class Member:
 
     def begin(self) -> None:
         """Take part."""
+        self._running = True
         self._driver.begin()
 
     async def stop(self) -> None:
@@ -133,10 +142,31 @@ class Member:
         await self._driver.stop()
 
     async def __aexit__(self, *_: object) -> None:
-        for task in self._founders.values():
-            task.cancel()
-        await asyncio.gather(*(group.leave() for group in self._groups.values()))
-        await self._driver.stop()
+        self._running = False
+        groups = [*self._groups.values()]
+        try:
+            for group in groups:
+                group.depart()
+            for group in groups:
+                await group.leave()
+        finally:
+            await self._end()
+
+    async def abort(self) -> None:
+        """Be gone without taking leave of anybody: to others this is a crash."""
+        self._driver.halt()
+        await self._driver.transport.close()
+        await self._end()
+
+    async def _end(self) -> None:
+        self._running = False
+        try:
+            await self._driver.stop()
+        finally:
+            for group in self._groups.values():
+                group.end()
+            self._groups.clear()
+            self._wake_waiting()
 
     async def join(
         self, name: str, *, snapshot: Snapshot | None = None, contacts: tuple[ProcessId, ...] | None = None
@@ -149,24 +179,27 @@ class Member:
         if not is_name(name):
             raise ConfigurationError(f"{name!r} is no name for a group: it is empty, or has white space, #, @, / or :")
         group = GroupId(name)
-        if group in self._groups:
-            raise ConfigurationError(f"this member is in {name} already")
+        while group in self._groups:
+            if not self._groups[group].leaving:
+                raise ConfigurationError(f"this member is in {name} already")
+            await self._groups[group].leave()
+        if not self._running:
+            raise NotAMember(f"{self.id} joins groups within `async with` only: it is not running")
         self._groups[group] = joined = Group(self, group, snapshot)
         if self._recorder is not None:
             self._recorder.moved("join", group, self._driver.clock(), contacts or self.peers)
         self._ask(group, contacts)
-        self._founders[group] = asyncio.get_running_loop().create_task(self._found(group))
+        if self._patience_s is not None:
+            alone = self._transport.alone and not self.peers
+            self._found_in(0 if alone else self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000), group)
         try:
             await joined.ready()
         except asyncio.CancelledError:
-            self._forget(group)
-            self.core.leave(group, self._driver.clock())
-            self._driver.stir()
+            joined.depart()
             raise
         finally:
-            founder = self._founders.pop(group, None)
-            if founder is not None:
-                founder.cancel()
+            if group in self._founders:
+                self._founders.pop(group).cancel()
         return joined
 
     def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
@@ -174,14 +207,15 @@ class Member:
         self.core.join(group, contacts or self.peers, self._driver.clock())
         self._driver.stir()
 
-    async def _found(self, group: GroupId) -> None:
+    def _found_in(self, pause_s: float, group: GroupId) -> None:
+        self._founders[group] = asyncio.get_running_loop().call_later(pause_s, self._found, group)
+
+    def _found(self, group: GroupId) -> None:
         """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
-        if self._patience_s is None:
-            return
-        if not self._transport.alone or self.peers:
-            await asyncio.sleep(self._patience_s * (1 + dice(f"{self.id}/{group}", 1000) / 1000))
+        assert self._patience_s is not None
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
+        self._found_in(self._patience_s, group)  # unless we are in it by then
 
     async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
         """Form a group of these, all of whom must be willing; tried until it is done, or left."""
@@ -278,6 +312,12 @@ class Member:
         self._driver.enter(effect, state, now)
         self._driver.stir()
 
+    def passed_over(self, view: View) -> None:
+        """An application need not read that it is in this view; in a trace it sends in views that it has read only."""
+        if self._recorder is None:
+            self.core.viewed(view, self._driver.clock())
+            self._driver.stir()
+
     def hand_over(self, view: View, state: bytes) -> None:
         """The application's state at that view, for those who come from elsewhere."""
         self.core.state(view, state, self._driver.clock())
@@ -302,10 +342,7 @@ class Member:
         if self._order is not None:
             self._order.append(self._groups[group])
         if isinstance(effect, effects.Left) and effect.successor is None:
-            self._forget(group)
-
-    def _forget(self, group: GroupId) -> None:
-        self._groups.pop(group, None)
+            del self._groups[group]
 
     def met(self, peer: ProcessId) -> None:
         """Somebody new may be in our groups, or able to take us in."""
@@ -321,6 +358,9 @@ class Member:
         """A turn is over."""
         for group in [*self._groups.values()]:
             group.turned()
+        self._wake_waiting()
+
+    def _wake_waiting(self) -> None:
         turns, self._turns = self._turns, []
         for turn in turns:
             if not turn.done():
@@ -328,13 +368,22 @@ class Member:
 
 
 @asynccontextmanager
-async def join(name: str, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
+async def join(group: str, /, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
     """Be a process of one group: `async with antiphon.join("orders", bind=…, peers=[…]) as group`.
 
-    `member`: what `Member` takes. Leaves the group at the end, when everybody has what was sent.
+    `member`: what `Member` takes, `name` among it. Leaves the group at the end, when everybody has what was sent.
     """
     async with Member(**member) as process:
-        yield await process.join(name, snapshot=snapshot)
+        yield await process.join(group, snapshot=snapshot)
+
+
+def _identity(name: str | None, address: Address) -> ProcessId:
+    """A name, and a number that is higher at each start, so that nobody takes us for what we were."""
+    host, port = address
+    chosen = name if name is not None else f"{host.replace(':', '.')}-{port or secrets.token_hex(4)}"
+    if not is_name(chosen):
+        raise ConfigurationError(f"{name!r} is no name for a process: it is empty, or has white space, #, @, / or :")
+    return process_id(chosen, int((time.time() - _YEAR_2025_S) * _STARTS_PER_S))
 
 
 def _group(effect: Shown) -> GroupId:

@@ -1,14 +1,17 @@
 """What a member may be told, with a preset for each distance: keyword, unit, default, one sentence."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.errors import ConfigurationError
 from antiphon.runtime.transports.datagrams import DATAGRAM_BYTES_MAX
+from antiphon.scenario.validate import PAYLOAD_BYTES_MAX, WINDOW_MIN
 from antiphon.types import GroupId
 
 _MS: Final = 1_000_000
+_FOREVER_S: Final = 1e9
 _HEADERS_BYTES: Final = 320
 """What a data frame, or a repair that brings one, takes beside its payloads; with long names it leaves in pieces."""
 
@@ -40,7 +43,7 @@ class MemberSettings:
     """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
     time_silence: float = 0.0
     """Seconds that a member may stay silent before it answers; 0: at once."""
-    sequenced: frozenset[str] = frozenset()
+    sequenced: AbstractSet[str] = frozenset()
     """Groups in which one member numbers the messages of all."""
 
     def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
@@ -83,24 +86,59 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
     unknown = [name for name in chosen if name not in MemberSettings.__dataclass_fields__]
     if unknown:
         raise ConfigurationError(f"a member has no setting {unknown[0]!r}")
+    for name, value in chosen.items():
+        _require_kind(name, value)
     found = replace(PRESETS[preset], **chosen)
+    _require_times(found)
+    _require_windows(found)
     if found.service not in ("total", "total-safe"):
         raise ConfigurationError(
             f"service {found.service!r} is not one of total, total-safe: others do not form groups"
         )
-    if found.suspect_after < 0.08:
+    if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
+        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
+    return found
+
+
+def _require_times(found: MemberSettings) -> None:
+    for name in ("idle_probe", "merge_every", "time_silence"):
+        if not 0 <= getattr(found, name) < _FOREVER_S:
+            raise ConfigurationError(f"{name} must be a number of seconds that is not negative")
+    if not 0.08 <= found.suspect_after < _FOREVER_S:
         raise ConfigurationError(
             "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
         )
+    if 0 < found.merge_every < found.suspect_after:
+        raise ConfigurationError("merge_every must be 0, or at least suspect_after")
+
+
+def _require_windows(found: MemberSettings) -> None:
     if not 576 <= found.datagram_bytes <= DATAGRAM_BYTES_MAX:
         raise ConfigurationError(
             f"datagram_bytes must lie between 576 and {DATAGRAM_BYTES_MAX:,}, not be {found.datagram_bytes:,}"
         )
     if found.flow_control not in range(4):
         raise ConfigurationError(f"flow_control must be 0, 1, 2 or 3, not {found.flow_control}")
-    if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
-        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
-    return found
+    if found.window < (least := WINDOW_MIN.get(found.flow_control, 1)):
+        raise ConfigurationError(f"window must be at least {least}: with less, nothing could ever be sent")
+    if not 1 <= found.frame_bytes <= min(found.window_bytes, PAYLOAD_BYTES_MAX):
+        raise ConfigurationError(f"frame_bytes must be between 1 and window_bytes, {found.window_bytes:,}")
+
+
+def _require_kind(name: str, value: Any) -> None:
+    default = getattr(PRESETS["lan"], name)
+    kinds, wanted = next(
+        each
+        for each in (
+            (str, "a text"),
+            (int, "a whole number"),
+            ((int, float), "a number"),
+            (AbstractSet, "a set of names of groups"),
+        )
+        if isinstance(default, each[0])
+    )
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
 
 
 def _ns(seconds: float) -> int:

@@ -8,7 +8,6 @@ the next one has the next number (newtop.md 1, E-47).
 """
 
 import asyncio
-import contextlib
 import logging
 import struct
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from antiphon.errors import ProtocolViolation
+from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.runtime.transports.contract import Address, Receiver
 from antiphon.types import ProcessId, split_process_id
 from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, open_envelope, seal
@@ -33,6 +32,8 @@ _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two attempts to connect."""
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
+_FAREWELL_S: Final = 1.0
+"""So long peers may take to read what we said last."""
 
 
 class _Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -76,7 +77,11 @@ class TcpMesh:
         self._receiver = receiver
         loop = asyncio.get_running_loop()
         host, port = self._bind
-        self._server = await loop.create_server(lambda: _Link(self, called=True), host, port)
+        try:
+            self._server = await loop.create_server(lambda: _Link(self, called=True), host, port, start_serving=False)
+        except OSError as error:
+            raise ConfigurationError(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
+        await self._server.start_serving()
         if self._advertise is None:
             self.address = host, self._server.sockets[0].getsockname()[1]
         for address in self._seeds:
@@ -117,16 +122,21 @@ class TcpMesh:
         links = [*self._links.values(), *self._strangers]
         for link in links:
             link.end()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await asyncio.gather(*(link.ended.wait() for link in links))
-        for link in links:
-            link.abort()
+        try:
+            async with asyncio.timeout(_FAREWELL_S):
+                for link in links:
+                    await link.ended.wait()
+        except TimeoutError:
+            pass
+        finally:
+            for link in links:
+                link.abort()
         await asyncio.gather(*self._callers.values(), return_exceptions=True)
 
     def meet(self, addresses: Iterable[Address]) -> None:
         """Get to know whoever is there."""
         for address in addresses:
+            self._seeds.add(address)
             self._call(address)
 
     def forbid(self, names: frozenset[str]) -> None:
@@ -144,7 +154,7 @@ class TcpMesh:
     async def _keep_calling(self, address: Address) -> None:
         """As long as there is no connection with whoever is there, try to make one."""
         pause, longest = _RETRY_S
-        while not self._closing:
+        while address in self._seeds or address in self._addresses.values():
             if self._wanted(address):
                 link = await self._try(address)
                 if link is not None:
@@ -152,6 +162,7 @@ class TcpMesh:
                     await link.ended.wait()
             await asyncio.sleep(pause)
             pause = min(2 * pause, longest)
+        del self._callers[address]
 
     def _wanted(self, address: Address) -> bool:
         return not any(self._addresses.get(peer) == address for peer in self._links)
@@ -161,8 +172,8 @@ class TcpMesh:
         try:
             async with asyncio.timeout(_GREETING_S):
                 _, link = await loop.create_connection(lambda: _Link(self, called=False), *address)
-        except (OSError, TimeoutError):
-            return None
+        except (OSError, TimeoutError, ValueError):
+            return None  # nobody is there, or that is no host
         return link
 
     # What links tell
@@ -175,6 +186,8 @@ class TcpMesh:
     def opened(self, link: "_Link") -> None:
         """A connection is there; who it is with, its first frame will tell."""
         self._strangers.add(link)
+        if self._closing:
+            link.abort()
 
     def greeted(self, link: "_Link", hello: _Hello) -> None:
         """We know who is there: a connection for frames, or an introduction."""
@@ -184,7 +197,7 @@ class TcpMesh:
             link.end()
             return
         known = self._addresses.get(peer)
-        self._addresses[peer] = hello.host, hello.port
+        self._note(peer, (hello.host, hello.port))
         self.learned(hello)
         if (self._me < peer) is link.called:
             link.end()  # introduced; the lower one calls
@@ -208,9 +221,19 @@ class TcpMesh:
     def learned(self, hello: _Hello) -> None:
         """A peer knows somebody new."""
         for name, host, port in hello.others:
-            if name != self._me:
-                self._addresses.setdefault(decode_process(name.encode()), (host, port))
+            peer = decode_process(name.encode())
+            if peer != self._me and peer not in self._addresses and self._note(peer, (host, port)):
                 self._call((host, port))
+
+    def _note(self, peer: ProcessId, address: Address) -> bool:
+        """Where a process listens; unless it has been started anew since, which ends what it was before."""
+        name, incarnation = split_process_id(peer)
+        for other in [other for other in self._addresses if split_process_id(other)[0] == name]:
+            if split_process_id(other)[1] > incarnation:
+                return False
+            del self._addresses[other]
+        self._addresses[peer] = address
+        return True
 
     def arrived(self, link: "_Link", sealed: list[bytes]) -> None:
         """Frames of a peer."""
@@ -236,7 +259,8 @@ class TcpMesh:
             del self._links[link.peer]
             if not self._closing:
                 self._receiver.broke(link.peer, link.number)
-                self._call(self._addresses[link.peer])
+                if link.peer in self._addresses:  # else it has been started anew
+                    self._call(self._addresses[link.peer])
 
 
 class _Link(asyncio.BufferedProtocol):
@@ -378,6 +402,11 @@ def _hello_in(sealed: bytes, which: str) -> _Hello:
     if kind != _HELLO:
         raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}, and says not who is there")
     try:
-        return msgspec.msgpack.decode(body, type=_Hello)
+        hello = msgspec.msgpack.decode(body, type=_Hello)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None
+    for name, _, port in ((hello.process, hello.host, hello.port), *hello.others):
+        decode_process(name.encode())
+        if not 0 < port < 65_536:
+            raise ProtocolViolation("body", f"{name} does not listen at port {port}")
+    return hello

@@ -1,0 +1,176 @@
+"""So many members of one group, and what may happen to them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from antiphon.core.newtop.process import NewtopProcess
+from antiphon.errors import ConfigurationError
+from antiphon.runtime.driver import Driver
+from antiphon.runtime.group import Group, Snapshot
+from antiphon.runtime.member import Member
+from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.testing.clock import VirtualTimeLoop
+from antiphon.testing.network import Network, Port
+from antiphon.types import ProcessId, process_id
+
+
+class _Driver(Driver):
+    """One that can be stopped for a while, as if its process did not run."""
+
+    paused = False
+
+    def _turn(self) -> None:
+        if not self.paused:
+            super()._turn()
+
+    def resume(self) -> None:
+        self.paused = False
+        self._turn()
+
+
+class _Member(Member):
+    """A process in virtual time."""
+
+    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network) -> None:
+        loop = asyncio.get_running_loop()
+        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=False))
+        self.port = Port(me, network)
+        self._begin(me, core, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
+        self._patience_s = 2 * chosen.suspect_after
+
+    def pause(self) -> None:
+        assert isinstance(self._driver, _Driver)
+        self._driver.paused = True
+        self.port.hold()
+
+    def resume(self) -> None:
+        assert isinstance(self._driver, _Driver)
+        self.port.release()
+        self._driver.resume()
+
+
+class Cluster:
+    """Made by `cluster`. Members are counted from 0 and called p1, p2, …; `cluster[0]` is the group as p1 holds it."""
+
+    def __init__(
+        self,
+        count: int,
+        group: str,
+        chosen: MemberSettings,
+        network: Network,
+        snapshots: Sequence[Snapshot | None],
+    ) -> None:
+        self._group = group
+        self._chosen = chosen
+        self._network = network
+        self._snapshots = snapshots
+        self._names = [f"p{number}" for number in range(1, count + 1)]
+        self._starts = [0] * count
+        self._members = [self._new(place) for place in range(count)]
+        self._groups: list[Group] = []
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The processes, which may be in other groups too."""
+        return tuple(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __getitem__(self, place: int) -> Group:
+        return self._groups[place]
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups)
+
+    async def start(self) -> None:
+        """All of them, in one view."""
+        for member in self._members:
+            await member.__aenter__()
+        while any(len(member.peers) < len(self) - 1 for member in self._members):
+            await asyncio.sleep(0.001)
+        joins = [self._join(place) for place in range(1, len(self))]
+        everybody = tuple(member.id for member in self._members)
+        formed = self._members[0].form(self._group, everybody, snapshot=self._snapshots[0])
+        self._groups = await asyncio.gather(formed, *joins)
+        for group in self._groups:
+            await group.ready(len(self))
+
+    async def stop(self) -> None:
+        """All leave."""
+        for place, member in enumerate(self._members):
+            self.resume(place)
+            await member.__aexit__()
+
+    async def crash(self, place: int) -> None:
+        """Let a process be gone, without a word. What it had not read can be read; then its stream ends."""
+        await self._members[place].abort()
+
+    async def restart(self, place: int) -> Group:
+        """After a crash, or when it has left: the process starts anew, as its next incarnation, and joins."""
+        await self.crash(place)
+        self._starts[place] += 1
+        self._members[place] = self._new(place)
+        await self._members[place].__aenter__()
+        self._groups[place] = await self._join(place)
+        return self._groups[place]
+
+    def partition(self, sides: Iterable[Iterable[int]]) -> None:
+        """Nothing passes between members of different sides until `heal`; who is on no side reaches everybody."""
+        chosen = [[*side] for side in sides]
+        places = [place for side in chosen for place in side]
+        if len(places) != len({*places}) or not {*places} <= {*range(len(self))}:
+            raise ConfigurationError(f"sides {chosen} are not disjoint sets of members counted from 0")
+        self._network.partition([[self._names[place] for place in side] for side in chosen])
+
+    def heal(self) -> None:
+        """All reach each other again."""
+        self._network.heal()
+
+    def pause(self, place: int) -> None:
+        """Let a process not run until `resume`: it neither sends nor hears, and its timers do not ring."""
+        self._members[place].pause()
+
+    def resume(self, place: int) -> None:
+        """Let it run again; it hears what has arrived meanwhile."""
+        self._members[place].resume()
+
+    def _new(self, place: int) -> _Member:
+        me = process_id(self._names[place], self._starts[place])
+        return _Member(me, self._chosen, self._network)
+
+    async def _join(self, place: int) -> Group:
+        return await self._members[place].join(self._group, snapshot=self._snapshots[place])
+
+
+@asynccontextmanager
+async def cluster(
+    count: int,
+    *,
+    seed: int = 0,
+    group: str = "group",
+    snapshots: Sequence[Snapshot | None] | None = None,
+    latency_s: tuple[float, float] = (0.000_5, 0.005),
+    preset: str = "lan",
+    **chosen: Any,
+) -> AsyncIterator[Cluster]:
+    """So many members of one group: `async with antiphon.testing.cluster(3, seed=7) as members`.
+
+    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; `preset` and
+    `chosen` as for `Member`. The event loop must be a `VirtualTimeLoop`, as in `antiphon.testing.run`.
+    """
+    if not isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
+        raise ConfigurationError("a cluster lives in virtual time: run the test with antiphon.testing.run(…)")
+    if count < 1 or (snapshots is not None and len(snapshots) != count):
+        raise ConfigurationError("a cluster has one member at least, and as many snapshots as members")
+    if not 0 <= latency_s[0] <= latency_s[1]:
+        raise ConfigurationError("latency_s is the least and the most that a frame travels, in seconds")
+    network = Network(seed, latency_s)
+    made = Cluster(count, group, settings(preset, chosen), network, snapshots or [None] * count)
+    try:
+        await made.start()
+        yield made
+    finally:
+        await made.stop()

@@ -1,0 +1,201 @@
+"""A network inside one event loop: a stream for each pair of processes, with travel times drawn from a seed.
+
+As on TCP, frames of one direction stay in their order; a connection that was cut has lost what was on it, and both ends
+hear of that when the cut is healed, with the next connection; whoever crashes is missed when its last frames are in.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from antiphon.runtime.transports.contract import Receiver
+from antiphon.scenario.model import Uniform
+from antiphon.scenario.units import Duration
+from antiphon.sim.network import latency_source
+from antiphon.types import ProcessId, split_process_id
+
+_NEXT_S: Final = 1e-9
+"""Between two arrivals on one stream: timers of the same moment have no order."""
+
+
+class _Connection:
+    """Between two processes, in both directions."""
+
+    def __init__(self, ends: tuple["Port", "Port"], number: int) -> None:
+        self.ends = ends
+        self.number = number
+        self.cut = False
+        """Nothing gets through any more, and nobody knows."""
+        self.last = dict.fromkeys(ends, 0.0)  # by receiver, when its last frames arrive
+
+    def other(self, end: "Port") -> "Port":
+        return self.ends[self.ends[0] is end]
+
+
+class Network:
+    """Between all processes of a cluster."""
+
+    def __init__(self, seed: int, latency_s: tuple[float, float]) -> None:
+        low, high = (Duration(round(each * 1e9)) for each in latency_s)
+        self._draw_ns = latency_source(Uniform(low=low, high=high), random.Random(seed))
+        self._loop = asyncio.get_running_loop()
+        self._ports: list[Port] = []
+        self._numbers: dict[frozenset[Port], int] = {}
+        self._sides: dict[str, int] = {}  # by name of the process; who is not here has all its connections
+
+    def attach(self, port: "Port") -> None:
+        """A process is there: it is connected with all whom it reaches."""
+        others, self._ports = self._ports, [*self._ports, port]
+        for other in others:
+            self._connect(port, other)
+
+    def detach(self, port: "Port") -> None:
+        """A process is gone."""
+        self._ports.remove(port)
+        for connection in [*port.connections.values()]:
+            other = connection.other(port)
+            self.carry(connection, other, other.ended, connection)
+        port.connections.clear()
+
+    def carry(self, connection: _Connection, to: "Port", tell: Callable[..., None], *what: Any) -> None:
+        """Tell something at the other end, after all that was told there before."""
+        arrival_s = max(self._loop.time() + self._draw_ns() / 1e9, connection.last[to] + _NEXT_S)
+        connection.last[to] = arrival_s
+        self._loop.call_at(arrival_s, self._arrive, connection, tell, what)
+
+    def _arrive(self, connection: _Connection, tell: Callable[..., None], what: tuple[Any, ...]) -> None:
+        if not connection.cut:
+            tell(*what)
+
+    def partition(self, sides: Iterable[Iterable[str]]) -> None:
+        """From now on nothing passes between two of these sides."""
+        self._sides = {name: place for place, side in enumerate(sides) for name in side}
+        for port in self._ports:
+            for connection in port.connections.values():
+                connection.cut = connection.cut or not self._reaches(*connection.ends)
+
+    def heal(self) -> None:
+        """All reach each other again; cut connections are replaced."""
+        self._sides = {}
+        for port in self._ports:
+            for connection in [each for each in port.connections.values() if each.cut]:
+                for end in connection.ends:
+                    end.ended(connection)
+        for place, port in enumerate(self._ports):
+            for other in self._ports[:place]:
+                self._connect(port, other)
+
+    def _connect(self, one: "Port", other: "Port") -> None:
+        if other.id in one.connections or not self._reaches(one, other):
+            return
+        pair = frozenset((one, other))
+        number = self._numbers[pair] = self._numbers.get(pair, -1) + 1
+        connection = _Connection((one, other), number)
+        for end in connection.ends:
+            self.carry(connection, end, end.began, connection)
+
+    def _reaches(self, one: "Port", other: "Port") -> bool:
+        sides = [self._sides.get(split_process_id(port.id)[0]) for port in (one, other)]
+        return None in sides or sides[0] == sides[1]
+
+
+class Port:
+    """The transport of one process. Satisfies `Transport`."""
+
+    streams: Final = True
+    alone: Final = False
+
+    def __init__(self, me: ProcessId, network: Network) -> None:
+        self.id = me
+        self.address = me, 0
+        """It listens nowhere."""
+        self.connections: dict[ProcessId, _Connection] = {}
+        self._network = network
+        self._waiting: dict[ProcessId, list[bytes]] = {}
+        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None  # while the process is paused
+        self._closed = False
+
+    async def open(self, receiver: Receiver) -> None:
+        """Be connected with all."""
+        self._receiver = receiver
+        self._network.attach(self)
+
+    @property
+    def peers(self) -> tuple[ProcessId, ...]:
+        """Whom we are connected with."""
+        return tuple(sorted(self.connections))
+
+    def connection(self, peer: ProcessId) -> int | None:
+        """The number of the connection with it."""
+        found = self.connections.get(peer)
+        return None if found is None else found.number
+
+    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+        """What is for somebody without a connection is lost."""
+        for peer in peers:
+            if peer in self.connections:
+                self._waiting.setdefault(peer, []).append(sealed)
+
+    def flush(self) -> None:
+        """All frames for one process travel together."""
+        waiting, self._waiting = self._waiting, {}
+        for peer, sealed in waiting.items():
+            if peer in self.connections:
+                connection = self.connections[peer]
+                other = connection.other(self)
+                self._network.carry(connection, other, other.came, connection, sealed)
+
+    async def close(self) -> None:
+        """Be gone; what was sent still arrives."""
+        if not self._closed:
+            self._closed = True
+            self._network.detach(self)
+
+    # What the network tells
+
+    def came(self, connection: _Connection, sealed: list[bytes]) -> None:
+        """Frames of a peer."""
+        self._tell(self._arrived, connection, sealed)
+
+    def began(self, connection: _Connection) -> None:
+        """A connection is there."""
+        self._tell(self._connected, connection)
+
+    def ended(self, connection: _Connection) -> None:
+        """A connection is no more."""
+        self._tell(self._broke, connection)
+
+    def _tell(self, tell: Callable[..., None], *what: Any) -> None:
+        if self._held is not None:
+            self._held.append((tell, what))
+        elif not self._closed:
+            tell(*what)
+
+    def _arrived(self, connection: _Connection, sealed: list[bytes]) -> None:
+        peer = connection.other(self).id
+        if self.connections.get(peer) is connection:
+            self._receiver.arrived(peer, connection.number, sealed)
+
+    def _connected(self, connection: _Connection) -> None:
+        peer = connection.other(self).id
+        self.connections[peer] = connection
+        self._receiver.connected(peer)
+
+    def _broke(self, connection: _Connection) -> None:
+        peer = connection.other(self).id
+        if self.connections.get(peer) is connection:
+            del self.connections[peer]
+            self._receiver.broke(peer, connection.number)
+
+    # A process that does not run
+
+    def hold(self) -> None:
+        """Keep what arrives."""
+        self._held = self._held or []
+
+    def release(self) -> None:
+        """Let in what has arrived meanwhile."""
+        held, self._held = self._held or [], None
+        for tell, what in held:
+            self._tell(tell, *what)

@@ -1,0 +1,107 @@
+"""What a group promises at moments that are hard to meet on sockets: driven by hand, or in virtual time."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from antiphon import Message
+from antiphon.runtime import group as module
+from antiphon.runtime.group import Group
+from antiphon.runtime.member import Member
+from antiphon.testing import cluster, run
+from antiphon.types import GroupId
+from tests.runtime.test_turbulence import Replica
+
+
+class Desk:
+    """As much of a member as a group that sends needs; it is its own core."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.sent: list[bytes] = []
+
+    @property
+    def core(self) -> "Desk":
+        return self
+
+    def waiting(self, group: GroupId) -> int:
+        return self.held
+
+    def send(self, group: GroupId, payload: bytes) -> None:
+        self.sent.append(payload)
+
+
+def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_WAITING_MAX", 2)
+
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 2
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        for sender in senders[:2]:
+            sender.cancel()
+        await asyncio.wait(senders)
+        assert desk.sent == [b"2", b"3"]
+
+    run(scenario())
+
+
+def test_many_senders_that_had_to_wait_go_on_together() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(100)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        await asyncio.wait(senders)
+        assert desk.sent == [b"%d" % number for number in range(100)]
+
+    run(scenario())
+
+
+def test_a_batch_ends_before_the_state_is_asked_for() -> None:
+    async def scenario() -> None:
+        replicas = [Replica(), Replica()]
+        async with cluster(2, snapshots=[replica.snapshot for replica in replicas]) as members:
+            await members.crash(1)
+            while members[0].view is None or len(members[0].view.members) == 2:
+                for event in await members[0].receive():
+                    replicas[0].take(event)
+            for word in (b"unread", b"last"):
+                await members[0].send(word)
+            await asyncio.sleep(1)
+            restarting = asyncio.create_task(members.restart(1))
+            await asyncio.sleep(5)  # messages, and then a view that asks for the state, are there to be read
+            follow = asyncio.create_task(replicas[0].follow(members[0], batches=True))
+            late = asyncio.create_task(replicas[1].follow(await restarting, batches=True))
+            await asyncio.sleep(5)
+            assert replicas[0].words == replicas[1].words == ["unread", "last"]
+        await asyncio.gather(follow, late)
+
+    run(scenario())
+
+
+def test_who_leaves_without_reading_still_sends_all_that_waits() -> None:
+    async def scenario() -> None:
+        async with cluster(2, window=4, frame_bytes=100, window_bytes=400) as members:
+            for number in range(2_000):
+                await members[0].send(b"%d" % number)
+            leaving = asyncio.create_task(members[0].leave())
+            seen: list[bytes] = []
+            async for event in members[1]:
+                if isinstance(event, Message):
+                    seen.append(event.payload)
+                if len(seen) == 2_000:
+                    break
+            assert seen == [b"%d" % number for number in range(2_000)]
+            await anext(members[1])  # done with the last one
+            assert await leaving
+
+    run(scenario())
