@@ -40,6 +40,8 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python -m benchmarks.acks_bytes
 	$(BIN)/python -m benchmarks.acks_latency
+	$(BIN)/python -m benchmarks.merging
+	$(BIN)/python -m benchmarks.failover
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"
