@@ -60,6 +60,20 @@ async def test_members_without_names_are_told_apart() -> None:
 
 
 @on_loopback
+async def test_who_is_put_into_a_group_that_it_did_not_ask_for_leaves_it() -> None:
+    async with members(2) as found:
+        await until(lambda: len(found[0].peers) == 1)
+        forced = await found[0].form("club", (found[0].id, found[1].id))
+        alone = await take_view(forced, lambda view: names(view.members) == ["p1"])
+        assert [departure.reason for departure in alone.left] == ["left"]
+        assert found[1].find("club") is None
+        groups = await join_all(found)  # and is well
+        await groups[1].send(b"here")
+        seen = await take_each(groups, 1)
+        assert [message.payload for message in seen[0]] == [b"here"]
+
+
+@on_loopback
 async def test_views_say_who_came_who_left_and_why() -> None:
     async with members(3) as found:
         first = await found[0].join("orders")

@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -55,6 +56,7 @@ class Worker:
         self._mesh = _mesh(scenario, process)
         core = cast("NewtopProcess", core_builder(scenario, random.Random(scenario.seed))(process))
         outside = outside_of(scenario, process)
+        self._formed = {group.name for group in scenario.group if group.formed}
         self._member = Member.of(
             process,
             core,
@@ -116,6 +118,9 @@ class Worker:
         self._recorder.note("start", self._clock(), start_detail(self._scenario, self._process))
         self._begin(self._read())
         self._begin(self._report())
+        for group, state in self._states.items():
+            if group in self._formed:
+                self._member.expect(group, state.whole)
         self._member.begin()
         for workload in self._workloads:
             self._begin(self._send(workload))
@@ -127,8 +132,10 @@ class Worker:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            raise task.exception()  # type: ignore[misc]  # the loop says so, and the supervisor sees it
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            traceback.print_exception(fault)
+            sys.stderr.flush()
+            os._exit(1)  # the supervisor tells of it; nothing here is worth going on for
 
     def _move(self, what: str, group: str, others: tuple[ProcessId, ...]) -> None:
         snapshot = self._states[GroupId(group)].whole
@@ -183,7 +190,7 @@ class Worker:
             if wait > 0:
                 await asyncio.sleep(wait)
             group = self._member.find(workload.group)
-            if group is not None and not group.leaving:
+            if group is not None and not group.leaving and (group.health.members or group.name in self._moving):
                 self._requested_at = self._clock()
                 await group.send((b"%d" % position + filler)[: workload.payload])
             self._left -= 1

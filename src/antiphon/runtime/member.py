@@ -338,9 +338,13 @@ class Member:
     def show(self, effect: Shown) -> None:
         """What comes next in the order."""
         group = name_of(effect.frame.group if isinstance(effect, effects.Deliver) else _group(effect))
-        self._groups[group].show(effect)
+        uninvited = group not in self._groups
+        shown = self.expect(group)
+        shown.show(effect)
         if self._order is not None:
-            self._order.append(self._groups[group])
+            self._order.append(shown)
+        if uninvited:
+            shown.depart()  # others have formed it with us in it, and nobody here knows of it
         if isinstance(effect, effects.Left) and effect.successor is None:
             del self._groups[group]
 
