@@ -210,7 +210,13 @@ def ready_before_the_flush(patch: pytest.MonkeyPatch) -> None:
 
 def sends_go_on(patch: pytest.MonkeyPatch) -> None:
     """E-58: what applications send while a group is formed leaves in the old one."""
-    patch.setattr(Formations, "_hold", lambda *_, **__: None)
+    stop_at = NewtopGroup.stop_at
+
+    def unheld(self: NewtopGroup, number: int | None) -> None:
+        stop_at(self, number)
+        self.frozen = False
+
+    patch.setattr(NewtopGroup, "stop_at", unheld)
 
 
 def held_sends_lost(patch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,9 @@ class Puppet:
         effects, self.effects = self.effects, []
         return effects
 
+    def retains(self, name: GroupId) -> bool:
+        return False
+
     def unstable(self, group: GroupId) -> int:
         assert group == G
         return 0
