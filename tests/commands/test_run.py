@@ -107,3 +107,14 @@ def test_an_interrupted_run_leaves_no_process_and_no_directory(tmp_path: Path) -
     assert process.returncode == 130
     assert not (tmp_path / "r").exists()
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_a_process_that_cannot_start_ends_the_run_with_one_sentence(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "s.toml").write_text(TROUBLE)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    result = antiphon("run", tmp_path / "s.toml", "--out", tmp_path / "run")
+    assert result.code == 2
+    assert "ended by itself" in result.err
+    assert not (tmp_path / "run").exists()

@@ -32,12 +32,11 @@ from antiphon.scenario.model import (
     changes,
     cut_links,
     members_of,
-    membership,
     settling,
     uniting,
 )
 from antiphon.scenario.read import run_id, scenario_toml
-from antiphon.sim.cores import groups_of, perpetual
+from antiphon.sim.cores import companies, groups_of, perpetual
 from antiphon.sim.faults import Faults
 from antiphon.sim.run import Run
 from antiphon.trace.recorder import Recorder, compact_json
@@ -95,7 +94,6 @@ class _Remote:
 
     def __init__(self, process: ProcessId, run: "LocalRun") -> None:
         self.id = process
-        self.slowness = 1.0
         self.crashed = False
         self.stalled = False
         self.status: dict[str, Any] = {}
@@ -121,10 +119,10 @@ class _Remote:
         self._reader = asyncio.get_running_loop().create_task(self._listen(self._child))
         await self._known.wait()
 
-    async def meet(self, others: "list[_Remote]") -> None:
-        """Until it is connected with these."""
+    async def meet(self, others: "list[_Remote]", *, wait: bool = True) -> None:
+        """Tell it where these are; until it is connected with them, if that is to be waited for."""
         addresses = [other.address for other in others]
-        self.order(do="meet", addresses=addresses, peers=[other.id for other in others])
+        self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait])
         await self._met.wait()
 
     async def _listen(self, child: asyncio.subprocess.Process) -> None:
@@ -139,6 +137,8 @@ class _Remote:
                 self._known.set()
             else:
                 self._met.set()
+        self._known.set()
+        self._met.set()  # whoever waits for it waits in vain
         if not self.crashed and not self._stopping:
             self._run.failed(self.id, (await child.stderr.read()).decode(errors="replace"))
 
@@ -194,12 +194,6 @@ class _Remote:
         self._stalls += 1 if begins else -1
         self.stalled = self._stalls > 0
         self.order(do="stall", begins=self.stalled)
-
-    def skew(self, offset_ns: int, rate: float) -> None:
-        raise NotImplementedError("refused before the run")
-
-    def lost(self, process: ProcessId) -> None:
-        raise NotImplementedError("members find out for themselves")
 
     def suspect(self, process: ProcessId) -> None:
         self.order(do="suspect", process=process)
@@ -278,7 +272,7 @@ class LocalRun:
     async def play(self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None) -> Run:
         """The whole of it. `watch` is shown how each process is doing, now and then."""
         try:
-            await asyncio.wait_for(self._start(), _START_S)
+            await self._start()
             quiet, ended = await self._play(watch)
             await asyncio.gather(*(remote.stop() for remote in self._remotes.values()))
         finally:
@@ -302,6 +296,17 @@ class LocalRun:
     # The course of a run
 
     async def _start(self) -> None:
+        try:
+            await asyncio.wait_for(self._gather(), _START_S)
+        except TimeoutError:
+            raise WorkerFailed(f"the processes did not find one another within {_START_S:.0f} s") from None
+        self._require_health()
+
+    def _require_health(self) -> None:
+        if self._failure is not None:
+            raise WorkerFailed(self._failure)
+
+    async def _gather(self) -> None:
         for name in self._scenario.processes:
             self._add(ProcessId(name))
         await asyncio.gather(*(self._launch(remote) for remote in self._remotes.values()))
@@ -330,26 +335,17 @@ class LocalRun:
             renews=changes(scenario),
         )
         faults = Faults(
-            scenario.fault, self._wall, self._remotes, network, self._world, self._companies(), None,
+            scenario.fault, self._wall, self._remotes, network, self._world, companies(scenario), None,
             random.Random(0), self._revive,
         )  # fmt: skip
         while self._wall.now < scenario.duration:
             await asyncio.sleep(_POLL_S)
-            if self._failure is not None:
-                raise WorkerFailed(self._failure)
+            self._require_health()
             if watch is not None:
                 watch({remote.id: remote.status for remote in self._remotes.values() if not remote.crashed})
             if self._is_quiet(faults):
                 return True, True
         return False, False
-
-    def _companies(self) -> list[frozenset[ProcessId]]:
-        """Who waits for whom: as in the simulator."""
-        scenario = self._scenario
-        if membership(scenario):
-            return [frozenset(self._remotes)]
-        waiting = bool(scenario.options.flow_control)
-        return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
 
     def _is_quiet(self, faults: Faults[_Remote]) -> bool:
         """Whether all has been asked for, and nothing has been left to do for as long as the scenario says."""
@@ -392,7 +388,7 @@ class LocalRun:
     async def _bring_back(self, remote: _Remote, fault: Recover) -> None:
         await self._launch(remote)
         others = [each for each in self._current.values() if each is not remote and each.running]
-        await remote.meet(others)
+        await remote.meet(others, wait=False)  # some may be gone before it is connected with them
         remote.order(do="go", epoch=self._wall.epoch)
         members = {group.name: members_of(group) for group in self._scenario.group}
         for group in fault.joins or ():

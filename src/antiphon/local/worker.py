@@ -18,7 +18,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from antiphon.core.newtop.process import NewtopProcess
-from antiphon.local.state import State
 from antiphon.runtime.events import Message, Reset
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
@@ -27,6 +26,7 @@ from antiphon.runtime.transports.udp import UdpMesh
 from antiphon.scenario.model import Scenario, Workload
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.cores import core_builder, groups_of, outside_of, recorder_of, start_detail
+from antiphon.sim.states import State
 from antiphon.types import GroupId, ProcessId, split_process_id
 
 _STATUS_S: Final = 0.05
@@ -51,7 +51,7 @@ class Worker:
         self._requested_at = 0
         self._viewed_at = 0
         self._deliveries = 0
-        self._moving: set[str] = set()
+        self._moving: dict[GroupId, str] = {}  # by group: joining, forming or leaving it
         self._tasks: set[asyncio.Task[None]] = set()
         self._mesh = _mesh(scenario, process)
         core = cast("NewtopProcess", core_builder(scenario, random.Random(scenario.seed))(process))
@@ -111,7 +111,7 @@ class Worker:
         elif what == "suspect":
             self._member.suspect(order["process"])
         else:
-            self._move(what, order["group"], tuple(order.get("others", ())))
+            self._move(what, GroupId(order["group"]), tuple(order.get("others", ())))
 
     def _go(self, epoch: int) -> None:
         self._epoch = epoch
@@ -137,12 +137,12 @@ class Worker:
             sys.stderr.flush()
             os._exit(1)  # the supervisor tells of it; nothing here is worth going on for
 
-    def _move(self, what: str, group: str, others: tuple[ProcessId, ...]) -> None:
-        snapshot = self._states[GroupId(group)].whole
+    def _move(self, what: str, group: GroupId, others: tuple[ProcessId, ...]) -> None:
+        snapshot = self._states[group].whole
         if what == "merge":
             self._member.look_for(group, others)
             return
-        self._moving.add(group)
+        self._moving[group] = what
         if what == "join":
             self._begin(self._moved(group, self._member.join(group, snapshot=snapshot, contacts=others)))
         elif what == "form":
@@ -151,9 +151,9 @@ class Worker:
             assert what == "leave", what
             self._begin(self._moved(group, self._member.group(group).leave()))
 
-    async def _moved(self, group: str, work: Any) -> None:
+    async def _moved(self, group: GroupId, work: Any) -> None:
         await work
-        self._moving.discard(group)
+        self._moving.pop(group, None)
 
     async def _stop(self) -> None:
         for task in [*self._tasks]:
@@ -161,7 +161,8 @@ class Worker:
         await self._member.stop()
         core = self._member.core
         held = {group: core.unstable(group) for group in self._recorder.groups}
-        moving = {"joining": sorted(map(GroupId, self._moving)), "leaving": []}
+        leaving = sorted(group for group, what in self._moving.items() if what == "leave")
+        moving = {"joining": sorted(self._moving.keys() - leaving), "leaving": leaving}
         self._recorder.stopped(self._clock(), held, {}, moving)
         self._journal()
         os.close(self._rows)
@@ -173,7 +174,7 @@ class Worker:
             await self._going.wait()
             if isinstance(event, Message):
                 self._deliveries += 1
-                self._states[GroupId(group.name)].add(event.sender, event.payload)
+                self._states[GroupId(group.name)].add(b"%b %b" % (event.sender.encode(), event.payload))
             elif isinstance(event, Reset):
                 self._states[GroupId(group.name)].replace(event.states)
             else:

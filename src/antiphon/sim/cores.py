@@ -47,6 +47,17 @@ def perpetual(scenario: Scenario) -> bool:
     return scenario.protocol == "acks" or (membership(scenario) and speaks_on)
 
 
+def companies(scenario: Scenario) -> list[frozenset[ProcessId]]:
+    """Who waits for whom: with flow control, the members of a group for its slowest one.
+
+    With views, all who are connected: one that takes nothing, and those who wait for it, live and stay in them.
+    """
+    if membership(scenario):
+        return [frozenset(map(ProcessId, scenario.processes))]
+    waiting = scenario.protocol == "newtop" and scenario.options.flow_control
+    return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
+
+
 def rides(scenario: Scenario) -> bool:
     """Whether messages carry acknowledgments, so that a trace must tell of each whom its sender counts (S5)."""
     return scenario.protocol == "acks" and scenario.options.acks == "transitive"

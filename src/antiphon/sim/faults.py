@@ -4,7 +4,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -46,8 +46,6 @@ class Time(Protocol):
 class Struck(Protocol):
     """A process, as faults see it."""
 
-    slowness: float
-
     @property
     def id(self) -> ProcessId: ...  # noqa: D102
     @property
@@ -59,13 +57,20 @@ class Struck(Protocol):
     def crash(self) -> None: ...  # noqa: D102
     def pause(self, begins: bool) -> None: ...  # noqa: D102
     def stall(self, begins: bool) -> None: ...  # noqa: D102
-    def skew(self, offset_ns: int, rate: float) -> None: ...  # noqa: D102
-    def lost(self, process: ProcessId) -> None: ...  # noqa: D102
     def suspect(self, process: ProcessId) -> None: ...  # noqa: D102
     def join(self, group: GroupId, contacts: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
     def leave(self, group: GroupId) -> None: ...  # noqa: D102
     def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
+
+
+class Simulated(Struck, Protocol):
+    """One that has what only a simulation gives: a host and a clock of its own, and losses that it is told of."""
+
+    slowness: float
+
+    def skew(self, offset_ns: int, rate: float) -> None: ...  # noqa: D102
+    def lost(self, process: ProcessId) -> None: ...  # noqa: D102
 
 
 _Process = TypeVar("_Process", bound=Struck)
@@ -186,10 +191,10 @@ class Faults(Generic[_Process]):
             case Stall():
                 node.stall(begins)
             case Slow():
-                node.slowness = self._combined(node, fault, begins, fault.factor)
+                cast("Simulated", node).slowness = self._combined(node, fault, begins, fault.factor)
             case Skew():
                 rate = self._combined(node, fault, begins, fault.rate)
-                node.skew(int(fault.offset) if begins else 0, rate)
+                cast("Simulated", node).skew(int(fault.offset) if begins else 0, rate)
 
     def _crash(self, node: _Process) -> None:
         node.crash()
@@ -205,7 +210,7 @@ class Faults(Generic[_Process]):
 
     def _tell(self, notice: tuple[_Process, ProcessId]) -> None:
         node, lost = notice
-        node.lost(lost)
+        cast("Simulated", node).lost(lost)
         self._done()
 
     def _combined(self, node: _Process, fault: Slow | Skew, begins: bool, factor: float) -> float:

@@ -18,7 +18,7 @@ from antiphon.scenario.model import (
     uniting,
 )
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import core_builder, groups_of, outside_of, perpetual, recorder_of, start_detail
+from antiphon.sim.cores import companies, core_builder, groups_of, outside_of, perpetual, recorder_of, start_detail
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
@@ -94,7 +94,7 @@ class _Simulation:
                 self._nodes,
                 self._network,
                 self._world,
-                self._companies(),
+                companies(scenario),
                 None if scenario.protocol == "newtop" else int(scenario.options.suspect_after),
                 self._chance("notices"),
                 self._revive,
@@ -176,17 +176,6 @@ class _Simulation:
         ]
         viewed_at = max((node.viewed_at for node in self._nodes.values()), default=0)
         return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + settling(scenario.options)
-
-    def _companies(self) -> list[frozenset[ProcessId]]:
-        """Who waits for whom: with flow control, the members of a group for its slowest one.
-
-        With views, all who are connected: one that takes nothing, and those who wait for it, live and stay in them.
-        """
-        scenario = self._scenario
-        if membership(scenario):
-            return [frozenset(self._nodes)]
-        waiting = scenario.protocol == "newtop" and scenario.options.flow_control
-        return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
 
     def _only_timers_left(self) -> bool:
         """Nothing is under way or waiting, not even for time to pass: what is missing now would stay missing."""

@@ -5,7 +5,7 @@ merges. So a member that got a wrong state, or the right one at a wrong place, i
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from antiphon.core.effects import Frame, InstallState
@@ -16,42 +16,60 @@ _HASH_BYTES: Final = STATE_BYTES_MIN - 8  # behind it stands how many messages a
 _NOTHING: Final = bytes(STATE_BYTES_MIN)
 
 
+class State:
+    """What one application knows in one group; as large as its group says."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kernel = _NOTHING  # the state without what fills it up
+
+    def add(self, message: bytes) -> None:
+        """One more message is in it."""
+        self._kernel = _kernel(self._kernel + message, _count(self._kernel) + 1)
+
+    def replace(self, states: Sequence[bytes]) -> None:
+        """From here on it is these, put together in their order; a single one is taken as it is."""
+        if len(states) == 1:
+            self._kernel = states[0][:STATE_BYTES_MIN]
+        elif states:
+            self._kernel = _kernel(b"".join(states), sum(map(_count, states)))
+
+    def whole(self) -> bytes:
+        """The state as it is now."""
+        return (self._kernel * (self._size // STATE_BYTES_MIN + 1))[: self._size]
+
+
 class States:
-    """The states of all applications of a run, by the names of their groups; each as large as its group says."""
+    """Those of all applications of a run, by the names of their groups."""
 
     def __init__(self, sizes: Mapping[GroupId, int]) -> None:
         self._sizes = sizes
-        self._kernels: dict[tuple[ProcessId, GroupId], bytes] = {}  # a state without what fills it up
+        self._states: dict[tuple[ProcessId, GroupId], State] = {}
 
     def delivered(self, process: ProcessId, frame: Frame) -> None:
         """The messages of a frame go into the state."""
-        key = process, name_of(frame.group)
-        kernel = self._kernels.get(key, _NOTHING)
+        state, sender = self._state(process, name_of(frame.group)), frame.sender.encode()
         for number, payload in enumerate(frame.payloads, start=frame.label):
-            kernel = _kernel(b"%b%b %d %b" % (kernel, frame.sender.encode(), number, payload), _count(kernel) + 1)
-        self._kernels[key] = kernel
+            state.add(b"%b %d %b" % (sender, number, payload))
 
     def of(self, process: ProcessId, group: GroupId) -> bytes:
         """The state as it is now."""
-        kernel, size = self._kernels.get((process, group), _NOTHING), self._sizes[group]
-        return (kernel * (size // STATE_BYTES_MIN + 1))[:size]
+        return self._state(process, group).whole()
 
     def merge(self, process: ProcessId, effect: InstallState) -> bytes:
-        """Put the states of all classes together, in their order; a single one is taken as it is."""
-        group = name_of(effect.group)
-        states = dict(effect.states)
+        """Put the states of all classes together, in their order."""
+        state, states = self._state(process, name_of(effect.group)), dict(effect.states)
         if effect.own is not None:
-            states[effect.own] = self.of(process, group)
-        parts = [states[place] for place in sorted(states)]
-        if len(parts) == 1:
-            self._kernels[process, group] = parts[0][:STATE_BYTES_MIN]
-        elif parts:
-            self._kernels[process, group] = _kernel(b"".join(parts), sum(map(_count, parts)))
-        return self.of(process, group)
+            states[effect.own] = state.whole()
+        state.replace([states[place] for place in sorted(states)])
+        return state.whole()
 
     def forget(self, process: ProcessId, group: GroupId) -> None:
         """The process is out of the group: should it come back, it comes without a state."""
-        self._kernels.pop((process, group), None)
+        self._states.pop((process, group), None)
+
+    def _state(self, process: ProcessId, group: GroupId) -> State:
+        return self._states.setdefault((process, group), State(self._sizes[group]))
 
 
 def _kernel(content: bytes, count: int) -> bytes:

@@ -428,9 +428,8 @@ class Formations:
         """All of it is delivered, and no view of the predecessor follows before the outcome is known (E-57)."""
         predecessor = self._grounds.current(name_of(formation.group))
         if predecessor is not None and (predecessor.parts or predecessor.in_doubt):
-            self._abandon(
-                formation
-            )  # its view does not tell what it has discarded, or delivered elsewhere (E-88, E-94)
+            # Its view does not tell what it has discarded (E-88), nor what others have delivered elsewhere (E-94).
+            self._abandon(formation)
             return True
         view = None if predecessor is None else predecessor.view
         if view is None:

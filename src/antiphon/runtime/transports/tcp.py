@@ -32,6 +32,8 @@ _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two attempts to connect."""
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
+_OTHERS_MAX: Final = 4096
+"""So many others a process may tell us of: we call them all."""
 _FAREWELL_S: Final = 1.0
 """So long peers may take to read what we said last."""
 
@@ -405,6 +407,8 @@ def _hello_in(sealed: bytes, which: str) -> _Hello:
         hello = msgspec.msgpack.decode(body, type=_Hello)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None
+    if len(hello.others) > _OTHERS_MAX:
+        raise ProtocolViolation("body", f"a process says that it knows {len(hello.others):,} others")
     for name, _, port in ((hello.process, hello.host, hello.port), *hello.others):
         decode_process(name.encode())
         if not 0 < port < 65_536:
