@@ -1,7 +1,7 @@
 """Agreement on who has failed, rule by rule, at one member whose peers the test plays (newtop.md 9.3-9.5)."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -705,6 +705,16 @@ def test_of_announcements_that_wait_the_last_is_kept() -> None:
     for block in range(50):
         member.feed(AliveFrame(GROUP, ProcessId("b"), block, 0))
     assert len(member.core._groups[GROUP].agreement._pending[ProcessId("b")]) == 1
+
+
+def test_a_bare_sign_of_life_does_not_take_the_place_of_an_announcement() -> None:
+    """It says nothing of what is complete; once its sender is not suspected any more, nobody would ever know."""
+    member = four()
+    member.suspect("b")
+    for complete in (5, 0, 6, 0, 0):
+        member.feed(AliveFrame(GROUP, ProcessId("b"), 6, complete))
+    pending = cast("list[AliveFrame]", member.core._groups[GROUP].agreement._pending[ProcessId("b")])
+    assert [frame.complete_block for frame in pending] == [6, 0]
 
 
 def test_nobody_is_suspected_from_outside_where_membership_is_off() -> None:

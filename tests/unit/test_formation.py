@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.core.effects import InstallView, Left
+from antiphon.core.effects import Confirmed, InstallView, Left, Transitional
 from antiphon.core.newtop.formation import Formations
 from antiphon.core.newtop.frames import (
     AbortFrame,
@@ -111,6 +111,28 @@ def test_f2_who_gives_up_after_others_went_over_is_excluded_and_its_own_groups_g
     cluster.send("c", b"on")
     cluster.finish()
     assert all(cluster.delivered[name] == [b"on"] for name in "abc")
+
+
+def test_the_notice_of_who_has_failed_comes_behind_the_first_view() -> None:
+    """An application hears whom deliveries speak for when it is in the group, and before any of them."""
+    cluster = Forming(groups={"y": "abd"}, strangers=["c"])
+    cluster.send("a", b"m", group="y")
+    cluster.move_between("a", "b")
+    cluster.form("a", "a", "b", "c", group="x")
+    while cluster.core("b").current(GroupId("x")) is None or cluster.core("c").current(GroupId("x")) is None:
+        cluster.move_between("a", "b")
+        cluster.move_between("a", "c")
+    for name in "ab":
+        cluster.suspect(name, "c")
+    cluster.move_between("a", "b")
+    assert [effect.members for effect in cluster.found("a", Confirmed)] == [("a", "b")]
+    assert not cluster.found("a", Transitional)
+    assert not cluster.named("a", "x")  # for d has not answered in y
+    cluster.move_all()
+    shown = [effect for effect in cluster.effects["a"] if isinstance(effect, InstallView | Transitional)]
+    told = [effect.members if isinstance(effect, Transitional) else effect.view.members for effect in shown]
+    assert told[-3:] == [("a", "b", "c"), ("a", "b"), ("a", "b")]
+    assert isinstance(shown[-2], Transitional)
 
 
 def test_f3_of_two_formations_that_share_somebody_at_most_one_comes_about_at_once_and_nobody_stays_frozen() -> None:

@@ -2,7 +2,18 @@
 
 import json
 
-from antiphon.core.effects import Blocked, Confirmed, Departure, Discard, Gauge, Refuted, Stable, Suspected, Unblocked
+from antiphon.core.effects import (
+    Blocked,
+    Confirmed,
+    Departure,
+    Discard,
+    Gauge,
+    Refuted,
+    Stable,
+    Suspected,
+    Transitional,
+    Unblocked,
+)
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, Notice
 from antiphon.trace.recorder import Recorder, digest
 from antiphon.types import (
@@ -131,7 +142,7 @@ def test_the_trace_tells_who_is_suspected_and_confirmed_and_what_the_application
     history.suspected(Refuted(G, P2), 6)
     agreed = Confirmed(G, ((P2, 7), (P3, 9)), (P1, P4))
     history.confirmed(agreed, 7)
-    history.noticed(agreed, 8)
+    history.noticed(Transitional(G, agreed.members), 8)
     suspect, refute, first, second, notice = history.rows[1:]
     assert {row["view"] for row in history.rows} == {view.id}
     assert (suspect["kind"], suspect["peer"], suspect["clock"]) == ("suspect", P2, 7)
@@ -188,7 +199,7 @@ def test_rows_bear_the_name_of_a_group_whatever_has_become_of_it() -> None:
     history.delivered(BlockFrame(FORMED, P1, 8, 7, 7, (b"b",), 1), 80)
     history.suspected(Suspected(FORMED, P2, 9, "silent"), 81)
     history.confirmed(Confirmed(FORMED, ((P2, 9),), (P1, P3)), 82)
-    history.noticed(Confirmed(FORMED, ((P2, 9),), (P1, P3)), 82)
+    history.noticed(Transitional(FORMED, (P1, P3)), 82)
     history.prefix(Stable(FORMED, ((P1, 1),)), 83, unstable=0)
     history.gauged(Gauge(FORMED, "buffers", 3), 84)
     assert {row["group"] for row in history.rows} == {G}

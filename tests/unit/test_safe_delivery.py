@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.core.effects import Confirmed, Deliver, Stable, Suspected
+from antiphon.core.effects import Deliver, Stable, Suspected, Transitional
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, Flow
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings
@@ -290,7 +290,7 @@ def test_a_view_waits_for_what_is_not_stable_among_those_who_are_left() -> None:
     member.feed(null("b", 1), null("c", 1), null("d", 1))
     member.suspect("d")
     member.feed(confirm("b", d=1))
-    assert [effect.members for effect in member.found(Confirmed)] == [("a", "b", "c")]
+    assert [effect.members for effect in member.found(Transitional)] == [("a", "b", "c")]
     member.feed(alive("b", 1, 1))
     assert ProcessId("d") in member.view.members
     assert member.delivered() == []
@@ -311,8 +311,8 @@ def test_before_the_notice_all_of_the_view_have_it_after_it_those_who_are_left()
     member.feed(*(null(name, 2) for name in "bcd"), *(alive(name, 2, 2) for name in "bc"))
     member.suspect("d")
     member.feed(confirm("b", d=2))
-    told = [effect for effect in member.effects if isinstance(effect, Deliver | Confirmed)]
-    assert [type(effect) for effect in told] == [Deliver, Confirmed, Deliver]
+    told = [effect for effect in member.effects if isinstance(effect, Deliver | Transitional)]
+    assert [type(effect) for effect in told] == [Deliver, Transitional, Deliver]
     assert member.delivered() == [b"m", b"n"]
     assert member.view.members == ("a", "b", "c")
 

@@ -185,13 +185,20 @@ class Refuted(NamedTuple):
 
 
 class Confirmed(NamedTuple):
-    """Agreed: these have failed, together. The application is told whom deliveries now speak for (newtop.md 9.8)."""
+    """Agreed: these have failed, together. Trace only: what an application is told, and when, is `Transitional`."""
 
     group: GroupId
     failed: tuple[tuple[ProcessId, int], ...]
     """Each with the last of its numbers that counts as sent."""
     members: tuple[ProcessId, ...]
     """Who of the view in force has not failed."""
+
+
+class Transitional(NamedTuple):
+    """Others of the view have failed; its next deliveries speak for these alone (newtop.md 9.8, 14 rule 5)."""
+
+    group: GroupId
+    members: tuple[ProcessId, ...]
 
 
 class Stable(NamedTuple):
@@ -246,6 +253,7 @@ Effect = (
     | Suspected
     | Refuted
     | Confirmed
+    | Transitional
     | Stable
     | Discard
     | Blocked

@@ -13,7 +13,6 @@ from typing import Protocol, cast
 from antiphon.core.contract import Changing, Core
 from antiphon.core.effects import (
     Blocked,
-    Confirmed,
     Deliver,
     Effect,
     InstallState,
@@ -21,6 +20,7 @@ from antiphon.core.effects import (
     Left,
     Reach,
     Scope,
+    Transitional,
     Transmit,
     Unblocked,
 )
@@ -35,7 +35,7 @@ from antiphon.wire.codec import decode, encode
 
 _log = logging.getLogger("antiphon")
 
-Shown = Deliver | InstallView | InstallState | Left | Confirmed | Blocked | Unblocked
+Shown = Deliver | InstallView | InstallState | Left | Transitional | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
 
 
@@ -74,7 +74,7 @@ class Driver:
         self._me = me
         self._audience = audience
         self._journal = journal
-        self._scribe = None if recorder is None else Scribe(recorder, core, self._show)
+        self._scribe = None if recorder is None else Scribe(recorder, core)
         self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
         self._due = False  # whether a turn is asked for
@@ -195,7 +195,7 @@ class Driver:
             self._install(effect.view)
             if self._scribe is not None:
                 self._scribe.reached(effect.view)
-        elif isinstance(effect, InstallState):
+        elif isinstance(effect, InstallState | Transitional):
             self._show(effect)
         elif isinstance(effect, Left):
             self._others.pop(effect.group, None)
@@ -208,7 +208,7 @@ class Driver:
             self._tell(effect, now)
 
     def _tell(self, effect: Effect, now: int) -> None:
-        if isinstance(effect, Blocked | Unblocked) or (self._scribe is None and isinstance(effect, Confirmed)):
+        if isinstance(effect, Blocked | Unblocked):
             self._show(effect)
         if self._scribe is not None:
             self._scribe.told(effect, now)  # type: ignore[arg-type]  # whatever is left is for the trace

@@ -188,7 +188,7 @@ class Group:
             return self._enter(effect)
         if isinstance(effect, effects.InstallState):
             return self._restore(effect)
-        if isinstance(effect, effects.Confirmed):
+        if isinstance(effect, effects.Transitional):
             self._member.noticed(effect)
             return Transitional(members=effect.members)
         if isinstance(effect, effects.Blocked):

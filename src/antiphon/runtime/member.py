@@ -300,7 +300,7 @@ class Member:
         if self._recorder is not None:
             self._recorder.delivered(frame, self._driver.clock())
 
-    def noticed(self, effect: effects.Confirmed) -> None:
+    def noticed(self, effect: effects.Transitional) -> None:
         """An application is told whom deliveries speak for."""
         if self._recorder is not None:
             self._recorder.noticed(effect, self._driver.clock())

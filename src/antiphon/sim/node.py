@@ -11,7 +11,6 @@ from typing import Any, Protocol, cast
 from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Suspecting
 from antiphon.core.effects import (
     Answered,
-    Confirmed,
     Deliver,
     Effect,
     Frame,
@@ -20,6 +19,7 @@ from antiphon.core.effects import (
     Left,
     Query,
     Reach,
+    Transitional,
     Transmit,
 )
 from antiphon.core.newtop.connections import Connections
@@ -53,7 +53,7 @@ class Application(Protocol):
         """The application at `node` is not in that group any more."""
 
 
-Seen = Deliver | InstallView | InstallState | Left | Answered | Confirmed
+Seen = Deliver | InstallView | InstallState | Left | Answered | Transitional
 """What an application gets to in one order."""
 
 
@@ -124,7 +124,7 @@ class Node:
         """
         self.id = process
         self.recorder = recorder
-        self._scribe = None if recorder is None else Scribe(recorder, core, self._notice)
+        self._scribe = None if recorder is None else Scribe(recorder, core)
         self.slowness = 1.0
         self.inputs = 0
         """Frames, requests and ticks fed to the core so far."""
@@ -436,7 +436,7 @@ class Node:
                 self._install(effect, now)
             elif isinstance(effect, Query):
                 self._application.asked(self, effect.frame)
-            elif isinstance(effect, Answered | InstallState):
+            elif isinstance(effect, Answered | InstallState | Transitional):
                 self._untaken.append(effect)
                 self._catch_up(now)
             elif isinstance(effect, Reach):
@@ -460,10 +460,6 @@ class Node:
         self._network.install(self.id, view)
         if self._scribe is not None:
             self._scribe.reached(view)
-
-    def _notice(self, effect: Confirmed) -> None:
-        self._untaken.append(effect)
-        self._catch_up(self._now())
 
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""

@@ -26,6 +26,7 @@ from antiphon.core.effects import (
     Refuted,
     Stable,
     Suspected,
+    Transitional,
     Unblocked,
 )
 from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
@@ -290,7 +291,7 @@ class Recorder:
                 }
             )
 
-    def noticed(self, effect: Confirmed, now: int) -> None:
+    def noticed(self, effect: Transitional, now: int) -> None:
         """The application is told whom deliveries speak for from here on."""
         group = name_of(effect.group)
         self.rows.append(

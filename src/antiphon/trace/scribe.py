@@ -4,8 +4,6 @@ The simulator's node and the runtime's driver feed the same cores and leave the 
 of a frame or of a core is gathered here, once.
 """
 
-from collections.abc import Callable
-
 from antiphon.core.contract import Core
 from antiphon.core.effects import (
     Blocked,
@@ -33,13 +31,11 @@ Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Co
 class Scribe:
     """Of one process. What happens in a formed group before its application is there is told when it is."""
 
-    __slots__ = ("_ahead", "_core", "_notice", "recorder")
+    __slots__ = ("_ahead", "_core", "recorder")
 
-    def __init__(self, recorder: Recorder, core: Core, notice: Callable[[Confirmed], None]) -> None:
-        """`notice`: what the protocol knows now, and the application gets to in order with messages and views."""
+    def __init__(self, recorder: Recorder, core: Core) -> None:
         self.recorder = recorder
         self._core = core
-        self._notice = notice
         self._ahead: dict[GroupId, list[Told]] = {}
         """By formed group whose first view the application has not got to, what is to be told after it."""
 
@@ -103,4 +99,3 @@ class Scribe:
             recorder.suspected(effect, time)
         else:
             recorder.confirmed(effect, time)
-            self._notice(effect)

@@ -338,9 +338,12 @@ class Agreement:
         self._forget(pair)
 
     def _hold(self, frame: Frame) -> None:
-        """Keep what a suspected member sends; of announcements in a row the last says all."""
+        """Keep what a suspected member sends; of announcements in a row the last says all, a bare sign nothing."""
         pending = self._pending.setdefault(frame.sender, [])
-        if isinstance(frame, AliveFrame) and pending and isinstance(pending[-1], AliveFrame):
+        while isinstance(frame, AliveFrame) and pending:
+            last = pending[-1]
+            if not isinstance(last, AliveFrame) or (last.announces and not frame.announces):
+                break
             pending.pop()
         pending.append(frame)
 

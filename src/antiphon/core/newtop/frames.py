@@ -225,6 +225,11 @@ class AliveFrame(_Unnumbered):
     sequence: int = 0
     """As in a numbered frame: control messages have their place in the stream (E-66)."""
 
+    @property
+    def announces(self) -> bool:
+        """Whether it is more than a sign of life."""
+        return self.complete_block > 0 or self.flow is not None
+
 
 @dataclass(frozen=True, slots=True)
 class SuspectFrame(_Unnumbered):

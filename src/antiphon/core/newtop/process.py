@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Final, cast
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.effects import Channel, Deliver, Effect, Frame, InstallView, Left, Reach, Transmit
+from antiphon.core.effects import Channel, Deliver, Effect, Frame, InstallView, Left, Reach, Transitional, Transmit
 from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.formation import Formations
 from antiphon.core.newtop.frames import (
@@ -434,6 +434,8 @@ class NewtopProcess:
     def _confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
         """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
         self._stirred[group.view.group] = group
+        if not self._awaits_first_view(group):
+            self._shelf.put(_transitional(group), self._early)
         group.exclude(detection, self._order.failed(group, detection) if group.change.discards else ())
         group.mark()
         notice, number = group.confirmed(detection, self._order.cut_after)
@@ -450,6 +452,9 @@ class NewtopProcess:
         if notice is None:
             self._confirmations += 1
             heappush(self._cuts, (number, self._confirmations, group.view.group, detection))
+
+    def _awaits_first_view(self, group: NewtopGroup) -> bool:
+        return any(name == group.view.group and detection is None for _, _, name, detection in self._cuts)
 
     def _change_views(self, stirred: dict[GroupId, NewtopGroup], now: int, effects: list[Effect]) -> bool:
         """Install what has its turn, by number or because all have flushed; True if something may follow from it."""
@@ -512,6 +517,8 @@ class NewtopProcess:
         transfer = group.transfer
         assert transfer is not None
         self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
+        if group.agreement.failed:
+            self._shelf.put(_transitional(group), effects)
         group.unseen = group.change.closes
         group.begin(now)
         if transfer.over:
@@ -665,3 +672,9 @@ class NewtopProcess:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
         own = self._groups.get(group) or self.current(group)
         return own.buffers.frames if own is not None else 0
+
+
+def _transitional(group: NewtopGroup) -> Transitional:
+    """Whom deliveries speak for from here on."""
+    remaining = [member for member in group.view.members if member not in group.agreement.failed]
+    return Transitional(group.view.group, tuple(remaining))

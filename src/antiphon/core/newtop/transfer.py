@@ -9,10 +9,10 @@ formation is in the state, what is delivered after it is a delivery.
 from collections import deque
 from collections.abc import Callable
 
-from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach
+from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach, Transitional
 from antiphon.types import Company, GroupId, ProcessId, View
 
-Shown = Deliver | InstallView | InstallState | Left
+Shown = Deliver | InstallView | InstallState | Transitional | Left
 """What an application gets, in one order."""
 
 
