@@ -57,5 +57,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for module, names in _RUNTIME.items():
         if name in names:
-            return getattr(import_module(f"antiphon.runtime.{module}"), name)
+            found = getattr(import_module(f"antiphon.runtime.{module}"), name)
+            globals()[name] = found  # asked for once: an application matches every event against these
+            return found
     raise AttributeError(f"module 'antiphon' has no attribute {name!r}")

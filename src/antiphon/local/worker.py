@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from antiphon.core.newtop.process import NewtopProcess
+from antiphon.local.lines import standard_input, tell
 from antiphon.runtime.events import Message, Reset
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
@@ -87,7 +88,7 @@ class Worker:
         """Until it says stop."""
         await self._member.open()
         tell({"address": self._mesh.address})
-        lines = await _standard_input()
+        lines = await standard_input()
         while line := await lines.readline():
             order: dict[str, Any] = json.loads(line)
             if order["do"] == "stop":
@@ -221,19 +222,6 @@ def _mesh(scenario: Scenario, process: ProcessId) -> TcpMesh | UdpMesh:
     if scenario.network.transport == "stream":
         return TcpMesh(process, ("127.0.0.1", 0))
     return UdpMesh(process, ("127.0.0.1", 0), datagram_bytes=_DATAGRAM_BYTES)
-
-
-def tell(line: dict[str, Any]) -> None:
-    """To the supervisor."""
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-async def _standard_input() -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=1 << 24)
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    return reader
 
 
 def main() -> None:

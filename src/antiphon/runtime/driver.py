@@ -77,7 +77,8 @@ class Driver:
         self._scribe = None if recorder is None else Scribe(recorder, core)
         self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
-        self._due = False  # whether a turn is asked for
+        self.due = False
+        """Whether a turn is asked for."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
         self._begun = self._stopped = False
@@ -107,8 +108,8 @@ class Driver:
 
     def stir(self) -> None:
         """Something was fed to the core: there will be a turn."""
-        if self._begun and not self._due and not self._stopped:
-            self._due = True
+        if self._begun and not self.due and not self._stopped:
+            self.due = True
             self._loop.call_soon(self._turn)
 
     # What the transport tells
@@ -162,7 +163,7 @@ class Driver:
         self._turn()
 
     def _turn(self) -> None:
-        self._due = False
+        self.due = False
         if self._stopped:
             return
         core, now = self.core, self.clock()

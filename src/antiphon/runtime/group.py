@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, Self
 
 from antiphon.core import effects
@@ -19,6 +20,8 @@ MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 _WAITING_MAX: Final = 4096
 """So many messages may wait for the window before senders do; of large ones, one."""
 _LARGE_BYTES: Final = 65_536
+
+_new: Final = tuple.__new__
 
 Snapshot = Callable[[], bytes]
 """Gives the application's state, as of the last event that it took."""
@@ -62,11 +65,19 @@ class Group:
         self.leaving = False
         self._reader: asyncio.Future[None] | None = None
         self._senders: deque[asyncio.Future[None]] = deque()
+        self._credit = 0  # so many messages that are not large are not too many yet, whatever has left since
 
     # Sending
 
     async def send(self, payload: bytes) -> None:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
+        if self._credit and type(payload) is bytes and len(payload) <= _LARGE_BYTES:
+            self._credit -= 1
+            self._member.send(self._id, payload)
+        else:
+            await self._send_in_turn(payload)
+
+    async def _send_in_turn(self, payload: bytes) -> None:
         self._require(payload)
         if self._senders or self._full(payload):
             await self._room()
@@ -74,6 +85,8 @@ class Group:
                 await self._room()
             self._require(payload)
         self._member.send(self._id, payload)
+        if not self._senders:
+            self._credit = max(0, _WAITING_MAX - self._member.core.waiting(self._id))
 
     def try_send(self, payload: bytes) -> None:
         """Multicast, or raise `FlowBlocked` if the message would have to wait."""
@@ -99,6 +112,7 @@ class Group:
         """Wait for one's turn: senders are let through in the order in which they came."""
         turn = asyncio.get_running_loop().create_future()
         self._senders.append(turn)
+        self._credit = 0
         try:
             await turn
         except asyncio.CancelledError:
@@ -165,8 +179,8 @@ class Group:
         self._positions[frame.group] = position
         self._taking = frame.group, position
         self._member.delivered(frame)
-        sender = frame.author
-        return [Message(sender, payload) for payload in frame.payloads]
+        # `Message(sender, payload)` of each, without a step of Python
+        return [*map(_new, repeat(Message), zip(repeat(frame.author), frame.payloads, strict=False))]
 
     def done(self) -> None:
         """The application has done with what it took: flow control counts it (the papers' Δ)."""
@@ -314,6 +328,7 @@ class Group:
         """Begin to leave."""
         if not self.leaving:
             self.leaving = True
+            self._credit = 0
             self.turned()
             self._waived.update(self._positions)
             for effect in self._shown:
@@ -323,6 +338,7 @@ class Group:
     def end(self) -> None:
         """Nothing more will come."""
         self.leaving = True
+        self._credit = 0
         self._left.set()
         self.turned()
         self._rouse()

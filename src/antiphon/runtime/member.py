@@ -279,10 +279,12 @@ class Member:
 
     def send(self, group: GroupId, payload: bytes) -> None:
         """The application multicasts."""
-        now = self._driver.clock()
+        driver = self._driver
+        now = driver.clock()
         label = 0 if self._recorder is None else self._recorder.requested(group, payload, now)
         self.core.send(group, payload, now, label)
-        self._driver.stir()
+        if not driver.due:
+            driver.stir()
 
     def leave(self, group: GroupId) -> None:
         """The application wants to be out of a group."""
@@ -337,15 +339,15 @@ class Member:
 
     def show(self, effect: Shown) -> None:
         """What comes next in the order."""
-        group = name_of(effect.frame.group if isinstance(effect, effects.Deliver) else _group(effect))
-        uninvited = group not in self._groups
-        shown = self.expect(group)
+        group = name_of(effect.frame.group if type(effect) is effects.Deliver else _group(effect))
+        invited = self._groups.get(group)
+        shown = self.expect(group) if invited is None else invited
         shown.show(effect)
         if self._order is not None:
             self._order.append(shown)
-        if uninvited:
+        if invited is None:
             shown.depart()  # others have formed it with us in it, and nobody here knows of it
-        if isinstance(effect, effects.Left) and effect.successor is None:
+        if type(effect) is effects.Left and effect.successor is None:
             del self._groups[group]
 
     def met(self, peer: ProcessId) -> None:

@@ -9,7 +9,7 @@ from antiphon.core.newtop.frames import BlockFrame
 from antiphon.errors import ProtocolViolation
 from antiphon.types import ProcessId
 from antiphon.wire import newtop, tuples
-from antiphon.wire.frame import ENVELOPE_BYTES, open_envelope, seal
+from antiphon.wire.frame import ENVELOPE_BYTES, kind_of, seal
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
 
@@ -22,8 +22,8 @@ def encode(frame: Frame) -> bytes:
 
 def decode(sealed: bytes) -> Frame:
     """The frame in these bytes; `ProtocolViolation` if a correct peer cannot have sent them."""
-    kind, body = open_envelope(sealed)
-    reader = Reader(body)
+    kind = kind_of(sealed)
+    reader = Reader(sealed, ENVELOPE_BYTES)
     if kind in newtop.READERS:
         frame: Frame = newtop.READERS[kind](reader)
         reader.end()
@@ -35,7 +35,7 @@ def decode(sealed: bytes) -> Frame:
 
 def sender_of(sealed: bytes) -> ProcessId:
     """Who transmits the frame in these bytes, by its own word; nothing else in it is looked at."""
-    return Reader(sealed[ENVELOPE_BYTES : ENVELOPE_BYTES + IDENTITY_BYTES_MAX]).identity()[1]
+    return Reader(sealed[: ENVELOPE_BYTES + IDENTITY_BYTES_MAX], ENVELOPE_BYTES).identity()[1]
 
 
 def header_bytes(frame: Frame) -> int:

@@ -33,6 +33,11 @@ def seal(kind: int, body: bytes) -> bytes:
 
 def open_envelope(sealed: bytes) -> tuple[int, bytes]:
     """The kind and the body of exactly one sealed frame."""
+    return kind_of(sealed), sealed[ENVELOPE_BYTES:]
+
+
+def kind_of(sealed: bytes) -> int:
+    """The kind of exactly one sealed frame, whose envelope is right; its body begins behind that."""
     if len(sealed) < ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than its envelope")
     length, version, kind, checksum = _ENVELOPE.unpack_from(sealed)
@@ -40,10 +45,9 @@ def open_envelope(sealed: bytes) -> tuple[int, bytes]:
         raise ProtocolViolation("version", f"wire version {version} is not {VERSION}, the one spoken here")
     if length > BODY_BYTES_MAX or length != len(sealed) - ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a body of {len(sealed) - ENVELOPE_BYTES} bytes claims to have {length}")
-    body = sealed[ENVELOPE_BYTES:]
-    if checksum != zlib.crc32(body, _SEED | kind):
+    if checksum != zlib.crc32(memoryview(sealed)[ENVELOPE_BYTES:], _SEED | kind):
         raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
-    return kind, body
+    return int(kind)
 
 
 def envelopes(joined: bytes) -> list[bytes]:

@@ -156,6 +156,8 @@ class Holdings:
             number = frame.flow.number
             if number > flow.counter:
                 flow.counter = number
+            if frame.sender != self._me:
+                self.news.delivered(number, sum(map(len, frame.payloads)))
             waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
             if whole is None or frame.state is not None or waits:
                 flow.unconsumed.remove(number)  # the reassembly takes any piece (spec/README 14), we take the rest
@@ -203,7 +205,6 @@ class Holdings:
                 return False
             if rank != self.my_rank and (frame.payloads or frame.notice is not None):
                 flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
-                self.news.bytes += sum(map(len, frame.payloads))
             buffers.hold(number, rank, frame)
         else:
             buffers.nulls.hold(frame.block, frame)

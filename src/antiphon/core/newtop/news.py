@@ -6,6 +6,8 @@ pause takes its place, except that half a window of news does not wait: somebody
 safe delivery, that we have a message: all others deliver it only then (newtop.md 14, rule 2).
 """
 
+from collections import deque
+
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.frames import Flow
 from antiphon.core.newtop.settings import NewtopSettings
@@ -22,10 +24,11 @@ class News:
         "_pressing",
         "_pressing_bytes",
         "_spoke_at",
+        "_untold",
+        "_untold_bytes",
         "at",
         "awaited",
         "block",
-        "bytes",
         "complete",
         "stable",
     )
@@ -36,8 +39,8 @@ class News:
         self.block = base
         """The largest complete block, as we said last; `complete` and `stable` are likewise flow control's."""
         self.complete = self.stable = base if settings.flow_control and by_block else 0
-        self.bytes = 0
-        """Payload bytes that came since."""
+        self._untold: deque[tuple[int, int]] = deque()  # delivered, and not said to be complete: number, size
+        self._untold_bytes = 0
         self.awaited = 0
         """The largest number of a message; kept where safe delivery asks for it."""
         self._eager = safe and not settings.silence_timeout_ns
@@ -54,13 +57,22 @@ class News:
         self._spoke_at = now
         self.block = complete_block
         if flow is not None:
-            self.complete, self.stable, self.bytes = flow.complete, flow.stable, 0
+            self.complete, self.stable = flow.complete, flow.stable
+            while self._untold and self._untold[0][0] <= flow.complete:
+                self._untold_bytes -= self._untold.popleft()[1]
+
+    def delivered(self, number: int, size_bytes: int) -> None:
+        """A message of somebody else, who may wait to hear that it is complete here."""
+        self._untold.append((number, size_bytes))
+        self._untold_bytes += size_bytes
 
     def presses(self, complete: int) -> bool:
         """Whether that we have completed so much, in numbers or bytes, does not wait."""
-        return complete - self.complete >= self._pressing or (
-            self.bytes >= self._pressing_bytes and complete > self.complete
-        )
+        if complete - self.complete >= self._pressing:
+            return True
+        if self._untold_bytes < self._pressing_bytes or complete <= self.complete:
+            return False
+        return sum(size for number, size in self._untold if number <= complete) >= self._pressing_bytes
 
     def awaits(self, complete_block: int) -> bool:
         """Whether that we have completed so much does not wait, for deliveries elsewhere do."""

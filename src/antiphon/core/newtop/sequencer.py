@@ -70,6 +70,7 @@ class SequencedGroup(NewtopGroup):
         "_need",
         "_patience",
         "_pressing",
+        "_pressing_bytes",
         "_repeat_at",
         "_stable_told",
         "_submissions",
@@ -77,6 +78,7 @@ class SequencedGroup(NewtopGroup):
         "_unconsumed",
         "_unsent",
         "_untold",
+        "_untold_bytes",
     )
     sequenced: ClassVar[bool] = True
 
@@ -116,7 +118,8 @@ class SequencedGroup(NewtopGroup):
         """Where there are windows, a message is complete here only when our application has taken it."""
         self._counts = bool(settings.flow_control)
         self._pressing = max(1, settings.window // 2) if self._counts else BEYOND
-        self._untold = 0  # messages that came since we last said what we have completed
+        self._pressing_bytes = settings.window_bytes // 2 if self._counts else BEYOND
+        self._untold = self._untold_bytes = 0  # messages that came since we last said what we have completed
         self._unconsumed = Pending()
         self._stable_told = 0  # what an origin or a sequencer knew to be stable
         self._repeat_at: int | None = None  # on datagrams: when to send again what did not come back
@@ -230,6 +233,7 @@ class SequencedGroup(NewtopGroup):
         if self._counts and (frame.payloads or frame.notice is not None):
             self._unconsumed.add(frame.block)
             self._untold += 1
+            self._untold_bytes += sum(map(len, frame.payloads))
         self._stable_told = max(self._stable_told, ordering.stable)
         if ordering.place:
             self._last[ordering.origin] = ordering.place
@@ -384,7 +388,7 @@ class SequencedGroup(NewtopGroup):
             self.wanted = 0
             self._say(self._alive(), now, self.early)
         elif self._announces and self._complete > self.news.block:
-            if self._untold >= self._pressing:
+            if self._presses:
                 self.news.at = now
             elif self.news.at is None:
                 self.news.weigh(self._complete, None, now)
@@ -403,7 +407,7 @@ class SequencedGroup(NewtopGroup):
 
     def announce(self, now: int, effects: list[Effect]) -> None:
         """Say what we have completed, if nothing did for a while, or if others may wait for it."""
-        if self._untold >= self._pressing and self._complete > self.news.block:
+        if self._presses and self._complete > self.news.block:
             self.news.at = None
         elif not self.news.due(self._complete, None, now):
             return
@@ -481,6 +485,11 @@ class SequencedGroup(NewtopGroup):
     # Parts
 
     @property
+    def _presses(self) -> bool:
+        """Whether that we have completed so much does not wait: somebody may be blocked for it."""
+        return self._untold >= self._pressing or self._untold_bytes >= self._pressing_bytes
+
+    @property
     def _leaderless(self) -> bool:
         """Whether the sequencer has failed and the view without it is not there yet."""
         return self.sequencer in self.agreement.failed
@@ -556,7 +565,7 @@ class SequencedGroup(NewtopGroup):
         if frame.ordering is not None:
             self._enter(frame, frame.ordering)
             self.news.spoken(frame.complete_block, None, now)
-            self._untold = 0
+            self._untold = self._untold_bytes = 0
         self.sent = frame.block
         self.row_at = self.spoke_at = now
         self.last_received.raise_to(self.my_rank, frame.block)
@@ -587,6 +596,6 @@ class SequencedGroup(NewtopGroup):
 
     def _alive(self, *, blocked: bool = False) -> AliveFrame:
         self._note_application()
-        self._untold = 0
+        self._untold = self._untold_bytes = 0
         last = max(self.sent, self._complete)  # what is complete here need not be numbered by us
         return AliveFrame(self.view.group, self._me, last, self._complete, blocked=blocked)

@@ -1,0 +1,192 @@
+"""The floor: the same processes, one TCP connection a pair, and nothing else. No order, no membership, no window.
+
+What is fanned out goes to every peer by asyncio's own means, with its length before it. Unpacked, every message is
+written by itself and taken out by itself, as a program would do that needs no more. Packed, blocks of many messages are
+written, made beforehand, and only counted where they come: nothing in Python can be faster.
+"""
+
+import asyncio
+import struct
+import time
+from typing import Final
+
+from antiphon.bench.meter import Meter, until
+
+_LENGTH: Final = struct.Struct(">I")
+_RANK: Final = struct.Struct(">I")
+_BUFFER_BYTES: Final = 262_144
+_PACK_BYTES: Final = 65_536
+_HIGH_WATER_BYTES: Final = 1 << 20
+_REQUEST: Final = b"?"
+_REPLY: Final = b"!"
+_BURST: Final = 64
+"""So many messages are written before others have their turn."""
+
+
+class BareMesh:
+    """One process of the floor."""
+
+    def __init__(self) -> None:
+        self._links: dict[int, _Link] = {}
+        self._meter = Meter()
+        self._met = asyncio.Event()
+
+    async def open(self) -> tuple[str, int]:
+        """Listen; gives where."""
+        self._server = await asyncio.get_running_loop().create_server(lambda: _Link(self), "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()
+        return host, port
+
+    async def meet(self, me: int, addresses: list[tuple[str, int]]) -> None:
+        """Be connected with all others: the lower rank calls."""
+        loop = asyncio.get_running_loop()
+        for rank, (host, port) in enumerate(addresses):
+            if rank > me:
+                _, link = await loop.create_connection(lambda: _Link(self), host, port)
+                link.write(_RANK.pack(me))
+                self.greeted(link, rank)
+        while len(self._links) < len(addresses) - 1:
+            self._met.clear()
+            await self._met.wait()
+
+    def greeted(self, link: "_Link", rank: int) -> None:
+        """We know who is at the other end."""
+        link.greeted = True
+        self._links[rank] = link
+        self._met.set()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._server.close()
+        for link in self._links.values():
+            link.close()
+
+    async def fan_out(
+        self, size: int, begin_ns: int, end_ns: int, *, packed: bool, senders: list[int], me: int
+    ) -> float:
+        """Messages a second that came to us, our own among them."""
+        self._meter = Meter()
+        for link in self._links.values():
+            link.begin(self._meter, size, counting=packed)
+        measured = asyncio.create_task(self._meter.rate(begin_ns, end_ns))
+        if me in senders:
+            await until(begin_ns)
+            await self._send_until(end_ns, size, packed=packed)
+            for link in self._links.values():
+                link.write(_LENGTH.pack(0))
+        rate = await measured
+        for rank in senders:
+            if rank != me:
+                await self._links[rank].over.wait()
+        for link in self._links.values():
+            link.end()
+        return rate
+
+    async def _send_until(self, end_ns: int, size: int, *, packed: bool) -> None:
+        together = max(1, _PACK_BYTES // size) if packed else 1
+        block = _LENGTH.pack(size * together) + bytes(size * together)
+        links, meter = [*self._links.values()], self._meter
+        while time.monotonic_ns() < end_ns:
+            for _ in range(1 if packed else _BURST):
+                for link in links:
+                    link.write(block)
+                meter.count += together
+            for link in links:
+                await link.room()
+            await asyncio.sleep(0)
+
+    async def ask(self, peer: int, size: int, times_ns: list[int]) -> list[int]:
+        """Request and reply at these times, one by one: how long each took, in nanoseconds."""
+        link = self._links[peer]
+        took = []
+        for moment in times_ns:
+            await until(moment)
+            asked = time.monotonic_ns()
+            await link.ask(size)
+            took.append(time.monotonic_ns() - asked)
+        return took
+
+
+class _Link(asyncio.BufferedProtocol):
+    """One connection."""
+
+    def __init__(self, mesh: BareMesh) -> None:
+        self._mesh = mesh
+        self.greeted = False
+        self.over = asyncio.Event()
+        """The other side has sent all that it wanted to."""
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._end = 0
+        self._meter = Meter()
+        self._size = 1
+        self._fanned = self._counting = False
+        self._reply: asyncio.Future[None] | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def begin(self, meter: Meter, size: int, *, counting: bool) -> None:
+        """Count messages of that size; or take each out, and count these."""
+        self._meter, self._size, self._counting, self._fanned = meter, size, counting, True
+        self.over.clear()
+
+    def end(self) -> None:
+        """What comes from now on are requests and replies."""
+        self._counting = self._fanned = False
+
+    async def ask(self, size: int) -> None:
+        """One request; until its reply is here."""
+        self._reply = asyncio.get_running_loop().create_future()
+        self.write(_LENGTH.pack(size) + _REQUEST + bytes(size - 1))
+        await self._reply
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    async def room(self) -> None:
+        await self._room.wait()
+
+    def close(self) -> None:
+        self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=_HIGH_WATER_BYTES)
+        self._transport = transport
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        return self._buffer[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        begin, end, buffer = 0, self._end + nbytes, self._buffer
+        if not self.greeted and end >= _RANK.size:
+            self._mesh.greeted(self, _RANK.unpack_from(buffer)[0])
+            begin = _RANK.size
+        taken: list[bytes] = []
+        while end - begin >= 4:
+            (length,) = _LENGTH.unpack_from(buffer, begin)
+            if end - begin < 4 + length:
+                break
+            if not length:
+                self.over.set()
+            elif self._counting:
+                self._meter.count += length // self._size
+            else:
+                taken.append(bytes(buffer[begin + 4 : begin + 4 + length]))
+            begin += 4 + length
+        self._end = end - begin
+        buffer[: self._end] = bytes(buffer[begin:end])
+        self._take(taken)
+
+    def _take(self, taken: list[bytes]) -> None:
+        self._meter.count += len(taken)
+        for message in () if self._fanned else taken:
+            if message[:1] == _REQUEST:
+                self.write(_LENGTH.pack(len(message)) + _REPLY + message[1:])
+            elif self._reply is not None:
+                self._reply.set_result(None)

@@ -1,0 +1,85 @@
+"""The same loads through a group: every message in one order at all members, by the API that applications use."""
+
+import asyncio
+import time
+import zlib
+from itertools import cycle, islice
+from typing import Final
+
+from antiphon.bench.meter import Meter, until
+from antiphon.runtime.events import Message
+from antiphon.runtime.group import Group
+
+_END: Final = b"end"
+"""The last message of a sender; no other is so short."""
+_RING: Final = 1024
+"""So many different messages there are of a sender; what comes after one another tells orders apart all the same."""
+_BURST: Final = 256
+"""So many messages are sent before the clock is looked at."""
+_HEAD_BYTES: Final = 32
+"""A message differs from others in these."""
+
+
+class Outcome:
+    """What one member has read in one measurement."""
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        self.rate = 0.0
+        self.digest = 0
+        """Of the messages, in the order in which they came; equal at all members."""
+        self.foreign: list[str] = []
+        """Events that are no messages: nothing but flow control should happen."""
+
+    async def read(self, group: Group, senders: int) -> None:
+        """Until all senders have sent all."""
+        ended = 0
+        while ended < senders:
+            events = await group.receive()
+            payloads = [event.payload for event in events if type(event) is Message]
+            self.digest = zlib.crc32(b"".join([payload[:_HEAD_BYTES] for payload in payloads]), self.digest)
+            self.meter.count += len(payloads)
+            ended += payloads.count(_END)
+            if len(payloads) < len(events):
+                self.foreign += [type(event).__name__ for event in events if type(event) is not Message]
+
+
+async def throughput(group: Group, size: int, begin_ns: int, end_ns: int, *, senders: list[int], me: int) -> Outcome:
+    """Send as fast as the group takes it, if it is our turn."""
+    outcome = Outcome()
+    reader = asyncio.create_task(outcome.read(group, len(senders)))
+    measured = asyncio.create_task(outcome.meter.rate(begin_ns, end_ns))
+    if me in senders:
+        ring = cycle([(b"%6d%6d" % (me, number)).ljust(size, b".") for number in range(_RING)])
+        await until(begin_ns)
+        while time.monotonic_ns() < end_ns:
+            for payload in islice(ring, _BURST):
+                await group.send(payload)
+        await group.send(_END)
+    outcome.rate = await measured
+    await reader
+    return outcome
+
+
+async def latency(group: Group, size: int, times_ns: list[int], members: int) -> list[int]:
+    """Send at these times; how long each message of anybody took to get here, in nanoseconds."""
+    took: list[int] = []
+
+    async def read() -> None:
+        ended = 0
+        while ended < members:
+            for event in await group.receive():
+                if type(event) is not Message:
+                    continue
+                if event.payload == _END:
+                    ended += 1
+                else:
+                    took.append(time.monotonic_ns() - int(event.payload[:20]))
+
+    reader = asyncio.create_task(read())
+    for moment in times_ns:
+        await until(moment)
+        await group.send((b"%20d" % time.monotonic_ns()).ljust(size, b"."))
+    await group.send(_END)
+    await reader
+    return took

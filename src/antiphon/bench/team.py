@@ -1,0 +1,123 @@
+"""The processes of a benchmark, from outside: started, told the same all at once, asked what came of it."""
+
+import json
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Any, Final, Self
+
+from antiphon.errors import AntiphonError
+
+_AHEAD_NS: Final = 100_000_000
+"""So far ahead all are told when to begin."""
+_FAREWELL_S: Final = 10.0
+
+
+class BenchmarkFailed(AntiphonError):  # noqa: N818 - what happened
+    """A process of a benchmark ended by itself, or members did not read the same."""
+
+
+class Team:
+    """So many members, a process each, connected and in one group."""
+
+    def __init__(self, members: int, transport: str) -> None:
+        self.members = members
+        self._children: list[subprocess.Popen[str]] = []
+        told: list[dict[str, Any]] = []
+        try:
+            for rank in range(members):
+                self._start(rank, transport, [each["member"] for each in told[:1]])
+                told.append(self._hear(rank))
+            self._all(do="meet", bare=[each["bare"] for each in told])
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let all end; whoever does not is killed."""
+        for child in self._children:
+            assert child.stdin is not None
+            child.stdin.close()
+        for child in self._children:
+            try:
+                child.wait(_FAREWELL_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+            for pipe in (child.stdout, child.stderr):
+                assert pipe is not None
+                pipe.close()
+
+    def fan_out(self, size: int, seconds: float, *, packed: bool) -> float:
+        """Messages a second at the slowest of the bare floor, all sending."""
+        answers = self._together(seconds, do="fan-out", size=size, packed=packed, senders=[*range(self.members)])
+        return min(float(each["rate"]) for each in answers)
+
+    def order(self, size: int, seconds: float, *, senders: list[int], profile: bool = False) -> dict[str, Any]:
+        """The same of the group: what the slowest member says, who all must have read the same."""
+        answers = self._together(seconds, do="order", size=size, senders=senders, profile=profile)
+        if len({(each["digest"], each["delivered"]) for each in answers}) > 1:
+            raise BenchmarkFailed("members have read different messages, or the same in different orders")
+        if any(each["views"] for each in answers):
+            raise BenchmarkFailed("a member was excluded: this machine is too busy for a measurement")
+        return min(answers, key=lambda each: float(each["rate"]))
+
+    def ask(self, size: int, seconds: float, per_second: int) -> list[int]:
+        """How long bare requests and replies took, in nanoseconds."""
+        return self._samples("ask", size, seconds, per_second)
+
+    def latency(self, size: int, seconds: float, per_second: int) -> list[int]:
+        """How long ordered messages took, from `send` to each member that read them."""
+        return self._samples("latency", size, seconds, per_second)
+
+    def _samples(self, what: str, size: int, seconds: float, per_second: int) -> list[int]:
+        """Everybody at that rate, one after the other within each interval."""
+        begin, interval = time.monotonic_ns() + _AHEAD_NS, 10**9 // per_second
+        times = [
+            [begin + number * interval + rank * interval // self.members for number in range(int(seconds * per_second))]
+            for rank in range(self.members)
+        ]
+        return [took for each in self._all(do=what, size=size, times_ns=times) for took in each["took_ns"]]
+
+    def _together(self, seconds: float, **order: Any) -> list[dict[str, Any]]:
+        begin = time.monotonic_ns() + _AHEAD_NS
+        return self._all(begin_ns=begin, end_ns=begin + int(seconds * 1e9), **order)
+
+    def _all(self, **order: Any) -> list[dict[str, Any]]:
+        line = json.dumps(order) + "\n"
+        for child in self._children:
+            assert child.stdin is not None
+            child.stdin.write(line)
+            child.stdin.flush()
+        return [self._hear(rank) for rank in range(self.members)]
+
+    def _start(self, rank: int, transport: str, peers: list[str]) -> None:
+        self._children.append(
+            subprocess.Popen(  # noqa: S603 - ourselves
+                [sys.executable, "-m", "antiphon.bench.worker", str(rank), transport, *peers],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+
+    def _hear(self, rank: int) -> dict[str, Any]:
+        child = self._children[rank]
+        assert child.stdout is not None
+        assert child.stderr is not None
+        line = child.stdout.readline()
+        if not line:
+            last = child.stderr.read().strip().rpartition("\n")[2]
+            raise BenchmarkFailed(f"member {rank + 1} of the benchmark ended by itself: {last or 'it said nothing'}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer

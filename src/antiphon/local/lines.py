@@ -1,0 +1,20 @@
+"""How a process and those that it started speak: lines of JSON on standard input and output."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+
+def tell(line: dict[str, Any]) -> None:
+    """To whoever started us."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+async def standard_input() -> asyncio.StreamReader:
+    """What it says."""
+    reader = asyncio.StreamReader(limit=1 << 24)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
