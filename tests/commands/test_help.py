@@ -10,7 +10,9 @@ def test_version(antiphon: Console) -> None:
     assert antiphon("--version").out == f"antiphon {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "simulate", "run", "check", "stats", "report", "campaign", "compare"])
+@pytest.mark.parametrize(
+    "command", ["demo", "simulate", "run", "check", "stats", "report", "campaign", "compare", "bench"]
+)
 def test_every_command_explains_itself(antiphon: Console, command: str) -> None:
     result = antiphon(command, "--help")
     assert result.code == 0

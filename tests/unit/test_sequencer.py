@@ -470,8 +470,9 @@ def test_a_window_of_bytes_too() -> None:
     assert cluster.delivered["a"] == [b"1234567", b"8901234"]
 
 
-def test_half_a_window_of_news_does_not_wait() -> None:
-    cluster = single("a", "b", flow_control=3, window=4, packing=False, announce_pause_ns=OMEGA_NS)
+@pytest.mark.parametrize("window", [{"window": 4}, {"window": 100, "window_bytes": 4, "frame_bytes_max": 4}])
+def test_half_a_window_of_news_does_not_wait(window: dict[str, int]) -> None:
+    cluster = single("a", "b", flow_control=3, packing=False, announce_pause_ns=OMEGA_NS, **window)
     cluster.send("a", *(b"%d" % number for number in range(20)))
     cluster.move_all()
     assert len(cluster.delivered["b"]) == 20
