@@ -43,8 +43,6 @@ from antiphon.trace.table import events_table
 from antiphon.types import ProcessId, process_id, split_process_id
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios/real"
-_EDGE_NS: Final = 100_000_000
-"""So much later than it is told may a fault begin at a process, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class Evidence:
         if self._run.scenario.options.merge_every:
             yield from self._apart()
 
-    def _of(self, process: str, kind: str, begin: int = 0, end: int = sys.maxsize) -> list[Row]:
+    def _of(self, process: str, kind: str, begin: int = -sys.maxsize, end: int = sys.maxsize) -> list[Row]:
         """The rows of this kind at a process, between two moments."""
         return [row for row in self._rows.get(process, ()) if row["kind"] == kind and begin <= row["time"] < end]
 
@@ -143,23 +141,31 @@ class Evidence:
 
     def _not_paused(self, fault: Pause) -> Iterator[str]:
         begin, end = self._span(fault)
-        if begin == end:
+        if self._went_on(fault.process, begin, end, kinds=None):
             yield f"{fault.process} was not paused"
-        rows = self._rows[fault.process]
-        if any(begin + _EDGE_NS < row["time"] < end for row in rows):
-            yield f"{fault.process} went on in its pause"
-        if not any(row["time"] > end and row["kind"] == "deliver" for row in rows):
+        if not self._of(fault.process, "deliver", end):
             yield f"{fault.process} delivered nothing after its pause"
+        others = [process for process in self._rows if process != fault.process]
+        views = [row["members"] for process in others for row in self._of(process, "view", begin)]
+        if end - begin > 2 * self._run.scenario.options.suspect_after and all(fault.process in view for view in views):
+            yield f"nobody did without {fault.process} in its pause"
 
     def _not_stalled(self, fault: Stall) -> Iterator[str]:
         begin, end = self._span(fault)
-        if begin == end:
+        if self._went_on(fault.process, begin, end, kinds={"deliver"}):
             yield f"the application of {fault.process} was not stalled"
-        if self._of(fault.process, "deliver", begin + _EDGE_NS, end):
-            yield f"the application of {fault.process} went on while it was stalled"
         others = [process for process in self._rows if process != fault.process]
         if not any(self._of(process, "block", begin, end) for process in others):
             yield f"nobody was blocked while {fault.process} was stalled"
+
+    def _went_on(self, process: str, begin: int, end: int, kinds: set[str] | None) -> bool:
+        """Whether it has such rows, or of any kind, in the second half of a fault, which may begin late at a process.
+
+        A fault that is not told of has no length, and stopped nobody.
+        """
+        middle = (begin + end) // 2
+        rows = [row for row in self._rows[process] if kinds is None or row["kind"] in kinds]
+        return begin == end or any(middle < row["time"] < end for row in rows)
 
     def _span(self, fault: Pause | Stall) -> tuple[int, int]:
         """When it began and ended, by the supervisor's clock; never, if it is not told of."""
