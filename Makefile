@@ -43,6 +43,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.merging
 	$(BIN)/python -m benchmarks.failover
 	$(BIN)/antiphon bench
+	$(BIN)/python -m benchmarks.real_runs
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

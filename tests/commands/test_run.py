@@ -1,12 +1,17 @@
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from antiphon.local.supervisor import _Remote, run_locally
+from antiphon.scenario.read import parse_scenario
+from benchmarks.real_runs import SCENARIOS, play
 from tests.commands.console import Console
 
 TROUBLE = """
@@ -72,6 +77,79 @@ def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path
     assert run["quiet"]
     assert any(member == "p4#1" for view in run["views"] for member in view["members"])
     assert json.loads((tmp_path / "run/run.json").read_text())["clock"] == "wall"
+
+
+RETURN = """
+name = "return"
+duration = "20s"
+quiet = "1500ms"
+[options]
+suspect_after = "150ms"
+idle_probe = "0s"
+[[group]]
+name = "orders"
+members = 4
+[[workload]]
+group = "orders"
+messages = 30
+interval = "10ms"
+[[fault]]
+at = "100ms"
+kind = "crash"
+process = "p3"
+[[fault]]
+at = "100ms"
+kind = "crash"
+process = "p4"
+[[fault]]
+at = "120ms"
+kind = "recover"
+process = "p3"
+[[fault]]
+at = "120ms"
+kind = "recover"
+process = "p4"
+"""
+
+
+def test_processes_that_start_again_at_the_same_time_find_one_another(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "return.toml").write_text(RETURN)
+    result = antiphon("run", tmp_path / "return.toml", "--check", "--json")
+    assert result.code == 0, result.out + result.err
+    (run,) = json.loads(result.out)["runs"]
+    assert any({"p3#1", "p4#1"} <= {*view["members"]} for view in run["views"])
+
+
+def test_who_begins_late_dates_what_came_before_by_the_clock_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = parse_scenario("""
+        name = "late"
+        options = { suspect_after = "0s" }
+        group = [{ name = "orders", members = 2 }]
+        workload = [{ group = "orders", messages = 20, interval = "10ms" }]
+    """)
+    order = _Remote.order
+
+    def with_delay(remote: _Remote, **what: Any) -> None:
+        wait_s = 0.4 if (remote.id, what["do"]) == ("p2", "go") else 0.0
+        asyncio.get_running_loop().call_later(wait_s, lambda: order(remote, **what))
+
+    monkeypatch.setattr(_Remote, "order", with_delay)
+    late = next(history.rows for history in run_locally(scenario).histories if history.process == "p2")
+    times = [row["time"] for row in late]
+    assert [row["kind"] for row in late][:2] == ["start", "receive"]
+    assert times == sorted(times)
+
+
+def test_the_transport_can_be_chosen(antiphon: Console, tmp_path: Path) -> None:
+    result = antiphon("run", SCENARIOS / "crash.toml", "--transport", "udp", "--out", tmp_path / "run", "--check")
+    assert result.code == 0, result.out + result.err
+    assert 'transport = "datagram"' in (tmp_path / "run/scenario.toml").read_text()
+
+
+def test_datagrams_wait_for_an_application_that_stalls() -> None:
+    result = play(SCENARIOS / "flow-3.toml", "udp")
+    assert result.holds, (result.missing, result.violated)
+    assert result.views == 1  # nobody was excluded for it
 
 
 @pytest.mark.parametrize(

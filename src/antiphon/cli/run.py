@@ -3,7 +3,7 @@
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -13,8 +13,12 @@ from antiphon.cli.simulate import outcome_of, print_outcomes
 from antiphon.cli.verdicts import exit_code
 from antiphon.errors import ConfigurationError
 from antiphon.local.supervisor import refuse, run_locally
-from antiphon.scenario.read import read_scenario, run_id
+from antiphon.scenario.read import read_scenario, run_id, with_transport
 from antiphon.trace.directory import appearing, check_free, write_run
+
+Sockets = Literal["tcp", "udp"]
+TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "stream", "udp": "datagram"}
+"""What a scenario calls them."""
 
 
 def run(
@@ -23,6 +27,10 @@ def run(
         Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
+    transport: Annotated[
+        Sockets | None,
+        typer.Option("--transport", help="What to run over; default: what the scenario's network.transport says."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     json: Json = False,
 ) -> None:
@@ -32,6 +40,8 @@ def run(
     same form as that of a simulation; no two runs are the same.
     """
     chosen = read_scenario(scenario)
+    if transport is not None:
+        chosen = with_transport(chosen, TRANSPORTS[transport])
     refuse(chosen)
     if chosen.trace == "off":
         raise ConfigurationError('antiphon run leaves a trace, and the scenario says trace = "off"')

@@ -101,7 +101,7 @@ class _Remote:
         self._paused = 0
         self._stalls = 0
         self._run = run
-        self._met = asyncio.Event()
+        self._done = {"meet": asyncio.Event(), "set_clock": asyncio.Event()}  # by order, for those that are answered
         self._known = asyncio.Event()
         self._stopping = False
         self._child: asyncio.subprocess.Process | None = None
@@ -123,7 +123,12 @@ class _Remote:
         """Tell it where these are; until it is connected with them, if that is to be waited for."""
         addresses = [other.address for other in others]
         self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait])
-        await self._met.wait()
+        await self._done["meet"].wait()
+
+    async def set_clock(self, epoch: int) -> None:
+        """Tell it when the run begins; until it knows."""
+        self.order(do="set_clock", epoch=epoch)
+        await self._done["set_clock"].wait()
 
     async def _listen(self, child: asyncio.subprocess.Process) -> None:
         assert child.stdout is not None
@@ -136,9 +141,9 @@ class _Remote:
                 self.address = told["address"]
                 self._known.set()
             else:
-                self._met.set()
-        self._known.set()
-        self._met.set()  # whoever waits for it waits in vain
+                self._done[told["done"]].set()
+        for awaited in (self._known, *self._done.values()):
+            awaited.set()  # whoever waits for it waits in vain
         if not self.crashed and not self._stopping:
             self._run.failed(self.id, (await child.stderr.read()).decode(errors="replace"))
 
@@ -313,8 +318,9 @@ class LocalRun:
         remotes = [*self._remotes.values()]
         await asyncio.gather(*(remote.meet([each for each in remotes if each is not remote]) for remote in remotes))
         self._wall.epoch = time.monotonic_ns() + 50_000_000
+        await asyncio.gather(*(remote.set_clock(self._wall.epoch) for remote in remotes))  # all, before anybody speaks
         for remote in remotes:
-            remote.order(do="go", epoch=self._wall.epoch)
+            remote.order(do="go")
 
     def _add(self, process: ProcessId) -> _Remote:
         remote = self._remotes[process] = _Remote(process, self)
@@ -387,9 +393,11 @@ class LocalRun:
 
     async def _bring_back(self, remote: _Remote, fault: Recover) -> None:
         await self._launch(remote)
-        others = [each for each in self._current.values() if each is not remote and each.running]
-        await remote.meet(others, wait=False)  # some may be gone before it is connected with them
-        remote.order(do="go", epoch=self._wall.epoch)
+        await remote.set_clock(self._wall.epoch)
+        # who is starting too will come to us; some may be gone before we are connected with them
+        others = [each for each in self._current.values() if each is not remote and each.running and each.address]
+        await remote.meet(others, wait=False)
+        remote.order(do="go")
         members = {group.name: members_of(group) for group in self._scenario.group}
         for group in fault.joins or ():
             contacts = tuple(self._current[other].id for other in members[group] if other != fault.process)

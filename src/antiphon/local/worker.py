@@ -102,9 +102,13 @@ class Worker:
             self._mesh.meet([tuple(address) for address in order["addresses"]])
             while not {*order["peers"]} <= {*self._member.peers}:
                 await asyncio.sleep(0.005)
-            tell({"met": True})
+            tell({"done": what})
+        elif what == "set_clock":
+            self._epoch = order["epoch"]
+            self._recorder.note("start", self._clock(), start_detail(self._scenario, self._process))
+            tell({"done": what})
         elif what == "go":
-            self._go(order["epoch"])
+            self._go()
         elif what == "stall":
             (self._going.clear if order["begins"] else self._going.set)()
         elif what == "forbid":
@@ -114,9 +118,7 @@ class Worker:
         else:
             self._move(what, GroupId(order["group"]), tuple(order.get("others", ())))
 
-    def _go(self, epoch: int) -> None:
-        self._epoch = epoch
-        self._recorder.note("start", self._clock(), start_detail(self._scenario, self._process))
+    def _go(self) -> None:
         self._begin(self._read())
         self._begin(self._report())
         for group, state in self._states.items():

@@ -6,7 +6,7 @@ What is wrong is said in one sentence that names the key, as `ConfigurationError
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
 import tomli_w
@@ -88,6 +88,12 @@ def run_id(scenario: Scenario) -> str:
 def with_seed(scenario: Scenario, seed: int) -> Scenario:
     """The same scenario under another seed."""
     return msgspec.structs.replace(scenario, seed=seed)
+
+
+def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"]) -> Scenario:
+    """The same scenario over another transport, for sockets: what only a simulated network does to datagrams goes."""
+    network = msgspec.structs.replace(scenario.network, transport=transport, loss=0.0, duplicate=0.0, reorder=0.0)
+    return msgspec.structs.replace(scenario, network=network)
 
 
 def _one_line(error: Exception) -> str:
