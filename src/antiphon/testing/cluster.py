@@ -8,9 +8,10 @@ from typing import Any
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError
 from antiphon.runtime.driver import Driver
-from antiphon.runtime.group import Group, Snapshot
+from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.runtime.states import Snapshot
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
 from antiphon.types import ProcessId, process_id

@@ -18,12 +18,15 @@ A state may have to be told in the middle of a message, by who did not have to t
 class Fragments:
     """The messages of one group that have come in part."""
 
-    __slots__ = ("_bytes_max", "_sizes", "open")
+    __slots__ = ("_bytes_max", "come", "open", "own")
 
     def __init__(self, bytes_max: int) -> None:
         self.open: dict[_Line, list[bytes]] = {}
         """The pieces that have come, of one message or state each."""
-        self._sizes: dict[_Line, int] = {}
+        self.own: int | None = None
+        """The class whose state we have ourselves: of that, no pieces are kept."""
+        self.come: dict[_Line, tuple[int, int]] = {}
+        """Of each, how many bytes have come, and its label."""
         self._bytes_max = bytes_max
 
     def join(self, frame: BlockFrame) -> BlockFrame | None:
@@ -35,18 +38,19 @@ class Fragments:
         if not frame.more and line not in self.open:
             return frame
         pieces = self.open.setdefault(line, [])
-        self._sizes[line] = size = self._sizes.get(line, 0) + sum(map(len, frame.payloads))
+        size = self.come.get(line, (0, 0))[0] + sum(map(len, frame.payloads))
+        self.come[line] = size, frame.label
         large = size > self._bytes_max and frame.state is None  # a state may be of any size
         if large:
             pieces.clear()
-        else:
+        elif frame.state is None or frame.state != self.own:
             pieces += frame.payloads
         if frame.more:
             return None
-        del self.open[line], self._sizes[line]
+        del self.open[line], self.come[line]
         return None if large else frame._replace(payloads=(b"".join(pieces),))
 
     def forget(self, sender: ProcessId) -> None:
         """The sender is gone: of a message that was cut in the middle nothing is left, at all members alike."""
         for line in [line for line in self.open if line[0] == sender]:
-            del self.open[line], self._sizes[line]
+            del self.open[line], self.come[line]
