@@ -1,9 +1,9 @@
-"""How long a large state takes to reach who comes new, and what that costs donor and joiner in memory, over TCP.
+"""How long a large state takes to reach who comes new, and what that costs donor and joiner in memory, on sockets.
 
 Three real processes: a donor whose state is a generator, a member that sends all the time, and a joiner. Memory is how
 far the peak of each process rises above what it was before it joined. Run from the root:
 
-    python -m benchmarks.states [--mib 64] [--json FILE]
+    python -m benchmarks.states [--mib 64] [--transport udp] [--json FILE]
 """
 
 import argparse
@@ -28,22 +28,23 @@ def main() -> None:
     """Start the three, wait for the joiner, print what each says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=64)
+    parser.add_argument("--transport", choices=["tcp", "udp"], default="tcp")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--role", choices=["donor", "sender", "joiner"], help=argparse.SUPPRESS)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.role is None:
-        found = _measure(arguments.mib)
+        found = _measure(["--mib", str(arguments.mib), "--transport", arguments.transport], arguments.mib)
         if arguments.json is not None:
             arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     else:
-        asyncio.run(_play(arguments.role, arguments.peer, arguments.mib))
+        asyncio.run(_play(arguments.role, arguments.peer, arguments.mib, arguments.transport))
 
 
-def _measure(mib: int) -> dict[str, Any]:
-    donor, address = _start("donor", mib)
-    sender, _ = _start("sender", mib, address)
-    joiner, _ = _start("joiner", mib, address)
+def _measure(options: list[str], mib: int) -> dict[str, Any]:
+    donor, address = _start("donor", options)
+    sender, _ = _start("sender", [*options, "--peer", address])
+    joiner, _ = _start("joiner", [*options, "--peer", address])
     found = {role: json.loads(process.communicate()[0]) for role, process in (("joiner", joiner), ("sender", sender))}
     found["donor"] = json.loads(donor.communicate()[0])
     seconds = found["joiner"]["seconds"]
@@ -53,15 +54,15 @@ def _measure(mib: int) -> dict[str, Any]:
     return found
 
 
-def _start(role: str, mib: int, peer: str | None = None) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "benchmarks.states", "--role", role, "--mib", str(mib)]
-    process = subprocess.Popen([*command, *(["--peer", peer] if peer else [])], stdout=subprocess.PIPE, text=True)
+def _start(role: str, options: list[str]) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "benchmarks.states", "--role", role, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, process.stdout.readline().strip()
 
 
-async def _play(role: str, peer: str | None, mib: int) -> None:
-    async with antiphon.Member(name=role, peers=[peer] if peer else []) as member:
+async def _play(role: str, peer: str | None, mib: int, transport: str) -> None:
+    async with antiphon.Member(name=role, peers=[peer] if peer else [], transport=transport) as member:
         begun, before = time.perf_counter(), _peak_mib()
         sizes = itertools.chain([0], itertools.repeat(mib))  # the sender gets nothing, so that its peak says something
         group = await member.join("store", snapshot=lambda: _pieces(next(sizes)))

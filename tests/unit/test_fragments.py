@@ -73,3 +73,17 @@ def test_a_message_larger_than_any_may_be_is_neither_kept_nor_delivered() -> Non
     assert fragments.join(frame("p1", 51, b"end")) is None
     assert not fragments.open
     assert fragments.join(frame("p1", 52, b"next")) == frame("p1", 52, b"next")
+
+
+def test_of_a_state_that_we_have_nothing_is_kept_and_of_others_it_is_known_how_much_has_come() -> None:
+    fragments = Fragments(1_000)
+    fragments.own = 0
+    for block, state in ((1, 0), (2, 1)):
+        fragments.join(frame(f"p{block}", block, b"piece", more=True, label=9)._replace(state=state))
+    assert [*fragments.open.values()] == [[], [b"piece"]]
+    assert fragments.come[ProcessId("p2"), 1] == (5, 9)
+    assert fragments.join(frame("p1", 3, b"last", label=9)._replace(state=0)) is not None
+    whole = fragments.join(frame("p2", 4, b"last", label=9)._replace(state=1))
+    assert whole is not None
+    assert whole.payloads == (b"piecelast",)
+    assert not fragments.come
