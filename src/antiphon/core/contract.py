@@ -110,6 +110,16 @@ class StateSource(Protocol):
         """Nobody will read on."""
 
 
+class StateSink(Protocol):
+    """What puts a state together while it comes."""
+
+    def write(self, piece: bytes, /) -> object:
+        """The next piece of it."""
+
+    def getvalue(self) -> bytes:
+        """All of it."""
+
+
 class Changing(Suspecting, Protocol):
     """A core whose groups are formed, joined, left and merged while they work (newtop.md 11).
 

@@ -20,7 +20,7 @@ from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.events import Event
 from antiphon.runtime.group import Group
 from antiphon.runtime.settings import settings
-from antiphon.runtime.states import Snapshot
+from antiphon.runtime.states import RULES, Snapshot
 from antiphon.runtime.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.runtime.transports.contract import Address, Transport
 from antiphon.trace.recorder import Recorder
@@ -66,7 +66,7 @@ class Member:
             multicast=multicast,
             datagram_bytes=wanted.datagram_bytes,
         )
-        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False))
+        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False), RULES)
         self._begin(me, core, carrier, None)
         self._patience_s: float | None = 2 * wanted.suspect_after
         """How long to look for a group before founding it; None: a scenario says what happens to groups."""

@@ -2,9 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from io import BytesIO
+from typing import Final, NamedTuple
 
+from antiphon.core.newtop.rules import Rules
 from antiphon.errors import ConfigurationError
+
+RULES: Final = Rules(states=BytesIO)
+"""Of cores that run for real: to join a gigabyte of pieces at once takes it twice, and longer than others wait."""
 
 State = bytes | Iterable[bytes]
 """All of it, or its pieces in order: those are asked for when they may leave, and then let go."""
