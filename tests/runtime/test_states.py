@@ -173,27 +173,32 @@ async def test_a_donor_reads_no_further_ahead_than_the_window() -> None:
 
 @on_loopback
 async def test_a_state_is_larger_than_any_message_while_others_send() -> None:
-    async with on_tcp(3) as found:
-        piece, pieces = bytes(range(256)) * 1_000, 96
+    async with on_tcp(3, suspect_after=2.0, merge_every=2.0) as found:
+        piece, pieces = bytes(range(256)) * 1_000, 1
         tables = [Table() for _ in found]
         async with asyncio.TaskGroup() as tasks:
             groups: list[Group] = []
-            for member, table in zip(found, tables, strict=True):
-                if groups:
-                    await groups[0].ready(len(groups))
-                groups.append(await member.join("orders", snapshot=lambda: (piece for _ in range(pieces))))
-                tasks.create_task(table.follow(groups[-1]))
 
-            async def send() -> None:
-                for _ in range(100):
-                    await groups[1].send(b"meanwhile")
-                    await asyncio.sleep(0)
+            async def enter(place: int) -> None:
+                groups.append(await found[place].join("orders", snapshot=lambda: (piece for _ in range(pieces))))
+                tasks.create_task(tables[place].follow(groups[place]))
 
-            await asyncio.gather(send(), until(lambda: tables[2].state == piece * pieces))
-            await until(lambda: len(tables[0].messages) == 100)
+            await enter(0)
+            await enter(1)
+            await until(lambda: tables[1].state == piece)  # whoever comes before that has to wait
+            pieces, number = 80, 0
+            await enter(2)
+            while not tables[2].state:
+                await groups[1].send(b"%d" % number)
+                await asyncio.sleep(0)
+                number += 1
+            await groups[1].send(b"end")
+            await until(lambda: all(b"end" in table.messages for table in tables))
             for group in groups:
                 await group.leave()
+        assert tables[2].state == piece * pieces
         assert tables[0].messages[-len(tables[2].messages) :] == tables[2].messages
+        assert len(tables[0].messages) == number + 1
 
 
 def test_when_the_donor_dies_in_the_middle_the_next_one_starts_over() -> None:
