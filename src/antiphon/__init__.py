@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
     from antiphon.runtime.group import Group, Health
     from antiphon.runtime.member import Member, join
+    from antiphon.runtime.states import Progress, Snapshot
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _RUNTIME = {
     "events": ("Blocked", "Event", "Message", "Reset", "Transitional", "View"),
     "group": ("Group", "Health"),
     "member": ("Member", "join"),
+    "states": ("Progress", "Snapshot"),
 }
 
 __all__ = [
@@ -43,8 +45,10 @@ __all__ = [
     "Message",
     "NotAMember",
     "ProcessId",
+    "Progress",
     "ProtocolViolation",
     "Reset",
+    "Snapshot",
     "TraceError",
     "Transitional",
     "View",

@@ -1,7 +1,11 @@
+from io import BytesIO
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.core.newtop.fragments import Fragments
+from antiphon.core.newtop.fragments import Fragments, Pieces
 from antiphon.core.newtop.frames import BlockFrame
 from antiphon.types import GroupId, ProcessId
 
@@ -73,3 +77,28 @@ def test_a_message_larger_than_any_may_be_is_neither_kept_nor_delivered() -> Non
     assert fragments.join(frame("p1", 51, b"end")) is None
     assert not fragments.open
     assert fragments.join(frame("p1", 52, b"next")) == frame("p1", 52, b"next")
+
+
+@pytest.mark.parametrize("sink", [Pieces, BytesIO])
+def test_of_a_state_that_we_have_nothing_is_kept_and_of_others_it_is_known_how_much_has_come(sink: Any) -> None:
+    fragments = Fragments(1_000, sink)
+    fragments.own = 0
+    for block, state in ((1, 0), (2, 1)):
+        fragments.join(frame(f"p{block}", block, b"piece", more=True, label=9)._replace(state=state))
+    assert fragments.come[ProcessId("p2"), 1] == (5, 9)
+    ends = [frame("p1", 3, b"last", label=9)._replace(state=0), frame("p2", 4, b"last", label=9)._replace(state=1)]
+    assert [fragments.join(end) for end in ends] == [
+        ends[0]._replace(payloads=(b"",)),
+        ends[1]._replace(payloads=(b"piecelast",)),
+    ]
+    assert not fragments.come
+
+
+def test_of_a_state_whose_donor_is_gone_nothing_is_left_when_another_starts_over() -> None:
+    fragments = Fragments(1_000)
+    fragments.join(frame("p1", 1, b"half", more=True)._replace(state=0))
+    fragments.forget(ProcessId("p1"))
+    assert not fragments.come
+    fragments.join(frame("p1", 2, b"st", more=True)._replace(state=0))
+    end = frame("p1", 3, b"ate")._replace(state=0)
+    assert fragments.join(end) == end._replace(payloads=(b"state",))

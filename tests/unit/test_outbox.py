@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.core.newtop.outbox import Outbox, Parcel
+from antiphon.core.newtop.outbox import Outbox, Parcel, Stream
 
 ROOM = 1_000_000
 """No window in the way."""
@@ -129,3 +129,42 @@ def test_whatever_the_sizes_messages_come_out_whole_in_order_and_within_limits(
             payloads, piece = (piece,), b""
         found += enumerate(payloads, start=label)
     assert found == list(enumerate(messages))
+
+
+class Pages:
+    """A state of which so many bytes can be read, and no more if it is torn."""
+
+    def __init__(self, state: bytes, *, torn: bool = False) -> None:
+        self.total = len(state)
+        self._state = state
+        self._torn = torn
+
+    def read(self, size: int) -> bytes | None:
+        page, self._state = self._state[:size], self._state[size:]
+        return None if self._torn and not page else page
+
+    def close(self) -> None:
+        self._state = b""
+
+
+def stream_parcels(state: bytes, *, torn: bool = False) -> list[Parcel]:
+    stream = Stream(Pages(state, torn=torn), 4)
+    found = []
+    while stream.waiting:
+        assert stream.least_bytes <= 4
+        found.append(stream.take(ROOM))
+    return found
+
+
+@given(st.binary(max_size=30))
+def test_a_state_is_read_while_it_leaves_as_it_would_leave_at_once(state: bytes) -> None:
+    outbox = Outbox(packing=False, frame_bytes_max=4)
+    outbox.put(state, len(state))
+    assert stream_parcels(state) == parcels(outbox)
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 9])
+def test_a_state_that_cannot_be_read_to_its_end_never_ends(size: int) -> None:
+    found = stream_parcels(b"s" * size, torn=True)
+    assert sum(len(payload) for _, payloads, _ in found for payload in payloads) == size
+    assert all(more for _, _, more in found)

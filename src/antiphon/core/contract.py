@@ -96,6 +96,30 @@ class Suspecting(Core, Protocol):
         """Suspect it, in all groups that we share, whatever the clock says: what a wrong timeout would do."""
 
 
+class StateSource(Protocol):
+    """A state that is read while it leaves, so that nobody need hold all of it."""
+
+    @property
+    def total(self) -> int:
+        """How many bytes it has; 0 if that is not known."""
+
+    def read(self, size: int) -> bytes | None:
+        """The next so many bytes, fewer only at the end; None: the rest cannot be told, now or later."""
+
+    def close(self) -> None:
+        """Nobody will read on."""
+
+
+class StateSink(Protocol):
+    """What puts a state together while it comes."""
+
+    def write(self, piece: bytes, /) -> object:
+        """The next piece of it."""
+
+    def getvalue(self) -> bytes:
+        """All of it."""
+
+
 class Changing(Suspecting, Protocol):
     """A core whose groups are formed, joined, left and merged while they work (newtop.md 11).
 
@@ -117,5 +141,11 @@ class Changing(Suspecting, Protocol):
     def retains(self, name: GroupId) -> bool:
         """Whether messages or states of that group are held because some member may lack them; nulls do not count."""
 
-    def state(self, view: View, state: bytes, now: int) -> None:
-        """What the application's state was when it got to that view (`InstallView.snapshot`)."""
+    def state(self, view: View, state: bytes | StateSource, now: int) -> None:
+        """What the application's state was when it got to that view (`InstallView.snapshot`).
+
+        A source is read only if it is on us to tell the state, and only as far as flow control lets it leave.
+        """
+
+    def incoming(self, name: GroupId) -> list[tuple[int, int]]:
+        """Of each state that the application waits for, how many bytes have come, and of how many; 0: not known."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Final, Self
@@ -11,7 +11,18 @@ from antiphon.core import effects
 from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
 from antiphon.runtime.driver import Shown
 from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
+from antiphon.runtime.states import (
+    Failure,
+    Progress,
+    Snapshot,
+    State,
+    Supply,
+    received,
+    require_state,
+    whole,
+)
 from antiphon.types import GroupId, ProcessId
+from antiphon.types import View as CoreView
 
 if TYPE_CHECKING:
     from antiphon.runtime.member import Member
@@ -22,9 +33,6 @@ _WAITING_MAX: Final = 4096
 _LARGE_BYTES: Final = 65_536
 
 _new: Final = tuple.__new__
-
-Snapshot = Callable[[], bytes]
-"""Gives the application's state, as of the last event that it took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,10 @@ class Health:
     """Frames held because some member may lack them."""
     unread: int
     """Deliveries, views and notices that the application has not taken."""
+    receiving: Progress | None
+    """How much has come of the state that the application waits for; None if it waits for none."""
+    sending: Progress | None
+    """How much has left of the application's state, for those who come new; None if nobody is told it by us."""
 
 
 class Group:
@@ -51,7 +63,8 @@ class Group:
         self._member = member
         self._id = name
         self._snapshot = snapshot
-        self._shown: deque[Shown] = deque()
+        self._supply: Supply | None = None  # our state, for those who come new
+        self._shown: deque[Shown | Failure] = deque()
         self._events: deque[Event] = deque()  # of the last of these that was opened, what is not taken yet
         self._taking: tuple[GroupId, int] | None = None  # the `Deliver` effect whose messages are being taken
         self._positions: dict[GroupId, int] = {}
@@ -152,7 +165,8 @@ class Group:
     async def receive(self) -> list[Event]:
         """All events that are there, at least one; an empty list once the process has left the group.
 
-        It ends before an event that asks for the application's state: until then the application has to take the rest.
+        It ends before an event that asks for the application's state: until then the application has to take the rest;
+        and before an error that is to be raised.
         """
         try:
             events: list[Event] = [await anext(self)]
@@ -160,7 +174,7 @@ class Group:
             return []
         events += self._events
         self._events.clear()
-        while self._shown and not _asks_for_state(self._shown[0]):
+        while self._shown and not _stands_alone(self._shown[0]):
             events += self.open_next()
         return events
 
@@ -188,7 +202,7 @@ class Group:
             self._member.consumed(*self._taking)
         self._taking = None
 
-    def _waive(self, effect: Shown) -> None:
+    def _waive(self, effect: Shown | Failure) -> None:
         """Who leaves may read on, but nobody waits for it, nor do its own messages."""
         if isinstance(effect, effects.Deliver):
             group = effect.frame.group
@@ -197,7 +211,7 @@ class Group:
         elif isinstance(effect, effects.InstallView):
             self._member.passed_over(effect.view)
 
-    def _event(self, effect: Shown) -> Event | None:
+    def _event(self, effect: Shown | Failure) -> Event | None:
         if isinstance(effect, effects.InstallView):
             return self._enter(effect)
         if isinstance(effect, effects.InstallState):
@@ -209,6 +223,8 @@ class Group:
             return Blocked(by=effect.by)
         if isinstance(effect, effects.Unblocked):
             return Blocked(by=None)
+        if isinstance(effect, Failure):
+            raise effect.error
         assert isinstance(effect, effects.Left)
         self._positions.pop(effect.group, None)
         self._member.left(effect)
@@ -217,12 +233,10 @@ class Group:
     def _enter(self, effect: effects.InstallView) -> View:
         """The application gets to a view; what its state is at this place is told to those who come new."""
         view, before = effect.view, () if self._read is None else self._read.members
-        state = None
-        if effect.snapshot:
-            state = self._state()
-        self._member.entered(effect, state)
+        state = self._state_at(view) if effect.snapshot else None
+        self._member.entered(effect, state if isinstance(state, bytes) else None)
         if state is not None and self._snapshot is not None:
-            self._member.hand_over(view, state)
+            self._hand_over(view, state)
         self._read = View(
             id=view.id,
             members=view.members,
@@ -233,18 +247,47 @@ class Group:
         )
         return self._read
 
-    def _state(self) -> bytes:
-        state = b"" if self._snapshot is None else self._snapshot()
-        if not isinstance(state, bytes):
-            raise ConfigurationError(f"the snapshot of {self.name} is to be bytes, not {type(state).__name__}")
-        return state
+    def _state_at(self, view: CoreView) -> State:
+        """What our application's state is here; in a trace, all of it. Who cannot say is none to ask: it leaves."""
+        try:
+            state = self._state()
+            return whole(self.name, state) if self._member.traced else state
+        except Exception:
+            self._member.passed_over(view)
+            self.depart()
+            raise
+
+    def _state(self) -> State:
+        return b"" if self._snapshot is None else require_state(self.name, self._snapshot())
+
+    def _hand_over(self, view: CoreView, state: State) -> None:
+        """For those who come new; read while it leaves."""
+        if self._supply is not None:
+            self._supply.close()
+        self._supply = Supply(self.name, state, self._failed)
+        self._member.hand_over(view, self._supply)
+
+    def _failed(self, error: Exception) -> None:
+        asyncio.get_running_loop().call_soon(self._fail, error)  # the core is at work now
+
+    def _fail(self, error: Exception) -> None:
+        """Our application could not tell its state to the end: another shall, and we are out of the way."""
+        self._shown.append(Failure(error))
+        self._member.queue(self)
+        self._rouse()
+        self.depart()
 
     def _restore(self, effect: effects.InstallState) -> Reset | None:
-        states = dict(effect.states)
-        if effect.own is not None:
-            states[effect.own] = self._state()
+        try:
+            states = dict(effect.states)
+            if effect.own is not None:
+                states[effect.own] = whole(self.name, self._state())
+        except Exception:
+            self.depart()  # without a state it is of no use here
+            raise
         ordered = sorted(states)
-        self._member.restored(effect, b"".join(states[place] for place in ordered))
+        if self._member.traced:
+            self._member.restored(effect, b"".join(states[place] for place in ordered))
         if self._snapshot is None:
             return None  # an application without a state has nothing to merge
         own = ordered.index(effect.own) if effect.own is not None else None
@@ -279,7 +322,7 @@ class Group:
                 self._member.passed_over(effect.view)  # `join` returns with it: what is sent then need not wait
             self._members, self._primary = effect.view.members, effect.view.primary
             if effect.snapshot and self._snapshot is None:
-                self._member.hand_over(effect.view, b"")  # an application without a state need not be asked
+                self._hand_over(effect.view, b"")  # an application without a state need not be asked
         elif isinstance(effect, effects.Blocked):
             self._blocked_by = effect.by
         elif isinstance(effect, effects.Unblocked):
@@ -306,6 +349,8 @@ class Group:
             waiting=core.waiting(self._id),
             unstable=core.unstable(self._id),
             unread=len(self._shown) + len(self._events),
+            receiving=received(core.incoming(self._id)),
+            sending=None if self._supply is None else self._supply.progress,
         )
 
     async def ready(self, members: int = 1) -> None:
@@ -340,6 +385,8 @@ class Group:
         self.leaving = True
         self._credit = 0
         self._left.set()
+        if self._supply is not None:
+            self._supply.close()
         self.turned()
         self._rouse()
 
@@ -350,5 +397,6 @@ class Group:
         await self.leave()
 
 
-def _asks_for_state(effect: Shown) -> bool:
-    return isinstance(effect, effects.InstallState) or (isinstance(effect, effects.InstallView) and effect.snapshot)
+def _stands_alone(effect: Shown | Failure) -> bool:
+    asks_for_state = isinstance(effect, effects.InstallView) and effect.snapshot
+    return asks_for_state or isinstance(effect, effects.InstallState | Failure)

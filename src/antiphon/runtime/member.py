@@ -13,12 +13,14 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Self
 
 from antiphon.core import effects
+from antiphon.core.contract import StateSource
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError, NotAMember
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.events import Event
-from antiphon.runtime.group import Group, Snapshot
+from antiphon.runtime.group import Group
 from antiphon.runtime.settings import settings
+from antiphon.runtime.states import RULES, Snapshot
 from antiphon.runtime.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.runtime.transports.contract import Address, Transport
 from antiphon.trace.recorder import Recorder
@@ -64,7 +66,7 @@ class Member:
             multicast=multicast,
             datagram_bytes=wanted.datagram_bytes,
         )
-        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False))
+        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False), RULES)
         self._begin(me, core, carrier, None)
         self._patience_s: float | None = 2 * wanted.suspect_after
         """How long to look for a group before founding it; None: a scenario says what happens to groups."""
@@ -320,7 +322,12 @@ class Member:
             self.core.viewed(view, self._driver.clock())
             self._driver.stir()
 
-    def hand_over(self, view: View, state: bytes) -> None:
+    @property
+    def traced(self) -> bool:
+        """Whether a trace wants to know of states, all of which must be there then."""
+        return self._recorder is not None
+
+    def hand_over(self, view: View, state: StateSource) -> None:
         """The application's state at that view, for those who come from elsewhere."""
         self.core.state(view, state, self._driver.clock())
         self._driver.stir()
@@ -343,12 +350,16 @@ class Member:
         invited = self._groups.get(group)
         shown = self.expect(group) if invited is None else invited
         shown.show(effect)
-        if self._order is not None:
-            self._order.append(shown)
+        self.queue(shown)
         if invited is None:
             shown.depart()  # others have formed it with us in it, and nobody here knows of it
         if type(effect) is effects.Left and effect.successor is None:
             del self._groups[group]
+
+    def queue(self, group: Group) -> None:
+        """Where all groups are read as one, the next one is of that group."""
+        if self._order is not None:
+            self._order.append(group)
 
     def met(self, peer: ProcessId) -> None:
         """Somebody new may be in our groups, or able to take us in."""

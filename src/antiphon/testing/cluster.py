@@ -8,9 +8,10 @@ from typing import Any
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.errors import ConfigurationError
 from antiphon.runtime.driver import Driver
-from antiphon.runtime.group import Group, Snapshot
+from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 from antiphon.runtime.settings import MemberSettings, settings
+from antiphon.runtime.states import RULES, Snapshot
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
 from antiphon.types import ProcessId, process_id
@@ -35,7 +36,7 @@ class _Member(Member):
 
     def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network) -> None:
         loop = asyncio.get_running_loop()
-        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=False))
+        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=False), RULES)
         self.port = Port(me, network)
         self._begin(me, core, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
         self._patience_s = 2 * chosen.suspect_after

@@ -85,7 +85,7 @@ class BlockFrame(NamedTuple):
     """m.lcb: the sender's largest complete block when this left; what block stability is computed from."""
     payloads: tuple[bytes, ...] = ()
     label: int = 0
-    """Opaque: number of the first payload, for the recorder."""
+    """Opaque: number of the first payload, for the recorder; of a state, how large it is (0: unknown)."""
     flow: Flow | None = None
     """None where flow control is off."""
     stamp: Stamp | None = None

@@ -14,7 +14,7 @@ from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, Notice
 from antiphon.core.newtop.holdings import Holdings
-from antiphon.core.newtop.outbox import Outbox, Parcel, Unsent
+from antiphon.core.newtop.outbox import Outbox, Parcel, Stream, Unsent
 from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import BEYOND
 from antiphon.types import ProcessId, View
@@ -106,7 +106,7 @@ class NewtopGroup(Holdings):
         self._waits_for = me  # the slowest member, while our application is blocked
         self._stalled = False  # a null is due and flow control holds it back
         self._named = 0  # up to this number, nobody need have sent what comes before
-        self.donation: tuple[int, Outbox] | None = None
+        self.donation: tuple[int, Outbox | Stream] | None = None
         """The state of our class, on its way to those who come from elsewhere; before anything of the application."""
         self.entered = True
         """Whether our application has got to the first view."""
@@ -172,7 +172,7 @@ class NewtopGroup(Holdings):
         """How much the next numbered message that wants to leave carries at least."""
         if self.notices:
             return 0
-        outbox = self.outbox if self.donation is None else self.donation[1]
+        outbox: Outbox | Stream = self.outbox if self.donation is None else self.donation[1]
         return outbox.least_bytes if outbox.waiting else 0
 
     @property

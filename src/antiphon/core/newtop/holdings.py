@@ -83,7 +83,7 @@ class Holdings:
         self._complete = base  # our own entry of it
         self._stable_block = base  # the smallest entry of it when we last looked
         self._freed = 0  # the stable number up to which buffers were freed
-        self.fragments = Fragments(settings.message_bytes_max)
+        self.fragments = Fragments(settings.message_bytes_max, rules.states)
         self._handed: deque[int | None] = deque()  # flow numbers of what the application has not taken, if they count
         self.position = 0
         """How many `Deliver` effects the application has taken."""

@@ -8,6 +8,8 @@ a frame leaves in pieces, each in a frame of its own.
 from collections import deque
 from typing import Final
 
+from antiphon.core.contract import StateSource
+
 _ENTRY_BYTES: Final = 4
 """What each further message costs in a frame beside its own bytes; so even empty ones fill a frame."""
 
@@ -82,3 +84,35 @@ class Outbox:
         self._taken_bytes = 0
         self._label += 1
         return self._label - 1, (message[begin:],), False
+
+
+class Stream:
+    """A state that is read while it leaves, one piece ahead: for a piece says whether others follow.
+
+    One that cannot be read to its end stops in the middle: its last piece never leaves. Its size is its label.
+    """
+
+    __slots__ = ("_frame_bytes_max", "_next", "_source")
+
+    def __init__(self, source: StateSource, frame_bytes_max: int) -> None:
+        self._source = source
+        self._frame_bytes_max = frame_bytes_max
+        self._next = source.read(frame_bytes_max)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is a piece that can leave."""
+        return self._next is not None
+
+    @property
+    def least_bytes(self) -> int:
+        """How much the next frame carries; there must be something waiting."""
+        assert self._next is not None
+        return len(self._next)
+
+    def take(self, room_bytes: int) -> Parcel:  # noqa: ARG002
+        """The next frame's worth."""
+        piece, following = self._next, self._source.read(self._frame_bytes_max)
+        assert piece is not None
+        self._next = following or None
+        return self._source.total, (piece,), following != b""

@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import Final, cast
 
 from antiphon.core.clocks import BlockCounter
+from antiphon.core.contract import StateSource
 from antiphon.core.effects import Channel, Deliver, Effect, Frame, InstallView, Left, Reach, Transitional, Transmit
 from antiphon.core.newtop.agreement import Detection, Surroundings
 from antiphon.core.newtop.formation import Formations
@@ -26,11 +27,11 @@ from antiphon.core.newtop.frames import (
 )
 from antiphon.core.newtop.group import NewtopGroup
 from antiphon.core.newtop.orders.contract import FormingOrder
-from antiphon.core.newtop.outbox import Outbox
+from antiphon.core.newtop.outbox import Outbox, Stream
 from antiphon.core.newtop.rules import ADOPTED, Rules
 from antiphon.core.newtop.sequencer import SequencedGroup
 from antiphon.core.newtop.settings import NewtopSettings
-from antiphon.core.newtop.transfer import Shelf, Transfer
+from antiphon.core.newtop.transfer import Shelf, Transfer, release
 from antiphon.core.newtop.turns import Turns
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
@@ -196,13 +197,22 @@ class NewtopProcess:
         self._formations.leave(name, now)
         self.stir()
 
-    def state(self, view: View, state: bytes, now: int) -> None:  # noqa: ARG002
+    def state(self, view: View, state: bytes | StateSource, now: int) -> None:  # noqa: ARG002
         """What our application's state was when it got to that view."""
         group = self._groups.get(view.group)
         if group is not None and group.transfer is not None:
             group.transfer.snapshot(state)
             self._donate(group)
             self._stirred[view.group] = group
+        else:
+            release(state)
+
+    def incoming(self, name: GroupId) -> list[tuple[int, int]]:
+        """Of each state that our application waits for, how many bytes have come, and of how many; 0: not known."""
+        group = self.current(name)
+        if group is None or group.transfer is None:
+            return []
+        return group.transfer.incoming(group.fragments)
 
     def drain(self, now: int) -> list[Effect]:
         """Speak, deliver, draw the consequences; once more as long as that lets something else happen."""
@@ -529,9 +539,16 @@ class NewtopProcess:
         found = None if group.transfer is None else group.transfer.donate()
         if found is not None:
             place, state = found
-            outbox = Outbox(packing=False, frame_bytes_max=self._settings.frame_bytes_max)
-            outbox.put(state, 0)
-            group.donation = place, outbox
+            supply = self._supply(state)
+            group.donation = (place, supply) if supply.waiting else None
+
+    def _supply(self, state: bytes | StateSource) -> Outbox | Stream:
+        frame_bytes_max = self._settings.frame_bytes_max
+        if not isinstance(state, bytes):
+            return Stream(state, frame_bytes_max)
+        outbox = Outbox(packing=False, frame_bytes_max=frame_bytes_max)
+        outbox.put(state, 0)
+        return outbox
 
     # Formations: what they ask of us
 
@@ -570,6 +587,7 @@ class NewtopProcess:
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
         group = self._new_group(view, frame.base, now)
         group.transfer = Transfer(self._me, view, frame.companies)
+        group.fragments.own = group.transfer.own
         group.entered = False
         self._special = self._changing = True
         self._groups[view.group] = self._stirred[view.group] = group

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from antiphon.core.contract import StateSink
 from antiphon.core.newtop.agreement import Agreement
 from antiphon.core.newtop.flow import FlowControl
 from antiphon.core.newtop.formation import Formations
+from antiphon.core.newtop.fragments import Pieces
 from antiphon.core.newtop.orders.blocks import SafeOrder, SlowOrder, TotalOrder
 from antiphon.core.newtop.orders.contract import Order
 from antiphon.core.newtop.orders.relative import RelativeOrder
@@ -57,6 +59,8 @@ class Rules:
     """Who may send in which of its groups, where one of them is asymmetric."""
     agreement: type[Agreement] = Agreement
     formations: type[Formations] = Formations
+    states: Callable[[], StateSink] = Pieces
+    """What puts a state together that comes from elsewhere; a driver may have a way that costs less."""
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
     signature: Callable[[View], str] | None = None
     """What a member adds to its name in a view, where that is not whom it has excluded (E-29)."""

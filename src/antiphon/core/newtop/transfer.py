@@ -9,7 +9,9 @@ formation is in the state, what is delivered after it is a delivery.
 from collections import deque
 from collections.abc import Callable
 
+from antiphon.core.contract import StateSource
 from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach, Transitional
+from antiphon.core.newtop.fragments import Fragments
 from antiphon.types import Company, GroupId, ProcessId, View
 
 Shown = Deliver | InstallView | InstallState | Transitional | Left
@@ -29,10 +31,15 @@ class Transfer:
         self._with_state = [place for place, company in enumerate(companies) if company.view is not None]
         self._own = next(place for place, company in enumerate(companies) if me in company.members)
         self._states: dict[int, bytes | None] = {}  # by class, as far as it is told; None if that is our own
-        self._snapshot: bytes | None = None
+        self._snapshot: bytes | StateSource | None = None
         self._told = False  # we have told our state
         self.wanted = self._own in self._with_state and len(companies) > 1
         """Whether our application must say what its state is."""
+
+    @property
+    def own(self) -> int:
+        """Our class."""
+        return self._own
 
     @property
     def waits(self) -> bool:
@@ -57,12 +64,25 @@ class Transfer:
             for place in self._with_state
         )
 
-    def snapshot(self, state: bytes) -> None:
+    def incoming(self, fragments: Fragments) -> list[tuple[int, int]]:
+        """Of each state, while we wait for one of them, how many bytes have come, and of how many; 0: not known."""
+        found = []
+        for place in self._with_state if self.waits else ():
+            state, teller = self._states.get(place), self._teller(place)
+            if state is not None:
+                found.append((len(state), len(state)))
+            elif place != self._own and teller is not None:
+                found.append(fragments.come.get((teller, place), (0, 0)))
+        return found
+
+    def snapshot(self, state: bytes | StateSource) -> None:
         """What our application's state was at the first view."""
         if self.wanted and self._own not in self._states:
             self._snapshot = state
+        else:
+            release(state)
 
-    def donate(self) -> tuple[int, bytes] | None:
+    def donate(self) -> tuple[int, bytes | StateSource] | None:
         """What to tell now, if it is on us: our class, and its state."""
         if not self.owes or self._snapshot is None:
             return None
@@ -73,7 +93,8 @@ class Transfer:
         """A state has its turn in the order; only the first of a class counts."""
         if place not in self._states and place in self._with_state:
             self._states[place] = state if place != self._own else None
-            if place == self._own:
+            if place == self._own and self._snapshot is not None:
+                release(self._snapshot)
                 self._snapshot = None
 
     def installed(self, view: View) -> None:
@@ -91,6 +112,12 @@ class Transfer:
     def _teller(self, place: int) -> ProcessId | None:
         """The lowest of a class who is left."""
         return next((member for member in self._view.classes[place] if member in self._members), None)
+
+
+def release(state: bytes | StateSource) -> None:
+    """Nobody wants to hear it any more."""
+    if not isinstance(state, bytes):
+        state.close()
 
 
 class Shelf:
