@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from antiphon.runtime.member import Member
 
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+WAITING_BYTES_MAX: Final = 1 << 20
 _WAITING_MAX: Final = 4096
-"""So many messages may wait for the window before senders do; of large ones, one."""
-_LARGE_BYTES: Final = 65_536
+"""So many messages may wait for the window before senders do, and so many bytes of them; or one that is larger."""
 
 Snapshot = Callable[[], bytes]
 """Gives the application's state, as of the last event that it took."""
@@ -61,7 +61,7 @@ class Group:
         self._graceful = False
         self.leaving = False
         self._reader: asyncio.Future[None] | None = None
-        self._senders: deque[asyncio.Future[None]] = deque()
+        self._senders: deque[tuple[asyncio.Future[None], int]] = deque()  # each with the size of its message
 
     # Sending
 
@@ -69,9 +69,9 @@ class Group:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
         self._require(payload)
         if self._senders or self._full(payload):
-            await self._room()
+            await self._room(len(payload))
             while self._full(payload):
-                await self._room()
+                await self._room(len(payload))
             self._require(payload)
         self._member.send(self._id, payload)
 
@@ -92,15 +92,14 @@ class Group:
             raise NotAMember(f"this process has left {self.name}")
 
     def _full(self, payload: bytes) -> bool:
-        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
-        return waiting >= _WAITING_MAX or (waiting > 0 and len(payload) > _LARGE_BYTES)
+        return not self.leaving and _crowded(self._member.core.waiting(self._id), len(payload))
 
-    async def _room(self) -> None:
+    async def _room(self, size_bytes: int) -> None:
         """Wait for one's turn: senders are let through in the order in which they came."""
-        turn = asyncio.get_running_loop().create_future()
+        turn = asyncio.get_running_loop().create_future(), size_bytes
         self._senders.append(turn)
         try:
-            await turn
+            await turn[0]
         except asyncio.CancelledError:
             if turn in self._senders:
                 self._senders.remove(turn)
@@ -110,13 +109,16 @@ class Group:
 
     def turned(self) -> None:
         """The core has let leave what may leave: as many senders go on as there is room for."""
-        waiting = self._member.core.waiting(self._id) if self._senders and not self.leaving else 0
-        room = _WAITING_MAX - waiting if waiting < _WAITING_MAX // 2 else 0
-        while self._senders and (room or self.leaving):
-            turn = self._senders.popleft()
+        if not self._senders:
+            return
+        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
+        if _crowded(2 * waiting, self._senders[0][1]):
+            return  # rarely and many at once, not one by one
+        while self._senders and (self.leaving or not _crowded(waiting, self._senders[0][1])):
+            turn, _ = self._senders.popleft()
             if not turn.done():
                 turn.set_result(None)
-                room -= 1
+                waiting += 1
 
     # Reading
 
@@ -332,6 +334,14 @@ class Group:
 
     async def __aexit__(self, *_: object) -> None:
         await self.leave()
+
+
+def _crowded(waiting: int, size_bytes: int) -> bool:
+    """Whether a message has to wait, where so many others do: as many may go before it as would fit if all were alike.
+
+    So what waits is counted without being looked at. Of mixed sizes it may be nine times as much (1 + 1/2 + 1/3 …).
+    """
+    return waiting >= _WAITING_MAX or (waiting > 0 and (waiting + 1) * size_bytes > WAITING_BYTES_MAX)
 
 
 def _asks_for_state(effect: Shown) -> bool:
