@@ -184,3 +184,34 @@ async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
         await until(lambda: gone.id not in found.peers)
         assert gone.id in mesh._addresses
         assert b"gone" not in mesh.hello()
+
+
+@on_loopback
+async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobody_up() -> None:
+    """As a process that is stopped: its peers' buffers fill, and stay so when it is not in their view any more."""
+    async with members(3, window=2_000, window_bytes=64 << 20) as found:
+        groups = await join_all(found)
+        seen: list[Event] = []
+        stopped, one = found[2], mesh_of(found[0])
+        for link in mesh_of(stopped)._links.values():
+            assert link._transport is not None
+            link._transport.pause_reading()
+        stopped._driver.halt()
+        tasks = [asyncio.create_task(send_large(group)) for group in groups[:2]]
+        tasks += [
+            asyncio.create_task(read_on(group, events)) for group, events in zip(groups, (seen, []), strict=False)
+        ]
+        await until(lambda: stopped.id in {link.peer for link in one._full})
+        await until(lambda: all(len(group.health.members) == 2 for group in groups[:2]))
+        before = len(payloads(seen))
+        await until(lambda: len(payloads(seen)) > before + 50)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for member in found:
+            await member.abort()
+
+
+async def send_large(group: Group) -> None:
+    while True:
+        await group.send(bytes(60_000))

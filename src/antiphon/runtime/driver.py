@@ -226,6 +226,7 @@ class Driver:
 
     def _install(self, view: View) -> None:
         self._others[view.group] = tuple(member for member in view.members if member != self._me)
+        self.transport.heed(frozenset(member for others in self._others.values() for member in others))
 
     def _transmit(self, effect: Transmit, now: int) -> None:
         frame, to = effect.frame, effect.to

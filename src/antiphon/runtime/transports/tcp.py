@@ -120,6 +120,11 @@ class TcpMesh:
         for link in dirty:
             link.flush()
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """A connection that is full and of use to no group ends: whoever reads nothing must not hold up the others."""
+        for link in [link for link in self._full if link.peer not in members]:
+            link.abort()
+
     async def close(self) -> None:
         """What is in the buffers of connections still leaves, as long as the peers take it."""
         self._closing = True

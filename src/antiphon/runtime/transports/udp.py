@@ -159,6 +159,9 @@ class UdpMesh:
         """Let datagrams leave for one address."""
         self._sockets[0].send(datagrams, to)
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """No socket waits for a peer."""
+
     async def close(self) -> None:
         """Say so, and be gone."""
         for contact in self._met.values():
