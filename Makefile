@@ -42,6 +42,8 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.acks_latency
 	$(BIN)/python -m benchmarks.merging
 	$(BIN)/python -m benchmarks.failover
+	$(BIN)/python -m benchmarks.stalled
+	$(BIN)/python -m benchmarks.soak
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

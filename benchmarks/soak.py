@@ -45,7 +45,7 @@ STAY = {"ann": ["orders"], "ben": ["orders", "stock"], "cat": ["orders", "stock"
 CHANGE = {"dan": ["orders"], "eve": ["orders", "stock"], "fay": ["stock"]}
 TURBULENT_S, QUIET_S, SETTLE_S = 24.0, 8.0, 4.0
 """A round; in the last seconds of its quiet stretch those who stay are counted."""
-FORGOTTEN_S = 76.0
+FORGOTTEN_S = 110.0
 """Nobody passes by so shortly before the end: its address may still be called then."""
 STATE_BYTES = 100_000
 GROWTH_BYTES_MAX = 2 << 20

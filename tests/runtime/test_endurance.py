@@ -12,7 +12,7 @@ from antiphon.runtime import member as member_module
 from antiphon.runtime.transports import tcp
 from antiphon.runtime.transports.tcp import TcpMesh
 from benchmarks.processes import held_bytes, open_files, table_sizes
-from tests.runtime.loopback import FAST, fill, join_all, members, on_loopback, payloads, read_on, until
+from tests.runtime.loopback import FAST, fill, join_all, members, name, names, on_loopback, payloads, read_on, until
 
 WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
 
@@ -95,7 +95,7 @@ def quick_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """At one address or at others, under one name or under others; crashed, or in good order."""
     quick_starts(monkeypatch)
-    monkeypatch.setattr(tcp, "_FORGET_S", 0.5)
+    monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
     monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
 
     @on_loopback
@@ -144,7 +144,7 @@ def mesh_of(member: Member) -> TcpMesh:
 def test_who_is_forgotten_is_found_again_by_the_addresses_that_the_user_has_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tcp, "_FORGET_S", 0.2)
+    monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
     monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
 
     @on_loopback
@@ -215,3 +215,27 @@ async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobo
 async def send_large(group: Group) -> None:
     while True:
         await group.send(bytes(60_000))
+
+
+@on_loopback
+async def test_nobody_is_taken_in_before_all_are_connected_with_it() -> None:
+    """Else whoever was slow to connect would be severed from it, and in the end have to leave the others."""
+    async with members(2) as found:
+        groups = await join_all(found)
+        seen: list[list[Event]] = [[], []]
+        readers = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
+        mesh_of(found[1]).forbid(frozenset({"p3"}))
+        async with Member(name="p3", peers=[found[0].address], **FAST) as late:
+            joining = asyncio.create_task(late.join("orders"))
+            await until(lambda: late.id in found[0].peers)
+            await asyncio.sleep(5 * FAST["suspect_after"])
+            assert all(names(group.health.members) == ["p1", "p2"] for group in groups)
+            mesh_of(found[1]).forbid(frozenset())
+            await (await joining).ready(3)
+            await until(lambda: all(len(group.health.members) == 3 for group in groups))
+        for events in seen:
+            left = [each for view in events if isinstance(view, View) for each in view.left]
+            assert {name(each.process) for each in left} <= {"p3"}
+        for reader in readers:
+            reader.cancel()
+        await asyncio.wait(readers)

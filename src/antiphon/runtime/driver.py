@@ -25,7 +25,7 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import InstallFrame
+from antiphon.core.newtop.frames import InstallFrame, ProposeFrame, VoteFrame
 from antiphon.errors import ProtocolViolation
 from antiphon.runtime.transports.contract import Transport
 from antiphon.trace.recorder import Recorder
@@ -126,12 +126,22 @@ class Driver:
                 continue
             if overheard and frame.group not in self._others:
                 continue
+            if type(frame) is ProposeFrame and connections is not None and self._has_unmet(frame):
+                self._transmit(Transmit(VoteFrame(frame.group, self._me, None, 0), peer), now)
+                continue
             core.receive(frame, now)
             if self._scribe is not None:
                 self._scribe.received(frame, now)
             if connections is not None and isinstance(frame, InstallFrame) and connections.came_too_late(frame):
                 self._severed(peer, frozenset({frame.group}))
         self.stir()
+
+    def _has_unmet(self, frame: ProposeFrame) -> bool:
+        """Whether somebody would be in the group with whom we have no connection yet: we should be severed at once.
+
+        So we vote against it; when we have met, it is proposed again.
+        """
+        return any(each != self._me and self.transport.connection(each) is None for each, _ in frame.members)
 
     def connected(self, peer: ProcessId) -> None:
         """A connection is there."""

@@ -31,8 +31,11 @@ HIGH_WATER_BYTES: Final = 1 << 20
 """So much may wait in one connection before messages of applications gather instead (packing)."""
 _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two attempts to connect."""
-_FORGET_S: Final = 60.0
-"""For so long somebody is called who does not answer; addresses that the user has named are called for ever."""
+_TRIES_MAX: Final = 35
+"""So often somebody is called who does not answer: for a minute if the call is refused, for four if it is lost.
+
+Addresses that the user has named are called for ever.
+"""
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
 _OTHERS_MAX: Final = 4096
@@ -169,18 +172,18 @@ class TcpMesh:
     async def _keep_calling(self, address: Address) -> None:
         """As long as there is no connection with whoever is there, try to make one."""
         pause, longest = _RETRY_S
-        time = asyncio.get_running_loop().time
-        reached_at = time()
+        tries = 0
         while address in self._seeds or address in self._addresses.values():
             if self._wanted(address):
+                tries += 1
                 link = await self._try(address)
                 if link is not None:
                     pause = _RETRY_S[0]
                     await link.ended.wait()
-                    reached_at = reached_at if link.peer is None else time()
-            if not self._wanted(address):
-                reached_at = time()
-            elif address not in self._seeds and time() - reached_at > _FORGET_S:
+                    tries = tries if link.peer is None else 0
+            else:
+                tries = 0
+            if tries >= _TRIES_MAX and address not in self._seeds and self._wanted(address):
                 self._forget(peer for peer, known in [*self._addresses.items()] if known == address)
             await asyncio.sleep(pause)
             pause = min(2 * pause, longest)
