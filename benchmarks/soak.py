@@ -48,7 +48,7 @@ TURBULENT_S, QUIET_S, SETTLE_S = 24.0, 8.0, 4.0
 FORGOTTEN_S = 110.0
 """Nobody passes by so shortly before the end: its address may still be called then."""
 STATE_BYTES = 100_000
-GROWTH_BYTES_MAX = 2 << 20
+GROWTH_BYTES_MAX = 1 << 20
 """By so much RSS may rise over the second half, by a straight line through its quiet samples."""
 OBJECTS_MAX = 0.02
 """By such a share the number of live objects may rise from the second quiet stretch to the last."""
