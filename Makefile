@@ -44,6 +44,8 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.failover
 	$(BIN)/antiphon bench
 	$(BIN)/python -m benchmarks.real_runs
+	$(BIN)/python -m benchmarks.stalled
+	$(BIN)/python -m benchmarks.soak
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

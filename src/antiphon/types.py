@@ -44,7 +44,7 @@ def split_group_id(group: GroupId) -> tuple[str, int]:
     return name, int(formation or 0)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4_096)
 def name_of(group: GroupId) -> GroupId:
     """The group as its application knows it, whatever has become of it: the identity of the configured one."""
     return GroupId(group.partition("@")[0])

@@ -33,7 +33,7 @@ class Desk:
 
 
 def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WAITING_MAX", 2)
+    monkeypatch.setattr(module, "WAITING_BYTES_MAX", 512)
 
     async def scenario() -> None:
         desk = Desk()

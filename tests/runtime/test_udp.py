@@ -273,6 +273,24 @@ def test_who_is_not_heard_is_no_peer_until_it_is_heard_again(monkeypatch: pytest
     within_deadline(test)
 
 
+def test_who_is_not_heard_for_long_is_forgotten_unless_the_user_has_named_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        monkeypatch.setattr(udp, "_LOST_S", 0.1)
+        monkeypatch.setattr(udp, "_FORGET_S", 0.2)
+        monkeypatch.setattr(udp, "_RETRY_S", (0.01, 0.02))
+        async with AsyncExitStack() as stack:
+            (one, _), (two, _), (three, _) = await meshes(stack, "a", "b", "c")
+            speak = one.transmit, three.transmit
+            silence(one)
+            silence(three)
+            await until(lambda: two._contacts.keys() == {one.address})  # which was named
+            await until(lambda: len(two._callers) == 1 and two.peers == ())
+            one.transmit, three.transmit = speak  # type: ignore[method-assign]
+            await until(lambda: all(len(mesh.peers) == 2 for mesh in (one, two, three)))
+
+    within_deadline(test)
+
+
 def test_more_peers_than_one_hello_names_get_to_know_each_other() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:

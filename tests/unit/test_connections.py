@@ -86,3 +86,32 @@ def test_a_group_that_is_left_is_forgotten() -> None:
     connections.forget(FIRST)
     assert not connections.admits(data(FIRST), 1)
     assert connections.broke(P2, 1, incoming=True) == connections.broke(P2, 1, incoming=False) == frozenset()
+
+
+def test_nor_is_anything_kept_of_groups_of_its_name_that_were_formed_before() -> None:
+    connections, third, other = mine(), formed_group("g", 3, P1, 2), formed_group("h", 1, P1, 3)
+    for group in (FIRST, SECOND, third, other):  # in the first two nobody ever was
+        connections.admits(install(group), 1)
+    connections.forget(SECOND)
+    assert {group for _, group in connections._incoming} == {third, other}
+
+
+def test_of_many_processes_that_are_gone_the_last_are_remembered() -> None:
+    connections = mine()
+    for number in range(3_000):
+        connections.broke(ProcessId(f"q{number}"), 0, incoming=True)
+    assert len(connections._broken) == 1_024
+    late = install(FIRST, ProcessId("q2999"))
+    assert connections.admits(late, 0)
+    assert connections.came_too_late(late)
+
+
+def test_of_connections_with_one_process_that_broke_the_last_says_all() -> None:
+    connections = mine()
+    for number in (0, 1, 2):
+        connections.broke(P2, number, incoming=True)
+    assert connections._broken == {P2: 2}
+    connections.admits(install(FIRST), 1)
+    assert connections.came_too_late(install(FIRST))
+    connections.admits(install(SECOND), 3)
+    assert not connections.came_too_late(install(SECOND))

@@ -503,3 +503,33 @@ def test_on_datagrams_what_is_lost_is_repeated() -> None:
     cluster.finish(8)
     assert cluster.last_view("c") == "a b c"
     assert cluster.states["c", GROUP] == ["1"]
+
+
+# What is remembered
+
+
+def test_of_those_who_have_come_and_gone_the_last_are_remembered_and_none_once_we_leave() -> None:
+    cluster = Forming("a", "b")
+    found = formations(cluster, "a")
+    found._know(GroupId(GROUP), tuple(ProcessId(f"guest-{number}") for number in range(5_000)))
+    found._know(GroupId(GROUP), (ProcessId("c"),))
+    known = found._known[GroupId(GROUP)]
+    assert len(known) == 4_097
+    assert known[-2:] == ["guest-4999", "c"]
+    cluster.leave("a")
+    cluster.finish(8)
+    assert cluster.left["a"]
+    assert not found._known
+
+
+def test_who_did_not_vote_long_ago_is_not_remembered_for_it() -> None:
+    cluster = Forming("a", strangers=["b", "c"])
+    found = formations(cluster, "a")
+    for name in ("b", "c"):
+        cluster.crash(name)
+        cluster.form("a", "a", name, group=f"with-{name}")
+        cluster.wait(2 * OMEGA_NS)
+        cluster.leave("a", group=f"with-{name}")
+        assert name in found._mute
+        cluster.wait(300 * OMEGA_NS)
+    assert "b" not in found._mute

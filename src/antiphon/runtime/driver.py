@@ -15,6 +15,7 @@ from antiphon.core.effects import (
     Blocked,
     Deliver,
     Effect,
+    Frame,
     InstallState,
     InstallView,
     Left,
@@ -25,7 +26,7 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import InstallFrame
+from antiphon.core.newtop.frames import FormationFrame, InstallFrame, ProposeFrame, VoteFrame
 from antiphon.errors import ProtocolViolation
 from antiphon.runtime.transports.contract import Transport
 from antiphon.trace.recorder import Recorder
@@ -77,6 +78,7 @@ class Driver:
         self._scribe = None if recorder is None else Scribe(recorder, core)
         self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
+        self._premature: dict[GroupId, ProposeFrame] = {}  # proposals with somebody whom we are not connected with yet
         self.due = False
         """Whether a turn is asked for."""
         self._timer: asyncio.TimerHandle | None = None
@@ -116,7 +118,7 @@ class Driver:
 
     def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
         """Frames of a peer."""
-        core, now, connections = self.core, self.clock(), self._connections
+        now, connections = self.clock(), self._connections
         for each in sealed:
             try:
                 frame = decode(each)
@@ -127,21 +129,47 @@ class Driver:
                 continue
             if overheard and frame.group not in self._others:
                 continue
-            core.receive(frame, now)
-            if self._scribe is not None:
-                self._scribe.received(frame, now)
+            if connections is not None and isinstance(frame, FormationFrame) and self._postpones(frame, now):
+                continue
+            self._feed(frame, now)
             if connections is not None and isinstance(frame, InstallFrame) and connections.came_too_late(frame):
                 self._severed(peer, frozenset({frame.group}))
         self.stir()
 
+    def _feed(self, frame: Frame, now: int) -> None:
+        self.core.receive(frame, now)
+        if self._scribe is not None:
+            self._scribe.received(frame, now)
+
+    def _postpones(self, frame: FormationFrame, now: int) -> bool:
+        """Let a proposal wait that has somebody in it with whom we have no connection yet; asked again, vote no.
+
+        In such a group we should be severed from the start. What else is said of it ends the wait.
+        """
+        waits = self._premature.pop(frame.group, None) is not None
+        if not isinstance(frame, ProposeFrame) or self._has_met(frame):
+            return False
+        if waits:
+            self._transmit(Transmit(VoteFrame(frame.group, self._me, None, 0), frame.sender), now)
+        else:
+            self._premature[frame.group] = frame
+        return True
+
+    def _has_met(self, frame: ProposeFrame) -> bool:
+        return all(each == self._me or self.transport.connection(each) is not None for each, _ in frame.members)
+
     def connected(self, peer: ProcessId) -> None:
         """A connection is there."""
+        for frame in [frame for frame in self._premature.values() if self._has_met(frame)]:
+            del self._premature[frame.group]
+            self._feed(frame, self.clock())
         self._audience.met(peer)
         self.stir()
 
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection is over, in both directions."""
         assert self._connections is not None
+        self._premature = {group: frame for group, frame in self._premature.items() if frame.sender != peer}
         groups = [self._connections.broke(peer, connection, incoming=incoming) for incoming in (True, False)]
         if concerned := groups[0] | groups[1]:
             self._severed(peer, concerned)
@@ -227,6 +255,7 @@ class Driver:
 
     def _install(self, view: View) -> None:
         self._others[view.group] = tuple(member for member in view.members if member != self._me)
+        self.transport.heed(frozenset(member for others in self._others.values() for member in others))
 
     def _transmit(self, effect: Transmit, now: int) -> None:
         frame, to = effect.frame, effect.to

@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from antiphon.runtime.member import Member
 
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
-_WAITING_MAX: Final = 4096
-"""So many messages may wait for the window before senders do; of large ones, one."""
-_LARGE_BYTES: Final = 65_536
-
-_new: Final = tuple.__new__
+WAITING_BYTES_MAX: Final = 1 << 20
+"""So much may wait for the window before senders do; or one message that is larger."""
+_SMALL_BYTES: Final = 256
+"""A message counts as if it had at least so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,14 @@ class Group:
         self._graceful = False
         self.leaving = False
         self._reader: asyncio.Future[None] | None = None
-        self._senders: deque[asyncio.Future[None]] = deque()
-        self._credit = 0  # so many messages that are not large are not too many yet, whatever has left since
+        self._senders: deque[tuple[asyncio.Future[None], int]] = deque()  # each with the size of its message
+        self._credit = self._credit_bytes = 0  # so many messages up to this size are not too many, whatever has left
 
     # Sending
 
     async def send(self, payload: bytes) -> None:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
-        if self._credit and type(payload) is bytes and len(payload) <= _LARGE_BYTES:
+        if self._credit and type(payload) is bytes and len(payload) <= self._credit_bytes:
             self._credit -= 1
             self._member.send(self._id, payload)
         else:
@@ -93,13 +92,14 @@ class Group:
     async def _send_in_turn(self, payload: bytes) -> None:
         self._require(payload)
         if self._senders or self._full(payload):
-            await self._room()
+            await self._room(len(payload))
             while self._full(payload):
-                await self._room()
+                await self._room(len(payload))
             self._require(payload)
         self._member.send(self._id, payload)
-        if not self._senders:
-            self._credit = max(0, _WAITING_MAX - self._member.core.waiting(self._id))
+        if not self._senders and not self.leaving:
+            self._credit_bytes = max(_SMALL_BYTES, len(payload))
+            self._credit = max(0, _places(len(payload)) - self._member.core.waiting(self._id))
 
     def try_send(self, payload: bytes) -> None:
         """Multicast, or raise `FlowBlocked` if the message would have to wait."""
@@ -118,16 +118,15 @@ class Group:
             raise NotAMember(f"this process has left {self.name}")
 
     def _full(self, payload: bytes) -> bool:
-        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
-        return waiting >= _WAITING_MAX or (waiting > 0 and len(payload) > _LARGE_BYTES)
+        return not self.leaving and self._member.core.waiting(self._id) >= _places(len(payload))
 
-    async def _room(self) -> None:
+    async def _room(self, size_bytes: int) -> None:
         """Wait for one's turn: senders are let through in the order in which they came."""
-        turn = asyncio.get_running_loop().create_future()
+        turn = asyncio.get_running_loop().create_future(), size_bytes
         self._senders.append(turn)
         self._credit = 0
         try:
-            await turn
+            await turn[0]
         except asyncio.CancelledError:
             if turn in self._senders:
                 self._senders.remove(turn)
@@ -137,13 +136,16 @@ class Group:
 
     def turned(self) -> None:
         """The core has let leave what may leave: as many senders go on as there is room for."""
-        waiting = self._member.core.waiting(self._id) if self._senders and not self.leaving else 0
-        room = _WAITING_MAX - waiting if waiting < _WAITING_MAX // 2 else 0
-        while self._senders and (room or self.leaving):
-            turn = self._senders.popleft()
+        if not self._senders:
+            return
+        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
+        if 2 * waiting >= _places(self._senders[0][1]) > 1:
+            return  # rarely and many at once, not one by one
+        while self._senders and (self.leaving or waiting < _places(self._senders[0][1])):
+            turn, _ = self._senders.popleft()
             if not turn.done():
                 turn.set_result(None)
-                room -= 1
+                waiting += 1
 
     # Reading
 
@@ -193,8 +195,7 @@ class Group:
         self._positions[frame.group] = position
         self._taking = frame.group, position
         self._member.delivered(frame)
-        # `Message(sender, payload)` of each, without a step of Python
-        return [*map(_new, repeat(Message), zip(repeat(frame.author), frame.payloads, strict=False))]
+        return [*map(Message, repeat(frame.author), frame.payloads)]
 
     def done(self) -> None:
         """The application has done with what it took: flow control counts it (the papers' Δ)."""
@@ -395,6 +396,14 @@ class Group:
 
     async def __aexit__(self, *_: object) -> None:
         await self.leave()
+
+
+def _places(size_bytes: int) -> int:
+    """How many messages may wait with one of this size: as many as would fit if all were alike.
+
+    So what waits is counted without being looked at. Of mixed sizes it may be nine times as much (1 + 1/2 + 1/3 …).
+    """
+    return max(1, WAITING_BYTES_MAX // max(_SMALL_BYTES, size_bytes))
 
 
 def _stands_alone(effect: Shown | Failure) -> bool:

@@ -146,6 +146,9 @@ class Port:
                 other = connection.other(self)
                 self._network.carry(connection, other, other.came, connection, sealed)
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """It is never full."""
+
     async def close(self) -> None:
         """Be gone; what was sent still arrives."""
         if not self._closed:

@@ -6,9 +6,14 @@ connection; a formed one, from each peer, the connection that brought that peer'
 that has no connection to put an `install` on tells its core that it is severed from that peer in the new group.
 """
 
+from typing import Final
+
 from antiphon.core.effects import Frame
 from antiphon.core.newtop.frames import FormationFrame, InstallFrame
-from antiphon.types import GroupId, ProcessId, name_of
+from antiphon.types import GroupId, ProcessId, epoch_of, name_of
+
+_BROKEN_MAX: Final = 1024
+"""Of so many processes it is remembered that a connection with them broke; of others nothing will come on one."""
 
 
 class Connections:
@@ -18,7 +23,7 @@ class Connections:
         self._configured = configured
         self._incoming: dict[tuple[ProcessId, GroupId], int] = {}
         self._outgoing: dict[tuple[ProcessId, GroupId], int] = {}
-        self._broken: set[tuple[ProcessId, int]] = set()  # of those coming in
+        self._broken: dict[ProcessId, int] = {}  # of those coming in, the last from each process
 
     def admits(self, frame: Frame, connection: int) -> bool:
         """Whether a frame that came on this connection may be fed; formations belong to none."""
@@ -36,18 +41,21 @@ class Connections:
 
     def came_too_late(self, frame: InstallFrame) -> bool:
         """Whether the connection that brought it is known to have broken: the peer is silent from the start."""
-        return (frame.sender, self._incoming[frame.sender, frame.group]) in self._broken
+        return self._incoming[frame.sender, frame.group] <= self._broken.get(frame.sender, -1)
 
     def broke(self, peer: ProcessId, connection: int, *, incoming: bool) -> frozenset[GroupId]:
         """A connection with a peer has lost frames; gives the groups that used it."""
         if incoming:
-            self._broken.add((peer, connection))
+            self._broken[peer] = max(connection, self._broken.pop(peer, -1))
+            if len(self._broken) > _BROKEN_MAX:
+                del self._broken[next(iter(self._broken))]
         bound = self._incoming if incoming else self._outgoing
         formed = {group for (other, group), number in bound.items() if (other, number) == (peer, connection)}
         return frozenset(formed | (self._configured if connection == 0 else set()))
 
     def forget(self, group: GroupId) -> None:
-        """We are not in that group any more."""
+        """We are not in that group any more, and will never be in one of its name that was formed before it."""
+        name, epoch = name_of(group), epoch_of(group)
         for bound in (self._incoming, self._outgoing):
-            for key in [key for key in bound if key[1] == group]:
+            for key in [key for key in bound if name_of(key[1]) == name and epoch_of(key[1]) <= epoch]:
                 del bound[key]

@@ -44,6 +44,8 @@ _DOUBLINGS_MAX: Final = 6
 """So often the pause is doubled after which somebody who has not answered is asked again."""
 _REFUSED_MAX: Final = 4096
 """So many formations that came to nothing are remembered; nobody waits for older ones."""
+_KNOWN_MAX: Final = 4096
+"""So many processes of a group are remembered beside those that are told of now: those met last."""
 
 
 class Grounds(Protocol):
@@ -542,6 +544,8 @@ class Formations:
         if formation.initiator != self._me or formation.base is not None:
             return
         group = self._grounds.current(name_of(formation.group))
+        forgotten = now - (self._pause_ns << _DOUBLINGS_MAX)
+        self._mute = {member: mute for member, mute in self._mute.items() if mute[1] > forgotten}
         for member in [member for member in formation.members if member not in formation.votes]:
             times = self._mute.get(member, (0, 0))[0] + 1
             self._mute[member] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
@@ -586,6 +590,7 @@ class Formations:
             self.limit = BEYOND
         self._leaves.pop(name, None)
         self._probes.pop(name, None)
+        self._known.pop(name, None)
         self._grounds.depart(name, now, graceful=graceful)
         self._grounds.stir()
 
@@ -660,7 +665,7 @@ class Formations:
         known = self._known.setdefault(name, [])
         fresh = [each for each in processes if each not in known and each != self._me]
         gone = {old for each in fresh for old in _earlier(each, known)}
-        self._known[name] = [*(each for each in known if each not in gone), *fresh]
+        self._known[name] = [*[each for each in known if each not in gone][-_KNOWN_MAX:], *fresh]
 
     def _spread(self, name: GroupId) -> int:
         """A pause that others do not make at the same time; by chance, as far as a core can (11.2 rule 5)."""

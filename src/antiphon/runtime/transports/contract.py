@@ -59,5 +59,8 @@ class Transport(Protocol):
     def flush(self) -> None:
         """Let leave all that was sent since."""
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """Be full for the sake of nobody but these, who are in views with us."""
+
     async def close(self) -> None:
         """Let what was sent leave, if that takes no time, and be gone."""

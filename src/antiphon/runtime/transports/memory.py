@@ -113,6 +113,9 @@ class MemoryTransport:
             if other is not None and number is not None:
                 self._loop.call_soon(other.arrive, self.me, number, frames)
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """It is never full."""
+
     async def close(self) -> None:
         """Be gone; what was sent before arrives."""
         self._network.closed(self)

@@ -1,7 +1,8 @@
 """A mesh of TCP connections: one for each pair of processes, and each process listens at one address.
 
 Whoever connects says who it is (`hello`), where it listens, and whom it knows; so one address is enough to get to know
-everybody. Of two processes the one with the lower identity makes the connection that frames use. If the other one
+everybody; who closes says that too. Whom nobody reaches for long is forgotten, unless the user has named its address.
+Of two processes the one with the lower identity makes the connection that frames use. If the other one
 comes first, knowing nothing but an address, that is an introduction: it is told who is here, and is called back. Hence
 no two connections ever compete. A connection that ends may have lost frames: it is over for the groups that used it,
 the next one has the next number (newtop.md 1, E-47).
@@ -30,6 +31,11 @@ HIGH_WATER_BYTES: Final = 1 << 20
 """So much may wait in one connection before messages of applications gather instead (packing)."""
 _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two attempts to connect."""
+_TRIES_MAX: Final = 35
+"""So often somebody is called who does not answer: for a minute if the call is refused, for four if it is lost.
+
+Addresses that the user has named are called for ever.
+"""
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
 _OTHERS_MAX: Final = 4096
@@ -45,6 +51,8 @@ class _Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
     host: str
     port: int
     others: tuple[tuple[str, str, int], ...] = ()
+    gone: bool = False
+    """It will not be here any more."""
 
 
 class TcpMesh:
@@ -67,6 +75,7 @@ class TcpMesh:
         self._addresses: dict[ProcessId, Address] = {}
         self._links: dict[ProcessId, _Link] = {}
         self._numbers: dict[ProcessId, int] = {}
+        self._next_number = 0  # of a connection with somebody of whom we know nothing: he may be one whom we forgot
         self._callers: dict[Address, asyncio.Task[None]] = {}
         self._full: set[_Link] = set()
         self._dirty: list[_Link] = []
@@ -114,6 +123,11 @@ class TcpMesh:
         for link in dirty:
             link.flush()
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """A connection that is full and of use to no group ends: whoever reads nothing must not hold up the others."""
+        for link in [link for link in self._full if link.peer not in members]:
+            link.abort()
+
     async def close(self) -> None:
         """What is in the buffers of connections still leaves, as long as the peers take it."""
         self._closing = True
@@ -122,6 +136,8 @@ class TcpMesh:
         if self._server is not None:
             self._server.close()
         links = [*self._links.values(), *self._strangers]
+        for link in self._links.values():
+            link.write(self.hello(gone=True))
         for link in links:
             link.end()
         try:
@@ -156,18 +172,31 @@ class TcpMesh:
     async def _keep_calling(self, address: Address) -> None:
         """As long as there is no connection with whoever is there, try to make one."""
         pause, longest = _RETRY_S
+        tries = 0
         while address in self._seeds or address in self._addresses.values():
             if self._wanted(address):
+                tries += 1
                 link = await self._try(address)
                 if link is not None:
                     pause = _RETRY_S[0]
                     await link.ended.wait()
+                    tries = tries if link.peer is None else 0
+            else:
+                tries = 0
+            if tries >= _TRIES_MAX and address not in self._seeds and self._wanted(address):
+                self._forget(peer for peer, known in [*self._addresses.items()] if known == address)
             await asyncio.sleep(pause)
             pause = min(2 * pause, longest)
         del self._callers[address]
 
     def _wanted(self, address: Address) -> bool:
         return not any(self._addresses.get(peer) == address for peer in self._links)
+
+    def _forget(self, peers: Iterable[ProcessId]) -> None:
+        """They are called no more; should one come back all the same, its connections are counted on."""
+        for peer in peers:
+            self._addresses.pop(peer, None)
+            self._next_number = max(self._next_number, self._numbers.pop(peer, -1) + 1)
 
     async def _try(self, address: Address) -> "_Link | None":
         loop = asyncio.get_running_loop()
@@ -180,10 +209,14 @@ class TcpMesh:
 
     # What links tell
 
-    def hello(self) -> bytes:
-        """Our first frame on any connection."""
-        others = tuple((peer, *address) for peer, address in sorted(self._addresses.items()))
-        return seal(_HELLO, msgspec.msgpack.encode(_Hello(self._me, *self.address, others)))
+    def hello(self, *, gone: bool = False) -> bytes:
+        """Our first frame on any connection, and our last."""
+        return self._introduction(() if gone else self.peers, gone=gone)
+
+    def _introduction(self, peers: Iterable[ProcessId], *, gone: bool = False) -> bytes:
+        """Tells of those with whom we are connected: rumours of others would never end."""
+        others = tuple((peer, *self._addresses[peer]) for peer in peers if peer in self._addresses)
+        return seal(_HELLO, msgspec.msgpack.encode(_Hello(self._me, *self.address, others, gone)))
 
     def opened(self, link: "_Link") -> None:
         """A connection is there; who it is with, its first frame will tell."""
@@ -198,8 +231,8 @@ class TcpMesh:
         if peer == self._me or split_process_id(peer)[0] in self._forbidden:
             link.end()
             return
-        known = self._addresses.get(peer)
         self._note(peer, (hello.host, hello.port))
+        self._forget(self._displaced_by(peer))
         self.learned(hello)
         if (self._me < peer) is link.called:
             link.end()  # introduced; the lower one calls
@@ -208,20 +241,32 @@ class TcpMesh:
         if peer in self._links:
             self._links[peer].abort()  # it has ended over there, and we have not heard of it yet
             self.lost(self._links[peer])
-        link.peer, link.number = peer, self._numbers.get(peer, -1) + 1
+        link.peer, link.number = peer, self._numbers.get(peer, self._next_number - 1) + 1
         self._numbers[peer] = link.number
         self._links[peer] = link
-        if known is None:
-            self._spread()
+        self._spread(peer)
         self._receiver.connected(peer)
 
-    def _spread(self) -> None:
-        """Somebody is new: those we are connected with shall know."""
-        for link in self._links.values():
-            link.write(self.hello())
+    def _spread(self, newcomer: ProcessId) -> None:
+        """Those we are connected with shall know."""
+        introduction = self._introduction([newcomer])
+        for peer, link in self._links.items():
+            if peer != newcomer:
+                link.write(introduction)
+
+    def _displaced_by(self, peer: ProcessId) -> list[ProcessId]:
+        """Who was where it is now, and is gone."""
+        address = self._addresses.get(peer)
+        return [
+            other
+            for other, known in self._addresses.items()
+            if known == address and other != peer and other not in self._links
+        ]
 
     def learned(self, hello: _Hello) -> None:
-        """A peer knows somebody new."""
+        """A peer knows somebody new, or will be gone."""
+        if hello.gone:
+            self._forget([decode_process(hello.process.encode())])
         for name, host, port in hello.others:
             peer = decode_process(name.encode())
             if peer != self._me and peer not in self._addresses and self._note(peer, (host, port)):
@@ -233,7 +278,8 @@ class TcpMesh:
         for other in [other for other in self._addresses if split_process_id(other)[0] == name]:
             if split_process_id(other)[1] > incarnation:
                 return False
-            del self._addresses[other]
+            if other != peer:
+                self._forget([other])
         self._addresses[peer] = address
         return True
 

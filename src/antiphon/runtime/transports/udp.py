@@ -8,6 +8,7 @@ multicast address, what is for several leaves once, for all who listen there.
 
 import asyncio
 import logging
+import math
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two hellos to an address; the longest also between those that are answered."""
 _LOST_S: Final = 10.0
 """Whoever is not heard for so long is no peer until it is heard again."""
+_FORGET_S: Final = 60.0
+"""For so long it is called all the same; addresses that the user has named are called for ever."""
 _TRIES_MAX: Final = 8
 """So often somebody is called of whom we have only heard; who hears it now will tell us again."""
 _TOLD_MAX: Final = 16
@@ -65,7 +68,7 @@ class _Contact:
     """Who was heard from there last."""
     listens: bool = False
     """At the multicast address that we send to."""
-    heard_at: float = 0.0
+    heard_at: float = -math.inf
     told: int = 0
     """How many others we have told it of, the same ones again too."""
     puzzles: Puzzles = field(default_factory=Puzzles)
@@ -156,6 +159,9 @@ class UdpMesh:
         """Let datagrams leave for one address."""
         self._sockets[0].send(datagrams, to)
 
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """No socket waits for a peer."""
+
     async def close(self) -> None:
         """Say so, and be gone."""
         for contact in self._met.values():
@@ -207,7 +213,7 @@ class UdpMesh:
     async def _keep_calling(self, contact: _Contact) -> None:
         pause, longest = _RETRY_S
         tries = 0
-        while contact.named or contact.process is not None or tries < _TRIES_MAX:
+        while contact.named or tries < _TRIES_MAX or self._loop.time() - contact.heard_at <= _FORGET_S:
             heard = None if contact.process is None else self._met.get(contact.process)
             if heard is None:
                 await self._locate(contact)
