@@ -4,15 +4,16 @@
     0       4      length of the body
     4       1      version of the wire format
     5       1      kind: how to read the body
-    6       4      CRC-32 of the body, seeded with version and kind
+    6       4      XXH3 of the body, the lower 32 bits of it, seeded with version and kind
     10      …      body
 
 Lengths are checked before anything else is believed; nothing received is ever executed or unpickled.
 """
 
 import struct
-import zlib
 from typing import Final
+
+from xxhash import xxh3_64_intdigest
 
 from antiphon.errors import ProtocolViolation
 
@@ -23,12 +24,13 @@ BODY_BYTES_MAX: Final = 17 * 1024 * 1024
 _ENVELOPE: Final = struct.Struct(">IBBI")
 ENVELOPE_BYTES: Final = _ENVELOPE.size
 _SEED: Final = VERSION << 8  # of the checksum, with the kind below it
+_CHECKSUM: Final = 0xFFFF_FFFF
 
 
 def seal(kind: int, body: bytes) -> bytes:
     """Put a body in its envelope."""
     assert len(body) <= BODY_BYTES_MAX
-    return _ENVELOPE.pack(len(body), VERSION, kind, zlib.crc32(body, _SEED | kind)) + body
+    return _ENVELOPE.pack(len(body), VERSION, kind, xxh3_64_intdigest(body, _SEED | kind) & _CHECKSUM) + body
 
 
 def open_envelope(sealed: bytes) -> tuple[int, bytes]:
@@ -45,7 +47,7 @@ def kind_of(sealed: bytes) -> int:
         raise ProtocolViolation("version", f"wire version {version} is not {VERSION}, the one spoken here")
     if length > BODY_BYTES_MAX or length != len(sealed) - ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a body of {len(sealed) - ENVELOPE_BYTES} bytes claims to have {length}")
-    if checksum != zlib.crc32(memoryview(sealed)[ENVELOPE_BYTES:], _SEED | kind):
+    if checksum != xxh3_64_intdigest(memoryview(sealed)[ENVELOPE_BYTES:], _SEED | kind) & _CHECKSUM:
         raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
     return int(kind)
 

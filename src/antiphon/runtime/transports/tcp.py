@@ -27,6 +27,8 @@ _LENGTH: Final = struct.Struct(">I")
 _HELLO: Final = 64
 """The kind of the first frame on a connection; the range above 63 is no protocol's."""
 _BUFFER_BYTES: Final = 1 << 18
+_LARGE_BYTES: Final = 1 << 14
+"""A frame of so many bytes is not copied to be written with others."""
 HIGH_WATER_BYTES: Final = 1 << 20
 """So much may wait in one connection before messages of applications gather instead (packing)."""
 _RETRY_S: Final = (0.05, 2.0)
@@ -329,14 +331,21 @@ class _Link(asyncio.BufferedProtocol):
 
     def write(self, sealed: bytes) -> None:
         """At once, before what waits."""
-        if self._transport is not None:
+        if self._transport is not None and sealed:
             self._transport.write(sealed)
 
     def flush(self) -> None:
-        """All that waits, in one write."""
+        """All that waits: small frames in one write, large ones as they are."""
         waiting, self.waiting = self.waiting, []
-        if self._transport is not None and waiting:
-            self._transport.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+        small: list[bytes] = []
+        for sealed in waiting:
+            if len(sealed) < _LARGE_BYTES:
+                small.append(sealed)
+            else:
+                self.write(b"".join(small))
+                self.write(sealed)
+                small = []
+        self.write(small[0] if len(small) == 1 else b"".join(small))
 
     def end(self) -> None:
         """Let what is written leave, then close."""
