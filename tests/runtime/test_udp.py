@@ -3,7 +3,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -23,7 +23,7 @@ from antiphon.runtime.transports.pieces import Piece, Puzzles, cut
 from antiphon.runtime.transports.udp import UdpMesh
 from antiphon.types import GroupId, formed_group, process_id
 from antiphon.wire.codec import encode
-from antiphon.wire.frame import seal
+from antiphon.wire.frame import Sealed, seal
 from tests.runtime.cast import all_talk, until, within_deadline
 
 LOOPBACK = "127.0.0.1"
@@ -45,11 +45,11 @@ class Told:
     """A driver that only notes what its transport tells it."""
 
     def __init__(self) -> None:
-        self.frames: list[tuple[ProcessId, bytes, bool]] = []
+        self.frames: list[tuple[ProcessId, Sealed, bool]] = []
         self.connections: list[ProcessId] = []
         self.ready: list[bool] = []
 
-    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
+    def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         self.frames += [(peer, each, overheard) for each in sealed]
 
     def connected(self, peer: ProcessId) -> None:

@@ -7,7 +7,7 @@ application, is fed first. So the cost per message falls as load rises, and noth
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, cast
 
 from antiphon.core.contract import Changing, Core
@@ -33,6 +33,7 @@ from antiphon.trace.recorder import Recorder
 from antiphon.trace.scribe import Scribe
 from antiphon.types import GroupId, ProcessId, View
 from antiphon.wire.codec import decode, encode
+from antiphon.wire.frame import Sealed
 
 _log = logging.getLogger("antiphon")
 
@@ -116,7 +117,7 @@ class Driver:
 
     # What the transport tells
 
-    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
+    def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""
         now, connections = self.clock(), self._connections
         for each in sealed:

@@ -9,7 +9,7 @@ from antiphon.core.newtop.frames import BlockFrame
 from antiphon.errors import ProtocolViolation
 from antiphon.types import ProcessId
 from antiphon.wire import newtop, tuples
-from antiphon.wire.frame import ENVELOPE_BYTES, kind_of, seal
+from antiphon.wire.frame import ENVELOPE_BYTES, Sealed, kind_of, seal
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
 
@@ -20,7 +20,7 @@ def encode(frame: Frame) -> bytes:
     return seal(kind, body)
 
 
-def decode(sealed: bytes) -> Frame:
+def decode(sealed: Sealed) -> Frame:
     """The frame in these bytes; `ProtocolViolation` if a correct peer cannot have sent them."""
     kind = kind_of(sealed)
     reader = Reader(sealed, ENVELOPE_BYTES)

@@ -21,6 +21,9 @@ VERSION: Final = 3
 BODY_BYTES_MAX: Final = 17 * 1024 * 1024
 """A payload of 16 MiB with room for headers; larger lengths are refused before any memory is taken."""
 
+Sealed = bytes | memoryview
+"""A frame in its envelope; a view of a buffer is read at once, and nothing of it is kept."""
+
 _ENVELOPE: Final = struct.Struct(">IBBI")
 ENVELOPE_BYTES: Final = _ENVELOPE.size
 _SEED: Final = VERSION << 8  # of the checksum, with the kind below it
@@ -33,12 +36,12 @@ def seal(kind: int, body: bytes) -> bytes:
     return _ENVELOPE.pack(len(body), VERSION, kind, xxh3_64_intdigest(body, _SEED | kind) & _CHECKSUM) + body
 
 
-def open_envelope(sealed: bytes) -> tuple[int, bytes]:
+def open_envelope(sealed: Sealed) -> tuple[int, bytes]:
     """The kind and the body of exactly one sealed frame."""
-    return kind_of(sealed), sealed[ENVELOPE_BYTES:]
+    return kind_of(sealed), bytes(sealed[ENVELOPE_BYTES:])
 
 
-def kind_of(sealed: bytes) -> int:
+def kind_of(sealed: Sealed) -> int:
     """The kind of exactly one sealed frame, whose envelope is right; its body begins behind that."""
     if len(sealed) < ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than its envelope")

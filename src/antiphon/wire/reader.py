@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId, ViewId
+from antiphon.wire.frame import Sealed
 from antiphon.wire.names import IDENTITY_BYTES, decode_group, decode_identity, decode_process, decode_view
 
 NUMBER_MAX: Final = 1 << 62
@@ -19,7 +20,7 @@ class Reader:
 
     __slots__ = ("_at", "_body")
 
-    def __init__(self, body: bytes, at: int = 0) -> None:
+    def __init__(self, body: Sealed, at: int = 0) -> None:
         self._body = body
         self._at = at
 
@@ -67,7 +68,7 @@ class Reader:
         if len(body) >= names:
             self._at = end = names + body[names - 2] + body[names - 1]
             if end <= len(body):
-                return decode_identity(body[at:end])
+                return decode_identity(bytes(body[at:end]))
         raise ProtocolViolation("body", "a frame ends inside the names of its group and sender")
 
     def process(self) -> ProcessId:
@@ -99,7 +100,7 @@ class Reader:
         """So many bytes."""
         self._require(count)
         self._at += count
-        return self._body[self._at - count : self._at]
+        return bytes(self._body[self._at - count : self._at])
 
     def piece(self) -> bytes:
         """A length, and all that is left, which must have it."""
@@ -108,12 +109,12 @@ class Reader:
         self._at = len(body)
         if at + length != len(body):
             raise _do_not_add_up()
-        return body[at:]
+        return bytes(body[at:])
 
     def rest(self) -> bytes:
         """All that is left."""
         at, self._at = self._at, len(self._body)
-        return self._body[at:]
+        return bytes(self._body[at:])
 
     def pieces(self, lengths: tuple[int, ...]) -> tuple[bytes, ...]:
         """All that is left, cut into pieces of these lengths."""
@@ -140,7 +141,7 @@ class Reader:
         self._at = end = at + 1 + body[at] if at < len(body) else at + 1
         if end > len(body):
             raise ProtocolViolation("body", "a frame ends inside a name")
-        return body[at + 1 : end]
+        return bytes(body[at + 1 : end])
 
     def _require(self, count: int) -> None:
         if self._at + count > len(self._body):

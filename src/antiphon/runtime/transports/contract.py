@@ -1,9 +1,10 @@
 """What a transport offers a driver, and what it tells it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from antiphon.types import ProcessId
+from antiphon.wire.frame import Sealed
 
 Address = tuple[str, int]
 """Host and port."""
@@ -12,7 +13,7 @@ Address = tuple[str, int]
 class Receiver(Protocol):
     """A driver, as its transport sees it. Nothing here may raise, and nothing waits."""
 
-    def arrived(self, peer: ProcessId, connection: int, sealed: list[bytes], *, overheard: bool = False) -> None:
+    def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames came in, in their order; on streams by the peer's connection so and so, counted from 0.
 
         `overheard`: they went to all who listen at one address, and some may be for others than us.

@@ -19,7 +19,7 @@ import msgspec
 from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.runtime.transports.contract import Address, Receiver
 from antiphon.types import ProcessId, split_process_id
-from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, open_envelope, seal
+from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, Sealed, open_envelope, seal
 from antiphon.wire.names import decode_process
 
 _log = logging.getLogger("antiphon.tcp")
@@ -28,7 +28,7 @@ _HELLO: Final = 64
 """The kind of the first frame on a connection; the range above 63 is no protocol's."""
 _BUFFER_BYTES: Final = 1 << 18
 _LARGE_BYTES: Final = 1 << 14
-"""A frame of so many bytes is not copied to be written with others."""
+"""A frame of so many bytes is not copied to be written with others, nor to be read."""
 HIGH_WATER_BYTES: Final = 1 << 20
 """So much may wait in one connection before messages of applications gather instead (packing)."""
 _RETRY_S: Final = (0.05, 2.0)
@@ -285,7 +285,7 @@ class TcpMesh:
         self._addresses[peer] = address
         return True
 
-    def arrived(self, link: "_Link", sealed: list[bytes]) -> None:
+    def arrived(self, link: "_Link", sealed: list[Sealed]) -> None:
         """Frames of a peer."""
         assert link.peer is not None
         if self._links.get(link.peer) is link:
@@ -377,7 +377,7 @@ class _Link(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Take out every whole frame."""
         self._end += nbytes
-        frames: list[bytes] = []
+        frames: list[Sealed] = []
         try:
             needed = self._split(frames)
             if self.peer is None and frames:
@@ -390,7 +390,7 @@ class _Link(asyncio.BufferedProtocol):
             return
         self._make_room(needed)
 
-    def _split(self, frames: list[bytes]) -> int:
+    def _split(self, frames: list[Sealed]) -> int:
         """Gives how long the frame is that has come in part, as far as that is known."""
         buffer, begin, end = self._buffer, self._begin, self._end
         needed = ENVELOPE_BYTES
@@ -401,7 +401,8 @@ class _Link(asyncio.BufferedProtocol):
             needed = ENVELOPE_BYTES + length
             if end - begin < needed:
                 break
-            frames.append(bytes(buffer[begin : begin + needed]))
+            frame = buffer[begin : begin + needed]
+            frames.append(bytes(frame) if length < _LARGE_BYTES else frame)
             begin += needed
             needed = ENVELOPE_BYTES
         self._begin = begin
@@ -417,12 +418,12 @@ class _Link(asyncio.BufferedProtocol):
             larger[:left] = self._buffer[self._begin : self._end]
             self._buffer, self._begin, self._end = larger, 0, left
 
-    def _greet(self, sealed: bytes) -> None:
+    def _greet(self, sealed: Sealed) -> None:
         if self._greeting is not None:
             self._greeting.cancel()
         self._mesh.greeted(self, _hello_in(sealed, "first"))
 
-    def _take(self, frames: list[bytes]) -> None:
+    def _take(self, frames: list[Sealed]) -> None:
         for place, sealed in enumerate(frames):
             if sealed[5] == _HELLO:  # rarely: somebody is new over there
                 self._mesh.arrived(self, frames[:place])
@@ -454,7 +455,7 @@ class _Link(asyncio.BufferedProtocol):
         self.ended.set()
 
 
-def _hello_in(sealed: bytes, which: str) -> _Hello:
+def _hello_in(sealed: Sealed, which: str) -> _Hello:
     kind, body = open_envelope(sealed)
     if kind != _HELLO:
         raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}, and says not who is there")
