@@ -211,7 +211,7 @@ class Soak:
         await asyncio.sleep(3)
         begun = time.time()
         await self._rest()
-        while time.time() - begun + TURBULENT_S + QUIET_S <= self._end_s:
+        while time.time() - begun < self._end_s:
             calm_at = time.time() + TURBULENT_S
             while time.time() < calm_at:
                 await self._disturb(begun + self._end_s - time.time())
