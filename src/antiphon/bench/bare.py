@@ -95,14 +95,14 @@ class BareMesh:
                 await link.room()
             await asyncio.sleep(0)
 
-    async def ask(self, peer: int, size: int, times_ns: list[int]) -> list[int]:
-        """Request and reply at these times, one by one: how long each took, in nanoseconds."""
-        link = self._links[peer]
+    async def ask(self, peers: list[int], size: int, times_ns: list[int]) -> list[int]:
+        """Request and reply at these times: how long it took until all had replied, in nanoseconds."""
         took = []
         for moment in times_ns:
             await until(moment)
             asked = time.monotonic_ns()
-            await link.ask(size)
+            for reply in [self._links[peer].ask(size) for peer in peers]:
+                await reply
             took.append(time.monotonic_ns() - asked)
         return took
 
@@ -133,11 +133,11 @@ class _Link(asyncio.BufferedProtocol):
         """What comes from now on are requests and replies."""
         self._counting = self._fanned = False
 
-    async def ask(self, size: int) -> None:
-        """One request; until its reply is here."""
+    def ask(self, size: int) -> asyncio.Future[None]:
+        """One request; done when its reply is here."""
         self._reply = asyncio.get_running_loop().create_future()
         self.write(_LENGTH.pack(size) + _REQUEST + bytes(size - 1))
-        await self._reply
+        return self._reply
 
     def write(self, data: bytes) -> None:
         self._transport.write(data)

@@ -74,6 +74,9 @@ class Latency:
     members: int
     per_second: int
     bare: Series
+    """A request to one other, and its reply."""
+    bare_to_all: Series
+    """To all others, until the last has replied: so many answers any total order needs."""
     ordered: Series
     ordered_p99: Series
 
@@ -117,10 +120,14 @@ class Report:
                     "messages_per_second_and_member": each.per_second,
                     "microseconds": {
                         "bare_request_and_reply": each.bare.document(),
+                        "bare_request_to_all_and_replies": each.bare_to_all.document(),
                         "ordered": each.ordered.document(),
                         "ordered_99_percent": each.ordered_p99.document(),
                     },
-                    "ratios": {"ordered_to_bare": each.ordered.over(each.bare).document()},
+                    "ratios": {
+                        "ordered_to_bare": each.ordered.over(each.bare).document(),
+                        "ordered_to_bare_to_all": each.ordered.over(each.bare_to_all).document(),
+                    },
                 }
                 for each in self.latency
             ],
@@ -164,12 +171,14 @@ def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterato
 
 def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Latency]:
     for rate in RATES:
-        figures: list[tuple[float, float, float]] = []
+        figures: list[tuple[float, ...]] = []
         seconds = max(plan.seconds, 10 / rate)
         for _ in range(plan.rounds):
-            bare = team.ask(LATENCY_BYTES, seconds, rate)
+            bare = team.ask(LATENCY_BYTES, seconds, rate, peers=1)
+            to_all = team.ask(LATENCY_BYTES, seconds, rate, peers=team.members - 1)
             ordered = sorted(team.latency(LATENCY_BYTES, seconds, rate))
             late = ordered[len(ordered) * 99 // 100]
-            figures.append((statistics.median(bare) / 1e3, statistics.median(ordered) / 1e3, late / 1e3))
+            medians = [statistics.median(samples) for samples in (bare, to_all, ordered)]
+            figures.append(tuple(ns / 1e3 for ns in (*medians, late)))
             advance()
         yield Latency(team.members, rate, *map(Series, zip(*figures, strict=True)))

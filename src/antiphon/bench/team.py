@@ -71,22 +71,22 @@ class Team:
             raise BenchmarkFailed("a member was excluded: this machine is too busy for a measurement")
         return min(answers, key=lambda each: float(each["rate"]))
 
-    def ask(self, size: int, seconds: float, per_second: int) -> list[int]:
-        """How long bare requests and replies took, in nanoseconds."""
-        return self._samples("ask", size, seconds, per_second)
+    def ask(self, size: int, seconds: float, per_second: int, *, peers: int) -> list[int]:
+        """How long bare requests to so many others took until all had replied, in nanoseconds."""
+        return self._samples("ask", size, seconds, per_second, peers=peers)
 
     def latency(self, size: int, seconds: float, per_second: int) -> list[int]:
         """How long ordered messages took, from `send` to each member that read them."""
         return self._samples("latency", size, seconds, per_second)
 
-    def _samples(self, what: str, size: int, seconds: float, per_second: int) -> list[int]:
+    def _samples(self, what: str, size: int, seconds: float, per_second: int, **more: int) -> list[int]:
         """Everybody at that rate, one after the other within each interval."""
         begin, interval = time.monotonic_ns() + _AHEAD_NS, 10**9 // per_second
         times = [
             [begin + number * interval + rank * interval // self.members for number in range(int(seconds * per_second))]
             for rank in range(self.members)
         ]
-        return [took for each in self._all(do=what, size=size, times_ns=times) for took in each["took_ns"]]
+        return [took for each in self._all(do=what, size=size, times_ns=times, **more) for took in each["took_ns"]]
 
     def _together(self, seconds: float, **order: Any) -> list[dict[str, Any]]:
         begin = time.monotonic_ns() + _AHEAD_NS

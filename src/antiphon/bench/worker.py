@@ -71,9 +71,9 @@ class Worker:
             "costs": _costs(profiler) if profile else [],
         }
 
-    async def _ask(self, size: int, times_ns: list[list[int]]) -> dict[str, Any]:
-        peer = (self._rank + 1) % len(times_ns)
-        return {"took_ns": await self._bare.ask(peer, size, times_ns[self._rank])}
+    async def _ask(self, size: int, times_ns: list[list[int]], peers: int) -> dict[str, Any]:
+        others = [(self._rank + 1 + place) % len(times_ns) for place in range(peers)]
+        return {"took_ns": await self._bare.ask(others, size, times_ns[self._rank])}
 
     async def _latency(self, size: int, times_ns: list[list[int]]) -> dict[str, Any]:
         return {"took_ns": await latency(self._group, size, times_ns[self._rank], len(times_ns))}

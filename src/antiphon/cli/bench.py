@@ -107,18 +107,15 @@ def _print(report: Report) -> None:
         table.add_row(str(each.members), f"{each.size:,}", *counts, *map(_ratio, ratios))
     out.print(table)
     table = Table(title="microseconds from sending to reading, median of rounds")
-    for column in (
-        "members",
-        "messages/s each",
-        "bare request and reply",
-        "ordered",
-        "ordered, 99 %",
-        "ordered / bare",
-    ):
+    for column in ("members", "messages/s each", "bare request and reply", "bare, all reply", "ordered", "99 %"):
+        table.add_column(column, justify="right")
+    for column in ("ordered / bare", "ordered / all reply"):
         table.add_column(column, justify="right")
     for late in report.latency:
-        figures = [f"{series.median:,.0f}" for series in (late.bare, late.ordered, late.ordered_p99)]
-        table.add_row(str(late.members), str(late.per_second), *figures, _ratio(late.ordered.over(late.bare)))
+        times = (late.bare, late.bare_to_all, late.ordered, late.ordered_p99)
+        figures = [f"{series.median:,.0f}" for series in times]
+        compared = (late.ordered.over(late.bare), late.ordered.over(late.bare_to_all))
+        table.add_row(str(late.members), str(late.per_second), *figures, *map(_ratio, compared))
     out.print(table)
 
 

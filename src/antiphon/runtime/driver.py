@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from antiphon.core.contract import Changing, Core
 from antiphon.core.effects import (
@@ -36,6 +36,9 @@ from antiphon.wire.codec import decode, encode
 from antiphon.wire.frame import Sealed
 
 _log = logging.getLogger("antiphon")
+
+_CALM_NS: Final = 200_000
+"""After so long without a turn nothing is gained by waiting for what else may come in the same one."""
 
 Shown = Deliver | InstallView | InstallState | Left | Transitional | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
@@ -84,6 +87,7 @@ class Driver:
         """Whether a turn is asked for."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
+        self._turned_at = 0
         self._begun = self._stopped = False
 
     async def open(self) -> None:
@@ -115,6 +119,16 @@ class Driver:
             self.due = True
             self._loop.call_soon(self._turn)
 
+    def hurry(self, now: int) -> None:
+        """Something was fed to the core that others wait for: the turn is now, unless there was one just before.
+
+        Then there is much to do, and more may come for the next one.
+        """
+        if self._begun and now - self._turned_at > _CALM_NS:
+            self._turn()
+        else:
+            self.stir()
+
     # What the transport tells
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
@@ -135,7 +149,7 @@ class Driver:
             self._feed(frame, now)
             if connections is not None and isinstance(frame, InstallFrame) and connections.came_too_late(frame):
                 self._severed(peer, frozenset({frame.group}))
-        self.stir()
+        self.hurry(now)
 
     def _feed(self, frame: Frame, now: int) -> None:
         self.core.receive(frame, now)
@@ -196,6 +210,7 @@ class Driver:
         if self._stopped:
             return
         core, now = self.core, self.clock()
+        self._turned_at = now
         if self._timer_at is not None and (self._timer is None or self._timer_at <= now):
             self._timer_at = None
             core.tick(now)

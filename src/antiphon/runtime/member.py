@@ -286,7 +286,7 @@ class Member:
         label = 0 if self._recorder is None else self._recorder.requested(group, payload, now)
         self.core.send(group, payload, now, label)
         if not driver.due:
-            driver.stir()
+            driver.hurry(now)
 
     def leave(self, group: GroupId) -> None:
         """The application wants to be out of a group."""
