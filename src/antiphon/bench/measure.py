@@ -79,6 +79,8 @@ class Latency:
     """To all others, until the last has replied: so many answers any total order needs."""
     ordered: Series
     ordered_p99: Series
+    sequenced: Series
+    """In a group in which one member numbers the messages of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,12 @@ class Report:
                         "bare_request_to_all_and_replies": each.bare_to_all.document(),
                         "ordered": each.ordered.document(),
                         "ordered_99_percent": each.ordered_p99.document(),
+                        "sequenced": each.sequenced.document(),
                     },
                     "ratios": {
                         "ordered_to_bare": each.ordered.over(each.bare).document(),
                         "ordered_to_bare_to_all": each.ordered.over(each.bare_to_all).document(),
+                        "sequenced_to_bare": each.sequenced.over(each.bare).document(),
                     },
                 }
                 for each in self.latency
@@ -176,9 +180,14 @@ def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[
         for _ in range(plan.rounds):
             bare = team.ask(LATENCY_BYTES, seconds, rate, peers=1)
             to_all = team.ask(LATENCY_BYTES, seconds, rate, peers=team.members - 1)
-            ordered = sorted(team.latency(LATENCY_BYTES, seconds, rate))
+            ordered = sorted(team.latency(LATENCY_BYTES, seconds, rate, mode="symmetric"))
+            sequenced = team.latency(LATENCY_BYTES, seconds, rate, mode="sequenced")
             late = ordered[len(ordered) * 99 // 100]
-            medians = [statistics.median(samples) for samples in (bare, to_all, ordered)]
-            figures.append(tuple(ns / 1e3 for ns in (*medians, late)))
+            medians = [*map(_median_us, (bare, to_all, ordered, sequenced))]
+            figures.append((*medians[:3], late / 1e3, medians[3]))
             advance()
         yield Latency(team.members, rate, *map(Series, zip(*figures, strict=True)))
+
+
+def _median_us(samples_ns: list[int]) -> float:
+    return statistics.median(samples_ns) / 1e3

@@ -27,7 +27,7 @@ class Team:
         told: list[dict[str, Any]] = []
         try:
             for rank in range(members):
-                self._start(rank, transport, [each["member"] for each in told[:1]])
+                self._start(rank, transport, told[0]["members"] if told else {})
                 told.append(self._hear(rank))
             self._all(do="meet", bare=[each["bare"] for each in told])
         except BaseException:
@@ -75,11 +75,11 @@ class Team:
         """How long bare requests to so many others took until all had replied, in nanoseconds."""
         return self._samples("ask", size, seconds, per_second, peers=peers)
 
-    def latency(self, size: int, seconds: float, per_second: int) -> list[int]:
+    def latency(self, size: int, seconds: float, per_second: int, *, mode: str) -> list[int]:
         """How long ordered messages took, from `send` to each member that read them."""
-        return self._samples("latency", size, seconds, per_second)
+        return self._samples("latency", size, seconds, per_second, mode=mode)
 
-    def _samples(self, what: str, size: int, seconds: float, per_second: int, **more: int) -> list[int]:
+    def _samples(self, what: str, size: int, seconds: float, per_second: int, **more: int | str) -> list[int]:
         """Everybody at that rate, one after the other within each interval."""
         begin, interval = time.monotonic_ns() + _AHEAD_NS, 10**9 // per_second
         times = [
@@ -100,10 +100,10 @@ class Team:
             child.stdin.flush()
         return [self._hear(rank) for rank in range(self.members)]
 
-    def _start(self, rank: int, transport: str, peers: list[str]) -> None:
+    def _start(self, rank: int, transport: str, peers: dict[str, str]) -> None:
         self._children.append(
             subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-m", "antiphon.bench.worker", str(rank), transport, *peers],
+                [sys.executable, "-m", "antiphon.bench.worker", str(rank), transport, json.dumps(peers)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

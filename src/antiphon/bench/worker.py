@@ -7,30 +7,48 @@ import pstats
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, Final
 
 from antiphon.bench.bare import BareMesh
 from antiphon.bench.ordered import latency, throughput
 from antiphon.local.lines import standard_input, tell
+from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 
-GROUP = "bench"
+GROUP: Final = "bench"
+MODES: Final = ("symmetric", "sequenced")
+"""Everybody numbers its own messages, or one member those of all; each a group of members of its own."""
 
 
 class Worker:
     """Does what it is told, line by line."""
 
-    def __init__(self, rank: int, transport: str, peers: list[str]) -> None:
+    def __init__(self, rank: int, transport: str, peers: dict[str, str]) -> None:
+        """`peers`: by mode, the address of somebody who is there."""
         self._rank = rank
         self._bare = BareMesh()
-        self._member = Member(
-            name=f"m{rank + 1}", peers=peers, preset="local", suspect_after=5.0, merge_every=5.0, transport=transport
-        )
+        self._members = {
+            mode: Member(
+                name=f"m{rank + 1}",
+                peers=[peers[mode]] if peers else [],
+                preset="local",
+                suspect_after=5.0,  # a benchmark is no failure, however busy the machine
+                merge_every=5.0,
+                transport=transport,
+                sequenced=frozenset({GROUP} if mode == "sequenced" else ()),
+            )
+            for mode in MODES
+        }
+        self._groups: dict[str, Group] = {}
 
     async def run(self) -> None:
         """Until there is nothing more to do."""
-        async with self._member:
-            tell({"bare": await self._bare.open(), "member": self._member.address})
+        async with AsyncExitStack() as stack:
+            for member in self._members.values():
+                await stack.enter_async_context(member)
+            addresses = {mode: member.address for mode, member in self._members.items()}
+            tell({"bare": await self._bare.open(), "members": addresses})
             lines = await standard_input()
             while line := await lines.readline():
                 tell(await self._obey(json.loads(line)))
@@ -48,9 +66,10 @@ class Worker:
 
     async def _meet(self, bare: list[tuple[str, int]]) -> dict[str, Any]:
         await self._bare.meet(self._rank, bare)
-        self._group = await self._member.join(GROUP)
-        while self._group.view is None or len(self._group.view.members) < len(bare):
-            await self._group.receive()
+        for mode, member in self._members.items():
+            self._groups[mode] = group = await member.join(GROUP)
+            while group.view is None or len(group.view.members) < len(bare):
+                await group.receive()
         return {}
 
     async def _fan_out(self, **load: Any) -> dict[str, Any]:
@@ -60,7 +79,7 @@ class Worker:
         profiler = cProfile.Profile()
         if profile:
             profiler.enable()
-        outcome = await throughput(self._group, me=self._rank, **load)
+        outcome = await throughput(self._groups["symmetric"], me=self._rank, **load)
         if profile:
             profiler.disable()
         return {
@@ -75,8 +94,8 @@ class Worker:
         others = [(self._rank + 1 + place) % len(times_ns) for place in range(peers)]
         return {"took_ns": await self._bare.ask(others, size, times_ns[self._rank])}
 
-    async def _latency(self, size: int, times_ns: list[list[int]]) -> dict[str, Any]:
-        return {"took_ns": await latency(self._group, size, times_ns[self._rank], len(times_ns))}
+    async def _latency(self, size: int, times_ns: list[list[int]], mode: str) -> dict[str, Any]:
+        return {"took_ns": await latency(self._groups[mode], size, times_ns[self._rank], len(times_ns))}
 
 
 def _costs(profiler: cProfile.Profile) -> list[tuple[str, float]]:
@@ -93,9 +112,10 @@ def _place(file: str, _line: int, function: str) -> str:
 
 
 def main() -> None:
-    """`python -m antiphon.bench.worker RANK TRANSPORT [PEER]`."""
+    """`python -m antiphon.bench.worker RANK TRANSPORT PEERS`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a benchmark interrupts who started us
-    asyncio.run(Worker(int(sys.argv[1]), sys.argv[2], sys.argv[3:]).run())
+    rank, transport, peers = sys.argv[1:]
+    asyncio.run(Worker(int(rank), transport, json.loads(peers)).run())
 
 
 if __name__ == "__main__":

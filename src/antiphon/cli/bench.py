@@ -107,14 +107,26 @@ def _print(report: Report) -> None:
         table.add_row(str(each.members), f"{each.size:,}", *counts, *map(_ratio, ratios))
     out.print(table)
     table = Table(title="microseconds from sending to reading, median of rounds")
-    for column in ("members", "messages/s each", "bare request and reply", "bare, all reply", "ordered", "99 %"):
+    for column in (
+        "members",
+        "messages/s each",
+        "bare, one replies",
+        "bare, all reply",
+        "ordered",
+        "99 %",
+        "sequencer",
+    ):
         table.add_column(column, justify="right")
-    for column in ("ordered / bare", "ordered / all reply"):
+    for column in ("ordered / one", "ordered / all", "sequencer / one"):
         table.add_column(column, justify="right")
     for late in report.latency:
-        times = (late.bare, late.bare_to_all, late.ordered, late.ordered_p99)
+        times = (late.bare, late.bare_to_all, late.ordered, late.ordered_p99, late.sequenced)
         figures = [f"{series.median:,.0f}" for series in times]
-        compared = (late.ordered.over(late.bare), late.ordered.over(late.bare_to_all))
+        compared = (
+            late.ordered.over(late.bare),
+            late.ordered.over(late.bare_to_all),
+            late.sequenced.over(late.bare),
+        )
         table.add_row(str(late.members), str(late.per_second), *figures, *map(_ratio, compared))
     out.print(table)
 

@@ -39,8 +39,11 @@ class Core(Protocol):
     def tick(self, now: int) -> None:
         """Time has passed: `deadline` or later."""
 
-    def consumed(self, group: GroupId, position: int, now: int) -> None:
-        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ)."""
+    def consumed(self, group: GroupId, position: int, now: int) -> bool:
+        """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ).
+
+        True if something may follow at once.
+        """
 
     def writable(self, ready: bool, now: int) -> None:
         """Whether the transport takes more; while it does not, application messages gather and are packed."""

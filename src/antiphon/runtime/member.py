@@ -295,8 +295,7 @@ class Member:
 
     def consumed(self, group: GroupId, position: int) -> None:
         """An application has done with the messages of a frame."""
-        if self.core.heeds_application:
-            self.core.consumed(group, position, self._driver.clock())
+        if self.core.heeds_application and self.core.consumed(group, position, self._driver.clock()):
             self._driver.stir()
 
     def delivered(self, frame: effects.Frame) -> None:

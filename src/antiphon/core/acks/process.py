@@ -51,8 +51,9 @@ class AcksProcess:
             self._stir(name).armed = None
         self.deadline = self._timers.deadline
 
-    def consumed(self, group: GroupId, position: int, now: int) -> None:
+    def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
         """Of no consequence: a message is received when it is here, taken or not."""
+        return False
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
         """While the transport is full, application messages wait; nulls and acknowledgments leave, others need them."""

@@ -113,8 +113,9 @@ class ClassicProcess:
         for name, request in self._timers.due(now):
             self._groups[name].requests.retry(int(request), now)
 
-    def consumed(self, group: GroupId, position: int, now: int) -> None:
+    def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
         """There is no flow control: nobody counts what applications take."""
+        return False
 
     def writable(self, ready: bool, now: int) -> None:
         """There is no packing: nothing gathers."""

@@ -135,15 +135,16 @@ class NewtopProcess:
                 self._arm_formations()
         self.deadline = self._timers.deadline
 
-    def consumed(self, group: GroupId, position: int, now: int) -> None:  # noqa: ARG002
+    def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
         """The application has taken messages: flow control counts them as complete here (Δ)."""
-        if not self._plain:
-            own = self._groups.get(group)
-            if own is None:
-                return  # of a group that is no more
-            own.position = position
-            if own.awaits_application:
-                self._stirred[group] = own
+        own = None if self._plain else self._groups.get(group)
+        if own is None:
+            return False  # nobody counts, or the group is no more
+        own.position = position
+        if own.awaits_application:
+            self._stirred[group] = own
+            return True
+        return False
 
     def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
         """The application has got to a view: what it sends from now on, it sends in this one."""

@@ -169,8 +169,8 @@ class SequencedGroup(NewtopGroup):
 
     @property
     def awaits_application(self) -> bool:
-        """Always: what our application takes opens the windows of others."""
-        return True
+        """Whether something may follow at once when our application takes a message: somebody may wait for it."""
+        return self.blocked or self.wanted > 0 or self._presses or self.news.at is None
 
     # What comes in
 
