@@ -20,6 +20,7 @@ class Desk:
     def __init__(self) -> None:
         self.held = 0
         self.sent: list[bytes] = []
+        self.traced = True
 
     @property
     def core(self) -> "Desk":

@@ -278,7 +278,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"merge_every": 0.1}, "merge_every must be 0, or at least suspect_after"),
         ({"window": 1}, "window must be at least 2"),
         ({"window": 2.5}, "window must be a whole number"),
-        ({"frame_bytes": 2_000_000}, "frame_bytes must be between"),
+        ({"frame_bytes": 5_000_000}, "frame_bytes must be between"),
         ({"flow_control": 4}, "flow_control must be 0, 1, 2 or 3"),
         ({"sequenced": "orders"}, "sequenced must be a set of names"),
         ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer goes with"),

@@ -53,6 +53,9 @@ class Audience(Protocol):
     def met(self, peer: ProcessId) -> None:
         """Frames pass between us from now on."""
 
+    def collect(self) -> None:
+        """A turn begins: the core is to have what was sent."""
+
     def turned(self) -> None:
         """A turn is over: there may be room for messages again."""
 
@@ -83,8 +86,7 @@ class Driver:
         self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
         self._premature: dict[GroupId, ProposeFrame] = {}  # proposals with somebody whom we are not connected with yet
-        self.due = False
-        """Whether a turn is asked for."""
+        self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
         self._turned_at = 0
@@ -115,8 +117,8 @@ class Driver:
 
     def stir(self) -> None:
         """Something was fed to the core: there will be a turn."""
-        if self._begun and not self.due and not self._stopped:
-            self.due = True
+        if self._begun and not self._due and not self._stopped:
+            self._due = True
             self._loop.call_soon(self._turn)
 
     def hurry(self, now: int) -> None:
@@ -206,7 +208,7 @@ class Driver:
         self._turn()
 
     def _turn(self) -> None:
-        self.due = False
+        self._due = False
         if self._stopped:
             return
         core, now = self.core, self.clock()
@@ -214,6 +216,7 @@ class Driver:
         if self._timer_at is not None and (self._timer is None or self._timer_at <= now):
             self._timer_at = None
             core.tick(now)
+        self._audience.collect()
         while effects := core.drain(now):
             self._carry_out(effects, now)
         if self._journal is not None:

@@ -78,6 +78,7 @@ class Group:
         self._reader: asyncio.Future[None] | None = None
         self._senders: deque[tuple[asyncio.Future[None], int]] = deque()  # each with the size of its message
         self._credit = self._credit_bytes = 0  # so many messages up to this size are not too many, whatever has left
+        self._batch: list[bytes] = []  # what was sent since the last turn, as far as there was credit
 
     # Sending
 
@@ -85,11 +86,14 @@ class Group:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
         if self._credit and type(payload) is bytes and len(payload) <= self._credit_bytes:
             self._credit -= 1
-            self._member.send(self._id, payload)
+            self._batch.append(payload)
+            if len(self._batch) == 1:
+                self._member.hurry()
         else:
             await self._send_in_turn(payload)
 
     async def _send_in_turn(self, payload: bytes) -> None:
+        self.collect()
         self._require(payload)
         if self._senders or self._full(payload):
             await self._room(len(payload))
@@ -97,17 +101,24 @@ class Group:
                 await self._room(len(payload))
             self._require(payload)
         self._member.send(self._id, payload)
-        if not self._senders and not self.leaving:
+        if not self._senders and not self.leaving and not self._member.traced:
             self._credit_bytes = max(_SMALL_BYTES, len(payload))
             self._credit = max(0, _places(len(payload)) - self._member.core.waiting(self._id))
 
     def try_send(self, payload: bytes) -> None:
         """Multicast, or raise `FlowBlocked` if the message would have to wait."""
+        self.collect()
         self._require(payload)
         if self._full(payload):
             by = f"; it waits for {self._blocked_by}" if self._blocked_by else ""
             raise FlowBlocked(f"{self.name} takes no more messages now{by}")
         self._member.send(self._id, payload)
+
+    def collect(self) -> None:
+        """Let the core have what was sent since its last turn."""
+        if self._batch:
+            batch, self._batch = self._batch, []
+            self._member.send_all(self._id, batch)
 
     def _require(self, payload: bytes) -> None:
         if type(payload) is not bytes:
@@ -347,7 +358,7 @@ class Group:
             members=self._members,
             primary=self._primary,
             blocked_by=self._blocked_by,
-            waiting=core.waiting(self._id),
+            waiting=core.waiting(self._id) + len(self._batch),
             unstable=core.unstable(self._id),
             unread=len(self._shown) + len(self._events),
             receiving=received(core.incoming(self._id)),
@@ -373,6 +384,7 @@ class Group:
     def depart(self) -> None:
         """Begin to leave."""
         if not self.leaving:
+            self.collect()
             self.leaving = True
             self._credit = 0
             self.turned()

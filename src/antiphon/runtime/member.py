@@ -281,12 +281,24 @@ class Member:
 
     def send(self, group: GroupId, payload: bytes) -> None:
         """The application multicasts."""
-        driver = self._driver
-        now = driver.clock()
+        now = self._driver.clock()
         label = 0 if self._recorder is None else self._recorder.requested(group, payload, now)
         self.core.send(group, payload, now, label)
-        if not driver.due:
-            driver.hurry(now)
+        self._driver.hurry(now)
+
+    def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
+        """The application has multicast these, one after the other; no trace is kept of it."""
+        self.core.send_all(group, payloads, self._driver.clock())
+        self._driver.stir()
+
+    def hurry(self) -> None:
+        """An application has sent something."""
+        self._driver.hurry(self._driver.clock())
+
+    def collect(self) -> None:
+        """A turn begins."""
+        for group in self._groups.values():
+            group.collect()
 
     def leave(self, group: GroupId) -> None:
         """The application wants to be out of a group."""

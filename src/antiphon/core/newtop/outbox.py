@@ -48,6 +48,10 @@ class Outbox:
             self._label = label
         self.waiting.append(payload)
 
+    def put_all(self, payloads: list[bytes]) -> None:
+        """Keep many messages, whose labels nobody will look at."""
+        self.waiting.extend(payloads)
+
     def remove_all(self) -> list[Unsent]:
         """Everything that has not left as a whole, with its label: it will leave elsewhere."""
         found = [(payload, self._label + place) for place, payload in enumerate(self.waiting)]
@@ -63,15 +67,24 @@ class Outbox:
         if len(waiting) == 1:
             self._label += 1
             return self._label - 1, (waiting.popleft(),), False
-        payloads = [waiting.popleft()]
-        if self._packing:
-            room = min(room_bytes, self._frame_bytes_max) - len(payloads[0])
-            while waiting and len(waiting[0]) + _ENTRY_BYTES <= room:
-                room -= len(waiting[0]) + _ENTRY_BYTES
-                payloads.append(waiting.popleft())
+        payloads = self._pack(min(room_bytes, self._frame_bytes_max)) if self._packing else [waiting.popleft()]
         label = self._label
         self._label = label + len(payloads)
         return label, tuple(payloads), False
+
+    def _pack(self, room_bytes: int) -> list[bytes]:
+        """As many as fit, at least one. Messages are often alike: so many are taken at once as would fit then."""
+        waiting = self.waiting
+        alike = room_bytes // (len(waiting[0]) + _ENTRY_BYTES)
+        payloads = [waiting.popleft() for _ in range(min(len(waiting), max(1, alike)))]
+        room = room_bytes - sum(map(len, payloads)) - _ENTRY_BYTES * (len(payloads) - 1)
+        while room < 0 and len(payloads) > 1:
+            waiting.appendleft(payloads.pop())
+            room += len(waiting[0]) + _ENTRY_BYTES
+        while waiting and len(waiting[0]) + _ENTRY_BYTES <= room:
+            room -= len(waiting[0]) + _ENTRY_BYTES
+            payloads.append(waiting.popleft())
+        return payloads
 
     def _take_piece(self) -> Parcel:
         self.in_pieces = True

@@ -103,6 +103,16 @@ class NewtopProcess:
         self._stirred[current] = own = self._groups[current]
         own.outbox.put(payload, label)
 
+    def send_all(self, group: GroupId, payloads: list[bytes], now: int) -> None:
+        """The same of many, without labels."""
+        current = self._current.get(group)
+        if current is None:
+            for payload in payloads:
+                self.send(group, payload, now)
+            return
+        self._stirred[current] = own = self._groups[current]
+        own.outbox.put_all(payloads)
+
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
         if isinstance(frame, ToSequencer):
