@@ -26,7 +26,7 @@ _log = logging.getLogger("antiphon.tcp")
 _LENGTH: Final = struct.Struct(">I")
 _HELLO: Final = 64
 """The kind of the first frame on a connection; the range above 63 is no protocol's."""
-_BUFFER_BYTES: Final = 1 << 18
+_BUFFER_BYTES: Final = 1 << 19
 _LARGE_BYTES: Final = 1 << 14
 """A frame of so many bytes is not copied to be written with others, nor to be read."""
 HIGH_WATER_BYTES: Final = 1 << 20
@@ -411,7 +411,7 @@ class _Link(asyncio.BufferedProtocol):
     def _make_room(self, needed: int) -> None:
         left = self._end - self._begin
         if self._begin and (not left or len(self._buffer) - self._begin < needed):
-            self._buffer[:left] = bytes(self._buffer[self._begin : self._end])
+            self._buffer[:left] = self._buffer[self._begin : self._end]
             self._begin, self._end = 0, left
         if len(self._buffer) < needed:
             larger = memoryview(bytearray(needed + _BUFFER_BYTES))
