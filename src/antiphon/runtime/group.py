@@ -84,13 +84,15 @@ class Group:
 
     async def send(self, payload: bytes) -> None:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
-        if self._credit and type(payload) is bytes and len(payload) <= self._credit_bytes:
-            self._credit -= 1
-            self._batch.append(payload)
-            if len(self._batch) == 1:
-                self._member.hurry()
-        else:
+        credit, batch = self._credit, self._batch
+        if not credit or type(payload) is not bytes or len(payload) > self._credit_bytes:
             await self._send_in_turn(payload)
+            return
+        self._credit = credit - 1
+        first = not batch
+        batch.append(payload)
+        if first:
+            self._member.hurry()
 
     async def _send_in_turn(self, payload: bytes) -> None:
         self.collect()

@@ -13,7 +13,7 @@ from antiphon.wire.reader import Reader
 
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
 _TABLE_OF_ONE: Final = struct.Struct(">qII")  # with the length of the only payload
-_LENGTH_BYTES: Final = 4
+_LENGTH: Final = struct.Struct(">I")
 _CLASS: Final = struct.Struct(">BI")
 _STATE: Final = 1
 CLASS_BYTES: Final = _CLASS.size
@@ -25,12 +25,15 @@ def encode_table(label: int, payloads: tuple[bytes, ...]) -> bytes:
     count = len(payloads)
     if count == 1:  # nearly always, where load is light
         return _TABLE_OF_ONE.pack(label, 1, len(payloads[0]))
-    return struct.pack(f">qI{count}I", label, count, *map(len, payloads))
+    lengths = [*map(len, payloads)]
+    if lengths.count(lengths[0]) == count:  # nearly always, where load is heavy
+        return _TABLE.pack(label, count) + _LENGTH.pack(lengths[0]) * count
+    return struct.pack(f">qI{count}I", label, count, *lengths)
 
 
 def table_bytes(payloads: tuple[bytes, ...]) -> int:
     """How long that is."""
-    return _TABLE.size + _LENGTH_BYTES * len(payloads)
+    return _TABLE.size + _LENGTH.size * len(payloads)
 
 
 def read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
