@@ -287,9 +287,8 @@ class Member:
         self._driver.hurry(now)
 
     def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
-        """The application has multicast these, one after the other; no trace is kept of it."""
+        """The application has multicast these since the last turn; it was told so of the first (`hurry`)."""
         self.core.send_all(group, payloads, self._driver.clock())
-        self._driver.stir()
 
     def hurry(self) -> None:
         """An application has sent something."""
