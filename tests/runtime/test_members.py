@@ -121,6 +121,16 @@ def has_left(events: list[antiphon.Event]) -> bool:
 
 
 @on_loopback
+async def test_who_leaves_a_group_with_a_sequencer_has_done_with_what_it_took() -> None:
+    """All leave at once, none of them having asked for more: each waits to hear that the others have completed it."""
+    async with members(3, sequenced={"orders"}) as found:
+        groups = await join_all(found)
+        await groups[1].send(b"last")
+        await take_each(groups, 1)
+        assert all(await asyncio.gather(*(group.leave() for group in groups)))  # else: it took too long
+
+
+@on_loopback
 async def test_who_has_left_may_join_again() -> None:
     async with members(2) as found:
         groups = await join_all(found)

@@ -45,8 +45,9 @@ class Worker:
     async def run(self) -> None:
         """Until there is nothing more to do."""
         async with AsyncExitStack() as stack:
-            for member in self._members.values():
+            for mode, member in self._members.items():
                 await stack.enter_async_context(member)
+                self._groups[mode] = await member.join(GROUP)  # the first, who is alone, founds it at once
             addresses = {mode: member.address for mode, member in self._members.items()}
             tell({"bare": await self._bare.open(), "members": addresses})
             lines = await standard_input()
@@ -66,8 +67,7 @@ class Worker:
 
     async def _meet(self, bare: list[tuple[str, int]]) -> dict[str, Any]:
         await self._bare.meet(self._rank, bare)
-        for mode, member in self._members.items():
-            self._groups[mode] = group = await member.join(GROUP)
+        for group in self._groups.values():
             while group.view is None or len(group.view.members) < len(bare):
                 await group.receive()
         return {}

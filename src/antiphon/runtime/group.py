@@ -387,6 +387,7 @@ class Group:
         """Begin to leave."""
         if not self.leaving:
             self.collect()
+            self.done()  # what it took last, too: others may wait to hear that it is complete here
             self.leaving = True
             self._credit = 0
             self.turned()
