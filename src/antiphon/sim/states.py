@@ -12,7 +12,9 @@ from antiphon.core.effects import Frame, InstallState
 from antiphon.scenario.model import STATE_BYTES_MIN
 from antiphon.types import GroupId, ProcessId, name_of
 
-_HASH_BYTES: Final = STATE_BYTES_MIN - 8  # behind it stands how many messages are in it
+_COUNT_BYTES: Final = 8
+_HASH_BYTES: Final = STATE_BYTES_MIN - _COUNT_BYTES  # behind it stands how many messages are in it
+_COUNTS: Final = 1 << 8 * _COUNT_BYTES  # what sides have in common is counted once for each: merges double it
 _NOTHING: Final = bytes(STATE_BYTES_MIN)
 
 
@@ -74,7 +76,7 @@ class States:
 
 def _kernel(content: bytes, count: int) -> bytes:
     digest = hashlib.blake2b(content, digest_size=_HASH_BYTES).digest()
-    return digest + count.to_bytes(STATE_BYTES_MIN - _HASH_BYTES)
+    return digest + (count % _COUNTS).to_bytes(_COUNT_BYTES)
 
 
 def _count(state: bytes) -> int:
