@@ -7,12 +7,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from antiphon import Member
 from antiphon.core.effects import Deliver
+from antiphon.local import lines
 from antiphon.runtime.transports.tcp import TcpMesh
 
 Report = dict[str, Any]
@@ -82,16 +83,7 @@ class Process:
 
 def tell(event: str, **what: Any) -> None:
     """In a process: report something."""
-    sys.stdout.write(json.dumps({"event": event, **what}) + "\n")
-    sys.stdout.flush()
-
-
-async def orders() -> AsyncIterator[Report]:
-    """In a process: what it is to do, one thing after another."""
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    while line := await reader.readline():
-        yield json.loads(line)
+    lines.tell({"event": event, **what})
 
 
 def free_ports(count: int) -> list[int]:
@@ -125,6 +117,7 @@ def held_bytes(member: Member) -> int:
         waiting = [*group.outbox.waiting, *(piece for pieces in group.fragments.open.values() for piece in pieces)]
         payloads.update((id(each), each) for each in waiting)
     for shown in member._groups.values():
+        payloads.update((id(each), each) for each in shown._batch)
         for effect in shown._shown:
             if isinstance(effect, Deliver):
                 payloads.update((id(each), each) for each in effect.frame.payloads)

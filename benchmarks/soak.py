@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon import Group, Member, Message, NotAMember, Reset, View
+from antiphon.local.lines import orders
 from benchmarks.processes import (
     Process,
     Report,
@@ -35,7 +36,6 @@ from benchmarks.processes import (
     held_bytes,
     live_objects,
     open_files,
-    orders,
     resident_bytes,
     table_sizes,
     tell,

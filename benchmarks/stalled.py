@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from antiphon import Blocked, Group, Member, Message, View
+from antiphon.local.lines import orders
 from antiphon.runtime.group import WAITING_BYTES_MAX
 from antiphon.runtime.settings import settings
 from antiphon.runtime.transports.tcp import HIGH_WATER_BYTES
-from benchmarks.processes import Process, held_bytes, orders, resident_bytes, tell
+from benchmarks.processes import Process, held_bytes, resident_bytes, tell
 
 MESSAGE_BYTES = 1_000
 BEFORE_S = 5.0

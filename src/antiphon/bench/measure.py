@@ -4,6 +4,7 @@ A machine is never as idle as one thinks. So the floor and the group take turns,
 within seconds; a ratio is that of one round, and the median of these is told with the smallest and largest.
 """
 
+import os
 import platform
 import statistics
 from collections.abc import Callable, Iterator
@@ -56,31 +57,23 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput:
-    """Messages a second at the slowest member, for one number of members and one size."""
+class Figures:
+    """What was measured of one load, and how it compares."""
 
     members: int
-    size: int
-    unpacked: Series
-    packed: Series
-    all_active: Series
-    one_active: Series
+    load: int
+    """Bytes of a message, or messages that each member sends in a second."""
+    measured: dict[str, Series]
+    ratios: dict[str, Series]
 
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """For one number of members and one rate of each, in microseconds: the median of each round."""
-
-    members: int
-    per_second: int
-    bare: Series
-    """A request to one other, and its reply."""
-    bare_to_all: Series
-    """To all others, until the last has replied: so many answers any total order needs."""
-    ordered: Series
-    ordered_p99: Series
-    sequenced: Series
-    """In a group in which one member numbers the messages of all."""
+    def document(self, load: str, measured: str) -> dict[str, Any]:
+        """For programs, who want to know what is what."""
+        return {
+            "members": self.members,
+            load: self.load,
+            measured: {name: series.document() for name, series in self.measured.items()},
+            "ratios": {name: series.document() for name, series in self.ratios.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,53 +81,20 @@ class Report:
     """All that was measured."""
 
     plan: Plan
-    throughput: list[Throughput]
-    latency: list[Latency]
+    throughput: list[Figures]
+    """Messages a second at the slowest member."""
+    latency: list[Figures]
+    """Microseconds."""
 
     def document(self) -> dict[str, Any]:
         """For programs."""
         return {
-            "machine": {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine()},
+            "machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()},
             "transport": self.plan.transport,
             "rounds": self.plan.rounds,
             "seconds": self.plan.seconds,
-            "throughput": [
-                {
-                    "members": each.members,
-                    "bytes": each.size,
-                    "messages_per_second": {
-                        "bare_unpacked": each.unpacked.document(),
-                        "bare_packed": each.packed.document(),
-                        "all_active": each.all_active.document(),
-                        "one_active": each.one_active.document(),
-                    },
-                    "ratios": {
-                        "all_active_to_bare_unpacked": each.all_active.over(each.unpacked).document(),
-                        "all_active_to_bare_packed": each.all_active.over(each.packed).document(),
-                        "one_active_to_all_active": each.one_active.over(each.all_active).document(),
-                    },
-                }
-                for each in self.throughput
-            ],
-            "latency": [
-                {
-                    "members": each.members,
-                    "messages_per_second_and_member": each.per_second,
-                    "microseconds": {
-                        "bare_request_and_reply": each.bare.document(),
-                        "bare_request_to_all_and_replies": each.bare_to_all.document(),
-                        "ordered": each.ordered.document(),
-                        "ordered_99_percent": each.ordered_p99.document(),
-                        "sequenced": each.sequenced.document(),
-                    },
-                    "ratios": {
-                        "ordered_to_bare": each.ordered.over(each.bare).document(),
-                        "ordered_to_bare_to_all": each.ordered.over(each.bare_to_all).document(),
-                        "sequenced_to_bare": each.sequenced.over(each.bare).document(),
-                    },
-                }
-                for each in self.latency
-            ],
+            "throughput": [each.document("bytes", "messages_per_second") for each in self.throughput],
+            "latency": [each.document("messages_per_second_and_member", "microseconds") for each in self.latency],
         }
 
 
@@ -156,38 +116,61 @@ def profile(plan: Plan) -> list[tuple[str, float]]:
         return [(str(where), float(share)) for where, share in profiled["costs"]]
 
 
-def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Throughput]:
+def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Figures]:
     everybody, last = [*range(team.members)], [team.members - 1]
     for size in plan.sizes:
-        figures: list[tuple[float, float, float, float]] = []
+        rounds: list[dict[str, float]] = []
         for _ in range(plan.rounds):
-            figures.append(
-                (
-                    team.fan_out(size, plan.seconds, packed=False),
-                    team.fan_out(size, plan.seconds, packed=True),
-                    team.order(size, plan.seconds, senders=everybody)["rate"],
-                    team.order(size, plan.seconds, senders=last)["rate"],
-                )
+            rounds.append(
+                {
+                    "bare_unpacked": team.fan_out(size, plan.seconds, packed=False),
+                    "bare_packed": team.fan_out(size, plan.seconds, packed=True),
+                    "all_active": team.order(size, plan.seconds, senders=everybody)["rate"],
+                    "one_active": team.order(size, plan.seconds, senders=last)["rate"],
+                }
             )
             advance()
-        yield Throughput(team.members, size, *map(Series, zip(*figures, strict=True)))
+        yield _figures(
+            team.members,
+            size,
+            rounds,
+            ("all_active", "bare_unpacked"),
+            ("all_active", "bare_packed"),
+            ("one_active", "all_active"),
+        )
 
 
-def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Latency]:
+def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Figures]:
+    """A request to one other and its reply; to all others, until the last has replied; messages in order."""
     for rate in RATES:
-        figures: list[tuple[float, ...]] = []
+        rounds: list[dict[str, float]] = []
         seconds = max(plan.seconds, 10 / rate)
         for _ in range(plan.rounds):
-            bare = team.ask(LATENCY_BYTES, seconds, rate, peers=1)
-            to_all = team.ask(LATENCY_BYTES, seconds, rate, peers=team.members - 1)
-            ordered = sorted(team.latency(LATENCY_BYTES, seconds, rate, mode="symmetric"))
-            sequenced = team.latency(LATENCY_BYTES, seconds, rate, mode="sequenced")
-            late = ordered[len(ordered) * 99 // 100]
-            medians = [*map(_median_us, (bare, to_all, ordered, sequenced))]
-            figures.append((*medians[:3], late / 1e3, medians[3]))
+            load = LATENCY_BYTES, seconds, rate
+            one, all_others = team.ask(*load, peers=1), team.ask(*load, peers=team.members - 1)
+            ordered, sequenced = sorted(team.latency(*load, mode="symmetric")), team.latency(*load, mode="sequenced")
+            rounds.append(
+                {
+                    "bare_one_replies": statistics.median(one) / 1e3,
+                    "bare_all_reply": statistics.median(all_others) / 1e3,
+                    "ordered": statistics.median(ordered) / 1e3,
+                    "ordered_99_percent": ordered[len(ordered) * 99 // 100] / 1e3,
+                    "sequenced": statistics.median(sequenced) / 1e3,
+                }
+            )
             advance()
-        yield Latency(team.members, rate, *map(Series, zip(*figures, strict=True)))
+        yield _figures(
+            team.members,
+            rate,
+            rounds,
+            ("ordered", "bare_one_replies"),
+            ("ordered", "bare_all_reply"),
+            ("sequenced", "bare_one_replies"),
+        )
 
 
-def _median_us(samples_ns: list[int]) -> float:
-    return statistics.median(samples_ns) / 1e3
+def _figures(members: int, load: int, rounds: list[dict[str, float]], *compared: tuple[str, str]) -> Figures:
+    measured = {name: Series(tuple(each[name] for each in rounds)) for name in rounds[0]}
+    return Figures(
+        members, load, measured, {f"{mine}_to_{its}": measured[mine].over(measured[its]) for mine, its in compared}
+    )

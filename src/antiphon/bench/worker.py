@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from antiphon.bench.bare import BareMesh
 from antiphon.bench.ordered import latency, throughput
-from antiphon.local.lines import standard_input, tell
+from antiphon.local.lines import orders, tell
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 
@@ -50,9 +50,8 @@ class Worker:
                 self._groups[mode] = await member.join(GROUP)  # the first, who is alone, founds it at once
             addresses = {mode: member.address for mode, member in self._members.items()}
             tell({"bare": await self._bare.open(), "members": addresses})
-            lines = await standard_input()
-            while line := await lines.readline():
-                tell(await self._obey(json.loads(line)))
+            async for order in orders():
+                tell(await self._obey(order))
         self._bare.close()
 
     async def _obey(self, order: dict[str, Any]) -> dict[str, Any]:

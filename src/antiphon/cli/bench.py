@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from antiphon.bench.measure import QUICK, Plan, Report, Series, measure, profile
+from antiphon.bench.measure import QUICK, Figures, Plan, Report, Series, measure, profile
 from antiphon.cli.output import Json, as_json, out, print_json, progress, waiting
 from antiphon.errors import ConfigurationError
 
@@ -91,44 +91,32 @@ def _measure(plan: Plan) -> Report:
 
 
 def _print(report: Report) -> None:
-    table = Table(title="messages a second at the slowest member, median of rounds; ratios within a round")
-    for column in ("members", "bytes", "bare, each by itself", "bare, packed", "all active", "one active"):
-        table.add_column(column, justify="right")
-    for column in ("all / by itself", "all / packed", "one / all"):
-        table.add_column(column, justify="right")
-    for each in report.throughput:
-        rates = (each.unpacked, each.packed, each.all_active, each.one_active)
-        ratios = (
-            each.all_active.over(each.unpacked),
-            each.all_active.over(each.packed),
-            each.one_active.over(each.all_active),
+    out.print(
+        _table(
+            "messages a second at the slowest member, median of rounds; ratios within a round",
+            ("bytes", "bare, each by itself", "bare, packed", "all active", "one active"),
+            ("all / by itself", "all / packed", "one / all"),
+            report.throughput,
         )
-        counts = [f"{series.median:,.0f}" for series in rates]
-        table.add_row(str(each.members), f"{each.size:,}", *counts, *map(_ratio, ratios))
-    out.print(table)
-    table = Table(title="microseconds from sending to reading, median of rounds")
-    for column in (
-        "members",
-        "messages/s each",
-        "bare, one replies",
-        "bare, all reply",
-        "ordered",
-        "99 %",
-        "sequencer",
-    ):
-        table.add_column(column, justify="right")
-    for column in ("ordered / one", "ordered / all", "sequencer / one"):
-        table.add_column(column, justify="right")
-    for late in report.latency:
-        times = (late.bare, late.bare_to_all, late.ordered, late.ordered_p99, late.sequenced)
-        figures = [f"{series.median:,.0f}" for series in times]
-        compared = (
-            late.ordered.over(late.bare),
-            late.ordered.over(late.bare_to_all),
-            late.sequenced.over(late.bare),
+    )
+    out.print(
+        _table(
+            "microseconds from sending to reading, median of rounds",
+            ("messages/s each", "bare, one replies", "bare, all reply", "ordered", "99 %", "sequencer"),
+            ("ordered / one", "ordered / all", "sequencer / one"),
+            report.latency,
         )
-        table.add_row(str(late.members), str(late.per_second), *figures, *map(_ratio, compared))
-    out.print(table)
+    )
+
+
+def _table(title: str, load_and_measured: tuple[str, ...], ratios: tuple[str, ...], found: list[Figures]) -> Table:
+    table = Table(title=title)
+    for column in ("members", *load_and_measured, *ratios):
+        table.add_column(column, justify="right")
+    for each in found:
+        measured = [f"{series.median:,.0f}" for series in each.measured.values()]
+        table.add_row(str(each.members), f"{each.load:,}", *measured, *map(_ratio, each.ratios.values()))
+    return table
 
 
 def _ratio(series: Series) -> str:

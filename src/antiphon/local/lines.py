@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 
@@ -12,9 +13,10 @@ def tell(line: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-async def standard_input() -> asyncio.StreamReader:
-    """What it says."""
+async def orders() -> AsyncIterator[dict[str, Any]]:
+    """What it says, until it says nothing more."""
     reader = asyncio.StreamReader(limit=1 << 24)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    return reader
+    while line := await reader.readline():
+        yield json.loads(line)

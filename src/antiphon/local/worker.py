@@ -5,7 +5,6 @@ trace are written before anything that they tell of leaves the process: whoever 
 """
 
 import asyncio
-import json
 import os
 import random
 import signal
@@ -18,7 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from antiphon.core.newtop.process import NewtopProcess
-from antiphon.local.lines import standard_input, tell
+from antiphon.local.lines import orders, tell
 from antiphon.runtime.events import Message, Reset
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
@@ -88,9 +87,7 @@ class Worker:
         """Until it says stop."""
         await self._member.open()
         tell({"address": self._mesh.address})
-        lines = await standard_input()
-        while line := await lines.readline():
-            order: dict[str, Any] = json.loads(line)
+        async for order in orders():
             if order["do"] == "stop":
                 break
             await self._obey(order)

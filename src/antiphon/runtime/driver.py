@@ -85,7 +85,8 @@ class Driver:
         self._scribe = None if recorder is None else Scribe(recorder, core)
         self._connections = Connections(configured) if transport.streams else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
-        self._premature: dict[GroupId, ProposeFrame] = {}  # proposals with somebody whom we are not connected with yet
+        self._premature: dict[ProcessId, ProposeFrame] = {}
+        """By initiator, who has one at a time: the proposal with somebody in it whom we are not connected with yet."""
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
@@ -163,13 +164,15 @@ class Driver:
 
         In such a group we should be severed from the start. What else is said of it ends the wait.
         """
-        waits = self._premature.pop(frame.group, None) is not None
+        waits = [initiator for initiator, proposal in self._premature.items() if proposal.group == frame.group]
+        for initiator in waits:
+            del self._premature[initiator]
         if not isinstance(frame, ProposeFrame) or self._has_met(frame):
             return False
         if waits:
             self._transmit(Transmit(VoteFrame(frame.group, self._me, None, 0), frame.sender), now)
         else:
-            self._premature[frame.group] = frame
+            self._premature[frame.sender] = frame
         return True
 
     def _has_met(self, frame: ProposeFrame) -> bool:
@@ -178,7 +181,7 @@ class Driver:
     def connected(self, peer: ProcessId) -> None:
         """A connection is there."""
         for frame in [frame for frame in self._premature.values() if self._has_met(frame)]:
-            del self._premature[frame.group]
+            del self._premature[frame.sender]
             self._feed(frame, self.clock())
         self._audience.met(peer)
         self.stir()
@@ -186,7 +189,7 @@ class Driver:
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection is over, in both directions."""
         assert self._connections is not None
-        self._premature = {group: frame for group, frame in self._premature.items() if frame.sender != peer}
+        self._premature.pop(peer, None)
         groups = [self._connections.broke(peer, connection, incoming=incoming) for incoming in (True, False)]
         if concerned := groups[0] | groups[1]:
             self._severed(peer, concerned)

@@ -123,7 +123,8 @@ class Reader:
         at, self._at = self._at, len(self._body)
         same = lengths.count(lengths[0]) == len(lengths)
         layout = f"{lengths[0]}s" * len(lengths) if same else "%ds" * len(lengths) % lengths
-        return struct.unpack_from(layout, self._body, at)  # ten times as fast as cutting one by one
+        # Faster than cutting one by one; a layout of its own, for those that the module is given it remembers.
+        return struct.Struct(layout).unpack_from(self._body, at)
 
     @property
     def left(self) -> int:
