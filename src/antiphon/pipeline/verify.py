@@ -7,20 +7,17 @@ its file, and is raised here as one sentence.
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from functools import partial
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import SparkContext, inheritable_thread_target
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.jobs import Progress, collected
 from antiphon.pipeline.read import find_event_files, plan_units, read_events, traced_runs
 from antiphon.pipeline.session import as_trace_error
 from antiphon.properties.judge import judge_all
@@ -29,13 +26,10 @@ from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
 """Judges all runs of an events table."""
-Progress = Callable[[int, int], None]
-"""Called with how many tasks are done and how many there are, in the calling thread, ever increasing."""
 
 TASKS_PER_CORE_MAX: Final = 64
 """Above this many units a core, a task takes several: smaller tasks would only add overhead."""
 
-_POLL_SECONDS: Final = 0.1
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
     + [pa.field("error", pa.string()), pa.field("traceback", pa.string())]
@@ -61,7 +55,7 @@ def verify(
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     results = numbers.mapInArrow(_task(units, tasks, judge), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
-        table = _collected(results, tasks, progress or (lambda _done, _total: None))
+        table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
     failed = table.filter(pc.is_valid(table.column("error")))
     if failed.num_rows:
         raise _failure(failed.to_pylist())
@@ -120,39 +114,3 @@ def _failure(rows: Sequence[dict[str, str | None]]) -> TraceError:
     if rows[0]["traceback"]:
         error.add_note(rows[0]["traceback"])
     return error
-
-
-def _collected(results: DataFrame, tasks: int, progress: Progress) -> pa.Table:
-    """Runs the query in a thread of its own, so that this one can show progress and be interrupted."""
-    context = results.sparkSession.sparkContext
-    group = f"antiphon-{uuid4()}"
-
-    def collect() -> pa.Table:
-        context.setJobGroup(group, "antiphon verify", interruptOnCancel=True)
-        return results.toArrow()
-
-    progress(0, tasks)
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        future = executor.submit(inheritable_thread_target(results.sparkSession)(collect))
-        shown = 0
-        try:
-            while not future.done():
-                try:
-                    future.result(timeout=_POLL_SECONDS)
-                except NotYet:
-                    done = min(_tasks_done(context, group), tasks - 1)  # the last is shown with its result
-                    if done > shown:
-                        progress(shown := done, tasks)
-        except BaseException:
-            context.cancelJobGroup(group)
-            raise
-        table = future.result()
-    progress(tasks, tasks)
-    return table
-
-
-def _tasks_done(context: SparkContext, group: str) -> int:
-    tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-    return sum(stage.numCompletedTasks for stage in stages if stage is not None)
