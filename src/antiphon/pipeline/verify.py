@@ -7,6 +7,7 @@ its file, and is raised here as one sentence.
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.jobs import Progress, collected
-from antiphon.pipeline.read import find_event_files, plan_units, read_events, traced_runs
+from antiphon.pipeline.read import plan_units, read_events, sound_event_files, traced_runs
 from antiphon.pipeline.session import as_trace_error
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
@@ -30,6 +31,8 @@ Judge = Callable[[pa.Table], Iterable[Verdict]]
 TASKS_PER_CORE_MAX: Final = 64
 """Above this many units a core, a task takes several: smaller tasks would only add overhead."""
 
+UNKNOWN_RUN: Final = "unknown run"
+"""Which runs a damaged file held nobody can say."""
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
     + [pa.field("error", pa.string()), pa.field("traceback", pa.string())]
@@ -41,33 +44,59 @@ def verify(
     directory: Path,
     *,
     required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
     progress: Progress | None = None,
     judge: Judge | None = None,
 ) -> list[Verdict]:
     """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
 
-    What is `required` is judged as if every service promised it. Without `judge` the properties are judged.
+    What is `required` is judged as if every service promised it. With `keep_going` a file that cannot be judged gets a
+    verdict that says why. Without `judge` the properties are judged.
     """
     judge = judge or partial(judge_all, required=known(required))
-    units = plan_units(path.absolute() for path in find_event_files(directory))
+    files, unusable = sound_event_files(directory)
+    if unusable and not keep_going:
+        raise unusable[0]
+    units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
+    if not units:
+        raise unusable[0]
     units.sort(key=_size_bytes, reverse=True)  # the longest tasks first, so that none is left alone at the end
     tasks = min(len(units), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     results = numbers.mapInArrow(_task(units, tasks, judge), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
         table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
-    failed = table.filter(pc.is_valid(table.column("error")))
-    if failed.num_rows:
-        raise _failure(failed.to_pylist())
-    verdicts = from_table(table.select(VERDICTS.names))
-    return sorted([*verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+    is_failed = pc.is_valid(table.column("error"))
+    failed = table.filter(is_failed).to_pylist()
+    if failed and not keep_going:
+        raise _failure(failed)
+    verdicts = from_table(table.filter(pc.invert(is_failed)).select(VERDICTS.names))
+    sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
+    untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
+    return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+
+
+def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
+    """The units that can be judged, and why others cannot: where a file is damaged, it may hold rows of their runs.
+
+    Who has as many files as runs is taken to have one file a run.
+    """
+    if not damaged:
+        return units, []
+    torn = [files for files in units if len(files) > 1 or len(units) == 1]
+    sentence = "a damaged file beside it may hold more of the same run"
+    return [files for files in units if files not in torn], [TraceError(_located(files, sentence)) for files in torn]
 
 
 def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """A run whose events should be there and are not must not pass unnoticed."""
     lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
-    sentence = "runs.parquet names this run, and no file in events holds it"
-    return [Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence)) for run in lost]
+    sentence = "runs.parquet names this run, and no file in events that can be read holds it"
+    return [_cannot_tell(run, sentence) for run in lost]
+
+
+def _cannot_tell(run: str, sentence: str) -> Verdict:
+    return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
 
 
 def _size_bytes(unit: Iterable[Path]) -> int:
@@ -91,13 +120,21 @@ def _task(
 def _judged(files: Sequence[Path], judge: Judge) -> pa.Table:
     """The verdicts on one unit, or one row that says why there are none."""
     try:
-        rows = to_table(judge(read_events(files))).to_pylist()
+        rows = to_table(_placed(files, verdict) for verdict in judge(read_events(files))).to_pylist()
     except TraceError as error:
         rows = [{"error": _located(files, str(error))}]
     except Exception as error:  # a checker's own fault must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
         rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
     return pa.Table.from_pylist(rows, schema=_RESULTS)
+
+
+def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
+    """A run that could not even be read names no process: whoever looks into it wants to know the file."""
+    if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
+        return verdict
+    told = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
+    return replace(verdict, example=told)
 
 
 def _located(files: Sequence[Path], message: str) -> str:
