@@ -17,22 +17,22 @@ _Part = tuple[Recorder, int, Sequence[dict[str, Any]]]
 
 def events_table(run: str, histories: Iterable[Recorder]) -> pa.Table:
     """The events of one run, ordered by (process, incarnation, index)."""
-    return events_since(run, [(history, 0) for history in histories])
+    return events_within(run, [(history, range(len(history.rows))) for history in histories])
 
 
-def events_since(run: str, histories: Iterable[tuple[Recorder, int]]) -> pa.Table:
-    """The same without the first so many rows of each history."""
+def events_within(run: str, histories: Iterable[tuple[Recorder, range]]) -> pa.Table:
+    """The same of a stretch of each history."""
     ordered = sorted(histories, key=lambda each: (each[0].process, each[0].incarnation))
     return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
 
 
-def _batches(histories: Iterable[tuple[Recorder, int]]) -> Iterator[list[_Part]]:
+def _batches(histories: Iterable[tuple[Recorder, range]]) -> Iterator[list[_Part]]:
     """Pieces of histories, as many together as fit in a batch: many small arrays would cost more than a large one."""
     parts: list[_Part] = []
     room = _BATCH_ROWS
-    for history, since in histories:
-        for start in range(since, len(history.rows), _BATCH_ROWS):
-            rows = history.rows[start : start + _BATCH_ROWS]
+    for history, stretch in histories:
+        for start in stretch[::_BATCH_ROWS]:
+            rows = history.rows[start : min(start + _BATCH_ROWS, stretch.stop)]
             parts.append((history, start, rows))
             room -= len(rows)
             if room <= 0:
