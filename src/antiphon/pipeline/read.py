@@ -94,7 +94,7 @@ def read_events(files: Iterable[Path]) -> pa.Table:
 
 def events(spark: SparkSession, directory: Path) -> DataFrame:
     """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`."""
-    paths = [_spark_path(path) for path in find_event_files(directory)]
+    paths = [spark_path(path) for path in find_event_files(directory)]
     return spark.read.schema(_SPARK_EVENTS).parquet(*paths).select(*EVENTS.names)
 
 
@@ -176,7 +176,7 @@ def _runs(path: Path) -> set[str]:
     return runs
 
 
-def _spark_path(path: Path) -> str:
+def spark_path(path: Path) -> str:
     """An address that Spark takes literally: Hadoop would expand brackets, braces and stars."""
     return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path.absolute()))
 

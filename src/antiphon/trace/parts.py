@@ -49,10 +49,11 @@ class Parts:
             path.with_name(f".{path.name}").rename(path)
 
     def end(self) -> None:
-        """The parts go; what they told is elsewhere by now, or is not to be kept."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """The parts go, all at once; what they told is elsewhere by now, or is not to be kept."""
         if self._held is not None:
+            gone = self._folder.rename(self._folder.with_name(f".{_LIVE}"))
             self._held.close()
+            shutil.rmtree(gone)
 
 
 @contextmanager
