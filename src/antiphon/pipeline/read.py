@@ -43,7 +43,7 @@ def find_event_files(directory: Path) -> list[Path]:
     files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
     if not files:
         raise TraceError(f"{folder} holds no Parquet files")
-    rows = sum(_checked(path).num_rows for path in files)
+    rows = sum(checked(path).num_rows for path in files)
     if rows == 0:
         raise TraceError(f"{folder} holds no events: {files[0].name} has zero rows, and so has every other file")
     return files
@@ -105,7 +105,9 @@ def _read(path: Path) -> pa.Table:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
 
 
-def _checked(path: Path) -> pq.FileMetaData:
+def checked(path: Path) -> pq.FileMetaData:
+    """The footer of an event file; TraceError if it is none."""
+    """The footer of an event file; TraceError if it is not one."""
     if path.stat().st_size == 0:
         raise TraceError(f"{path} is empty, not a Parquet file")
     try:

@@ -7,7 +7,7 @@ which rows it has counted: so none is lost, and none counted twice, whenever the
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.read import find_event_files, spark_path
+from antiphon.pipeline.read import checked, find_event_files, spark_path
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.watched.figures import Figures, figures
 from antiphon.pipeline.watched.latencies import Spread
@@ -48,6 +48,7 @@ class Watch:
         self._state = State.load(checkpoint / _STATE, directory)
         self._taking = Lock()
         self._failure: Exception | None = None
+        self._checked: set[Path] = set()
         self.figures = figures(self._state)
         self.delay = Spread()
         """From an event to the figures that count it, in nanoseconds; of what happened since there were any."""
@@ -79,16 +80,25 @@ class Watch:
         return find(self._directory)
 
     def _follow(self, place: Place, show: Show) -> None:
-        if place.whole or any(place.events.glob("*.parquet")):
+        if place.whole:
             find_event_files(place.directory)  # what is wrong with a file is said at once
         with self._explained(place), self._query(place) as query:
             while query.isActive:
+                self._check_new(place)
                 show(self.figures)
                 if not place.whole and (self._is_over(place) or not place.goes_on):
                     return
                 time.sleep(_POLL_SECONDS)
             query.awaitTermination()  # raises what it failed with
         show(self.figures)
+
+    def _check_new(self, place: Place) -> None:
+        """Spark passes over an empty file, and takes nulls for a column that is missing."""
+        for path in place.events.glob("[!._]*.parquet"):
+            if path not in self._checked:
+                self._checked.add(path)
+                with suppress(FileNotFoundError):  # the run has ended meanwhile
+                    checked(path)
 
     @contextmanager
     def _query(self, place: Place) -> Iterator[StreamingQuery]:
