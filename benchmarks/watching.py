@@ -1,11 +1,11 @@
 """A run with real processes, watched while it goes on: how late the table is, and what a killed watch costs.
 
-Two runs of the same scenario. The first is watched from its beginning: measured is the time from an event to the figures
-that count it. In the second the watch is killed (SIGKILL) in the middle and started again with its checkpoint. Checked:
-in both the watch ends with the run, its figures are those of the finished directory, read anew, and its counts of
-properties are those of the checkers. Run from the root:
+Two runs of the same scenario. The first is watched from its beginning: measured is the time from an event to the
+figures that count it. In the second the watch is killed (SIGKILL) in the middle and started again with its checkpoint.
+Checked: in both the watch ends with the run, its figures are those of the finished directory, read anew, and its counts
+of properties are those of the checkers. Run from the root:
 
-    python -m benchmarks.watching [--seconds 30] [--members 4] [--rate 100] [--json FILE]
+    python -m benchmarks.watching [--seconds 60] [--members 4] [--rate 100] [--json FILE]
 """
 
 import argparse
@@ -53,16 +53,23 @@ def _ready(watch: subprocess.Popen[str]) -> None:
     assert line.startswith("waiting for a run"), line
 
 
-def _play(scenario: Path, directory: Path, wait_s: float, *, kill_after_s: float | None) -> dict[str, Any]:
+def _kill_in_the_middle(watch: subprocess.Popen[str], state: Path, run: subprocess.Popen[str]) -> None:
+    """Once it has counted something."""
+    while not state.is_file():
+        time.sleep(0.1)
+    time.sleep(3.0)
+    watch.kill()
+    watch.communicate()
+    assert run.poll() is None, "the run was over before the watch could be killed: let it run for longer"
+
+
+def _play(scenario: Path, directory: Path, wait_s: float, *, kill: bool) -> dict[str, Any]:
     checkpoint = directory.with_name(f"{directory.name}-checkpoint")
     watch = _antiphon("watch", directory, "--json", "--checkpoint", checkpoint)
     _ready(watch)
     run = _antiphon("run", scenario, "--out", directory, "--json")
-    if kill_after_s is not None:
-        time.sleep(kill_after_s)
-        watch.kill()
-        watch.communicate()
-        assert (checkpoint / "state.msgpack").is_file(), "killed before it had counted anything: let it run for longer"
+    if kill:
+        _kill_in_the_middle(watch, checkpoint / "state.msgpack", run)
         watch = _antiphon("watch", directory, "--json", "--checkpoint", checkpoint)
     played = _document(run, wait_s)
     ended = time.monotonic()
@@ -90,8 +97,9 @@ def _as_judged(directory: Path, watched: dict[str, Any]) -> bool:
 
 
 def main() -> None:
+    """Play, print, and tell by the exit code."""
     parser = argparse.ArgumentParser(description="Delay and restarts of `antiphon watch`.")
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--members", type=int, default=4)
     parser.add_argument("--rate", type=float, default=100.0, help="messages a second of each member")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
@@ -105,8 +113,8 @@ def main() -> None:
         scenario.write_text(text)
         wait_s = _WAIT_S + 4 * options.seconds
         told = {
-            "followed": _play(scenario, Path(folder, "followed"), wait_s, kill_after_s=None),
-            "killed": _play(scenario, Path(folder, "killed"), wait_s, kill_after_s=options.seconds * 0.6),
+            "followed": _play(scenario, Path(folder, "followed"), wait_s, kill=False),
+            "killed": _play(scenario, Path(folder, "killed"), wait_s, kill=True),
         }
     text = json.dumps(told, indent=2)
     print(text)

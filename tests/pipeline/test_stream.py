@@ -139,12 +139,15 @@ def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path
 @pytest.mark.parametrize(
     "damage", [lambda path: path.write_bytes(b"PAR1 not at all PAR1"), lambda path: path.write_bytes(b"")]
 )
-def test_a_part_that_comes_damaged_is_named(
-    spark: SparkSession, tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
+def test_a_part_that_comes_damaged_is_named(spark: SparkSession, tmp_path: Path, damage: Callable[[Path], int]) -> None:
     add_part(tmp_path, 0, EVENTS.slice(0, 100))
     bad = tmp_path / "events/part-0001.parquet"
     watch = Watch(spark, tmp_path, tmp_path / "checkpoint", every_s=0.05)
+
+    def spoil(found: Figures) -> None:
+        if found.runs and not bad.exists():
+            damage(bad)
+
     with pytest.raises(TraceError, match=r"part-0001\.parquet is "):
-        watch.follow(lambda found: damage(bad) if found.runs and not bad.exists() else None)
+        watch.follow(spoil)
     assert asdict(watch.figures)["runs"][0]["events"] > 0

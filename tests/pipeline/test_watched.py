@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.errors import TraceError
@@ -98,6 +98,11 @@ def test_members_that_differ_are_noticed_before_their_view_ends() -> None:
     assert not found.violated  # they may part before it counts
 
 
+def test_nothing_comes_of_nothing() -> None:
+    assert asdict(watched(SEEN.empty_table())) == {"runs": [], "properties": [], "waiting": 0, "unmatched": 0}
+    assert not watched().over
+
+
 def test_rates_are_those_of_the_last_ten_seconds() -> None:
     sends = [
         row("a", index, index * 10**8, "send", sender="a", sender_incarnation=0, number=index, requested=0)
@@ -117,6 +122,7 @@ def test_latencies_meet_their_requests_across_parts() -> None:
     assert not watched(*cut(table([each for each in two_members() if each["kind"] != "end"]), 3)).over
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=8), max_size=8))
 def test_numbers_know_what_came_twice_and_what_came_late(batches: list[list[int]]) -> None:
     numbers, seen = Numbers(), list[int]()
@@ -136,6 +142,7 @@ def test_numbers_know_what_came_twice_and_what_came_late(batches: list[list[int]
     assert covered == sorted(seen)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 10**10), min_size=1, max_size=50), min_size=1, max_size=4))
 def test_percentiles_are_two_percent_off_at_most(batches: list[list[int]]) -> None:
     spread, parts = Spread(), []

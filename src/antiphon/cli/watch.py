@@ -63,7 +63,8 @@ def watch(
                 typer.echo(f"waiting for a run in {directory}", err=True)
             with _shown() as show:
                 watched.follow(show)
-    _require_all(directory, watched.figures, once=once)
+    if not once:
+        _require_end(directory, watched.figures)
     if json:
         print_json(_document(directory, watched))
     else:
@@ -87,10 +88,12 @@ def _shown() -> "Iterator[Callable[[Figures], None]]":
         yield lambda figures: live.update(pictured(figures))
 
 
-def _require_all(directory: Path, figures: "Figures", *, once: bool) -> None:
-    """At its end a run is there without gaps."""
-    if figures.waiting and not once:
+def _require_end(directory: Path, figures: "Figures") -> None:
+    """When nothing more comes, a run is there without gaps, and to its end unless it was killed."""
+    if figures.waiting:
         raise TraceError(f"events are missing in {directory}: {figures.waiting:,} come after a gap")
+    if not figures.over:
+        typer.echo("antiphon: the run broke off before its end; this is all that it left", err=True)
 
 
 def _document(directory: Path, watched: "Watch") -> dict[str, Any]:
