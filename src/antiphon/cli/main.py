@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats
+from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, watch
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
 app.command("run")(run.run)
+app.command("watch")(watch.watch)
 app.command("check")(check.check)
 app.command("stats")(stats.stats)
 app.command("report")(report.report)

@@ -15,6 +15,7 @@ from antiphon.errors import ConfigurationError
 from antiphon.local.supervisor import refuse, run_locally
 from antiphon.scenario.read import read_scenario, run_id, with_transport
 from antiphon.trace.directory import appearing, check_free, write_run
+from antiphon.trace.parts import parts_in
 
 Sockets = Literal["tcp", "udp"]
 TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "stream", "udp": "datagram"}
@@ -37,7 +38,7 @@ def run(
     """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
 
     The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act. The trace has the
-    same form as that of a simulation; no two runs are the same.
+    same form as that of a simulation; no two runs are the same. While it goes on, `antiphon watch DIR` shows it.
     """
     chosen = read_scenario(scenario)
     if transport is not None:
@@ -48,9 +49,9 @@ def run(
     if out_directory is not None:
         check_free(out_directory, [run_id(chosen)], force=force)
     started = time.perf_counter()
-    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside:
+    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside, parts_in(aside) as parts:
         with watching(chosen.name) as watch:
-            played = run_locally(chosen, watch)
+            played = run_locally(chosen, watch, parts)
         outcome = outcome_of(played, started, check, aside, clock="wall")
         if aside is not None:
             write_run(aside, outcome.record, outcome.scenario_toml)

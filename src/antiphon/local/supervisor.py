@@ -2,7 +2,8 @@
 
 Time is that of the wall, the network is that of this machine: of the scenario, latency, loss, bandwidth and hosts do
 not act. A crash is a kill, a pause a stop signal; a partition closes the connections between its sides and keeps them
-closed. The trace is of the same form as that of a simulation, and is judged by the same properties.
+closed. The trace is of the same form as that of a simulation, and is judged by the same properties. While the run goes
+on, what the processes have on record is cut into parts for whoever watches: here, so that it costs them nothing.
 """
 
 import asyncio
@@ -39,7 +40,9 @@ from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.cores import companies, groups_of, perpetual
 from antiphon.sim.faults import Faults
 from antiphon.sim.run import Run
+from antiphon.trace.parts import Parts
 from antiphon.trace.recorder import Recorder, compact_json
+from antiphon.trace.table import events_within
 from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_id
 
 _START_S: Final = 30.0
@@ -47,6 +50,8 @@ _START_S: Final = 30.0
 _GRACE_S: Final = 10.0
 """So long a process may take to stop."""
 _POLL_S: Final = 0.05
+_PART_NS: Final = 500_000_000
+"""So often what is new is made a part of the trace, if somebody may watch."""
 _SETTLED_NS: Final = 300_000_000
 """Where processes fall silent: so long nothing may be left to do before a run counts as quiet."""
 
@@ -109,6 +114,11 @@ class _Remote:
     @property
     def running(self) -> bool:
         return not self.crashed and not self._paused
+
+    @property
+    def ended(self) -> bool:
+        """It runs no longer, and writes nothing more."""
+        return self._child is not None and self._child.returncode is not None
 
     async def start(self, scenario: Path, rows: Path) -> None:
         """Until its address is known."""
@@ -260,14 +270,17 @@ class _Partitions:
 class LocalRun:
     """One run of a scenario."""
 
-    def __init__(self, scenario: Scenario, directory: Path) -> None:
+    def __init__(self, scenario: Scenario, directory: Path, parts: Parts | None = None) -> None:
         refuse(scenario)
         self._scenario = scenario
+        self._parts = parts
         self._directory = directory
         self._toml = directory / "scenario.toml"
         self._toml.write_text(scenario_toml(scenario), encoding="utf-8")
         self._wall = _Wall()
         self._world = Recorder(WORLD)
+        self._journals: dict[ProcessId, _Journal] = {}
+        self._cut_to: dict[Recorder, int] = {}  # how many rows of each history are in parts
         self._remotes: dict[ProcessId, _Remote] = {}
         self._current: dict[str, _Remote] = {}
         self._crashes: dict[ProcessId, int] = {}
@@ -287,6 +300,8 @@ class LocalRun:
         self._world.note(
             "end", self._wall.now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"})
         )
+        if self._parts is not None:
+            self._cut(self._parts)
         return self._collect(quiet)
 
     def failed(self, process: ProcessId, errors: str) -> None:
@@ -318,6 +333,8 @@ class LocalRun:
         remotes = [*self._remotes.values()]
         await asyncio.gather(*(remote.meet([each for each in remotes if each is not remote]) for remote in remotes))
         self._wall.epoch = time.monotonic_ns() + 50_000_000
+        if self._parts is not None:
+            self._parts.begin(time.time_ns() + 50_000_000)
         await asyncio.gather(*(remote.set_clock(self._wall.epoch) for remote in remotes))  # all, before anybody speaks
         for remote in remotes:
             remote.order(do="go")
@@ -325,13 +342,12 @@ class LocalRun:
     def _add(self, process: ProcessId) -> _Remote:
         remote = self._remotes[process] = _Remote(process, self)
         self._current[split_process_id(process)[0]] = remote
+        history = Recorder(process, {GroupId(group.name): "" for group in groups_of(self._scenario, process)})
+        self._journals[process] = _Journal(history, self._directory / f"{process}.rows")
         return remote
 
     async def _launch(self, remote: _Remote) -> None:
-        await remote.start(self._toml, self._rows_of(remote.id))
-
-    def _rows_of(self, process: ProcessId) -> Path:
-        return self._directory / f"{process}.rows"
+        await remote.start(self._toml, self._journals[remote.id].path)
 
     async def _play(self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None) -> tuple[bool, bool]:
         scenario = self._scenario
@@ -344,8 +360,12 @@ class LocalRun:
             scenario.fault, self._wall, self._remotes, network, self._world, companies(scenario), None,
             random.Random(0), self._revive,
         )  # fmt: skip
+        next_part = _PART_NS
         while self._wall.now < scenario.duration:
             await asyncio.sleep(_POLL_S)
+            if self._parts is not None and self._wall.now >= next_part:
+                next_part = self._wall.now + _PART_NS
+                await asyncio.to_thread(self._cut, self._parts)  # faults come when they are due
             self._require_health()
             if watch is not None:
                 watch({remote.id: remote.status for remote in self._remotes.values() if not remote.crashed})
@@ -419,27 +439,55 @@ class LocalRun:
             inputs=kinds.count("receive"),
         )
 
+    def _cut(self, parts: Parts) -> None:
+        """What has come on record since the last part is the next one."""
+        histories = [*map(self._history, [*self._remotes]), self._world]
+        counts = {history: len(history.rows) for history in histories}  # the world's may grow meanwhile
+        new = [(history, range(self._cut_to.get(history, 0), count)) for history, count in counts.items()]
+        parts.add(events_within(run_id(self._scenario), new))
+        self._cut_to = counts
+
     def _history(self, process: ProcessId) -> Recorder:
-        recorder = Recorder(process, {GroupId(group.name): "" for group in groups_of(self._scenario, process)})
-        with contextlib.suppress(FileNotFoundError):  # it was killed before it had begun
-            recorder.rows += _rows_in(self._rows_of(process).read_bytes())
-        if process in self._crashes:
-            last = recorder.rows[-1]["time"] if recorder.rows else 0
-            recorder.note("crash", max(self._crashes[process], last))
-        return recorder
+        """What a process has on record by now; if it was killed, that it was comes last."""
+        journal, ended = self._journals[process], self._remotes[process].ended
+        journal.read()
+        history = journal.history
+        if ended and process in self._crashes and (not history.rows or history.rows[-1]["kind"] != "crash"):
+            last = history.rows[-1]["time"] if history.rows else 0
+            history.note("crash", max(self._crashes[process], last))
+        return history
 
 
-def _rows_in(packed: bytes) -> Iterator[dict[str, Any]]:
-    """A process that is killed may leave a part of its last entry."""
+class _Journal:
+    """What one process has on record, read as it grows."""
+
+    def __init__(self, history: Recorder, path: Path) -> None:
+        self.history = history
+        self.path = path
+        self._place = 0
+
+    def read(self) -> None:
+        """What is new; nothing if the process was killed before it had begun."""
+        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
+            file.seek(self._place)
+            packed = file.read()
+            for end, rows in _entries(packed):
+                self.history.rows += rows
+                self._place += end
+
+
+def _entries(packed: bytes) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Whole entries, each with its length: the last one may not be all there, for ever if its process was killed."""
     place = 0
     while place + 4 <= len(packed):
         end = place + 4 + int.from_bytes(packed[place : place + 4])
         if end > len(packed):
             return
-        for row in msgspec.msgpack.decode(packed[place + 4 : end], type=list[dict[str, Any]]):
+        rows = msgspec.msgpack.decode(packed[place + 4 : end], type=list[dict[str, Any]])
+        for row in rows:
             if "upto" in row:
                 row["upto"] = [tuple(pair) for pair in row["upto"]]  # arrays come back as lists
-            yield row
+        yield end - place, rows
         place = end
 
 
@@ -471,12 +519,16 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def run_locally(scenario: Scenario, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None) -> Run:
-    """Play a scenario with real processes; gives what a simulation gives."""
+def run_locally(
+    scenario: Scenario,
+    watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None,
+    parts: Parts | None = None,
+) -> Run:
+    """Play a scenario with real processes; gives what a simulation gives, and parts of it meanwhile."""
 
     async def play(directory: Path) -> Run:
         with _interruptible():
-            return await LocalRun(scenario, directory).play(watch)
+            return await LocalRun(scenario, directory, parts).play(watch)
 
     with tempfile.TemporaryDirectory(prefix="antiphon-") as directory:
         return asyncio.run(play(Path(directory)))

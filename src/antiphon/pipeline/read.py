@@ -41,7 +41,7 @@ def sound_event_files(directory: Path) -> tuple[list[Path], list[TraceError]]:
     files, unusable, rows = [], [], 0
     for path in _listed(directory):
         try:
-            rows += _checked(path).num_rows
+            rows += checked(path).num_rows
         except TraceError as error:
             unusable.append(error)
         else:
@@ -114,7 +114,7 @@ def read_events(files: Iterable[Path]) -> pa.Table:
 
 def events(spark: SparkSession, directory: Path) -> DataFrame:
     """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`."""
-    paths = [_spark_path(path) for path in find_event_files(directory)]
+    paths = [spark_path(path) for path in find_event_files(directory)]
     return spark.read.schema(_SPARK_EVENTS).parquet(*paths).select(*EVENTS.names)
 
 
@@ -125,7 +125,9 @@ def _read(path: Path) -> pa.Table:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
 
 
-def _checked(path: Path) -> pq.FileMetaData:
+def checked(path: Path) -> pq.FileMetaData:
+    """The footer of an event file; TraceError if it is none."""
+    """The footer of an event file; TraceError if it is not one."""
     if path.stat().st_size == 0:
         raise TraceError(f"{path} is empty, not a Parquet file")
     try:
@@ -196,7 +198,7 @@ def _runs(path: Path) -> set[str]:
     return runs
 
 
-def _spark_path(path: Path) -> str:
+def spark_path(path: Path) -> str:
     """An address that Spark takes literally: Hadoop would expand brackets, braces and stars."""
     return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path.absolute()))
 

@@ -57,7 +57,11 @@ def write_run(directory: Path, record: RunRecord, scenario_toml: str) -> None:
 def write_events(events: pa.Table, directory: Path, run: str) -> None:
     """Put the events of one run in a run directory."""
     (directory / "events").mkdir(exist_ok=True)
-    path = directory / "events" / f"{run}.parquet"
+    write_table(events, directory / "events" / f"{run}.parquet")
+
+
+def write_table(events: pa.Table, path: Path) -> None:
+    """Events as a file, the same way everywhere."""
     pq.write_table(events, path, compression="zstd", write_statistics=["run", "process", "kind", "time"])
 
 

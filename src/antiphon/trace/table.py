@@ -9,22 +9,30 @@ from antiphon.trace.recorder import Recorder
 from antiphon.trace.schema import EVENTS
 
 _BATCH_ROWS: Final = 100_000
+_PLACE: Final = ("run", "process", "incarnation", "index")
+_TOLD: Final = pa.struct([field for field in EVENTS if field.name not in _PLACE])
+"""What a row itself tells; where it stands is added."""
 _Part = tuple[Recorder, int, Sequence[dict[str, Any]]]
 
 
 def events_table(run: str, histories: Iterable[Recorder]) -> pa.Table:
     """The events of one run, ordered by (process, incarnation, index)."""
-    ordered = sorted(histories, key=lambda history: (history.process, history.incarnation))
+    return events_within(run, [(history, range(len(history.rows))) for history in histories])
+
+
+def events_within(run: str, histories: Iterable[tuple[Recorder, range]]) -> pa.Table:
+    """The same of a stretch of each history."""
+    ordered = sorted(histories, key=lambda each: (each[0].process, each[0].incarnation))
     return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
 
 
-def _batches(histories: Iterable[Recorder]) -> Iterator[list[_Part]]:
+def _batches(histories: Iterable[tuple[Recorder, range]]) -> Iterator[list[_Part]]:
     """Pieces of histories, as many together as fit in a batch: many small arrays would cost more than a large one."""
     parts: list[_Part] = []
     room = _BATCH_ROWS
-    for history in histories:
-        for start in range(0, len(history.rows), _BATCH_ROWS):
-            rows = history.rows[start : start + _BATCH_ROWS]
+    for history, stretch in histories:
+        for start in stretch[::_BATCH_ROWS]:
+            rows = history.rows[start : min(start + _BATCH_ROWS, stretch.stop)]
             parts.append((history, start, rows))
             room -= len(rows)
             if room <= 0:
@@ -36,14 +44,11 @@ def _batches(histories: Iterable[Recorder]) -> Iterator[list[_Part]]:
 
 def _batch(run: str, parts: list[_Part]) -> pa.RecordBatch:
     rows = [row for _, _, own in parts for row in own]
-    constant = {
+    columns = dict(zip([field.name for field in _TOLD], pa.array(rows, _TOLD).flatten(), strict=True))
+    columns |= {
         "run": pa.repeat(pa.scalar(run), len(rows)),
         "process": pa.array([history.process for history, _, own in parts for _ in own], pa.string()),
         "incarnation": pa.array([history.incarnation for history, _, own in parts for _ in own], pa.int32()),
         "index": pa.array([place for _, start, own in parts for place in range(start, start + len(own))], pa.int64()),
     }
-    columns = [
-        constant[field.name] if field.name in constant else pa.array([row.get(field.name) for row in rows], field.type)
-        for field in EVENTS
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+    return pa.RecordBatch.from_arrays([columns[name] for name in EVENTS.names], schema=EVENTS)

@@ -1,0 +1,153 @@
+"""The streaming job: parts appear while it runs, it dies at the worst moments, and every event counts once."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.statistics import statistics
+from antiphon.pipeline.stream import Watch
+from antiphon.pipeline.watched.figures import PROPERTIES, Figures
+from antiphon.pipeline.watched.places import find
+from antiphon.pipeline.watched.state import State
+from antiphon.trace.directory import write_events
+from antiphon.trace.parts import Parts
+from tests.pipeline.watching import add_part, call_whole, cut, events_of, judged
+
+EVENTS = events_of("merge")
+
+
+def require_all_counted(found: Figures) -> None:
+    assert found.over
+    assert not found.waiting
+    told = {(each.property, each.group): (each.opportunities, each.violations) for each in found.properties}
+    assert {place: count for place, count in told.items() if count != (0, 0)} == judged(EVENTS, PROPERTIES)
+    assert found.runs[0].events == EVENTS.num_rows
+
+
+def test_parts_that_appear_meanwhile_add_up_to_the_figures_of_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    parts = cut(EVENTS, 2)
+    add_part(tmp_path, 0, parts.pop(0))
+    watch = Watch(spark, tmp_path, tmp_path / "checkpoint", every_s=0.05)
+    seen = [0]
+
+    def write_the_next(found: Figures) -> None:
+        """One more part whenever something has been counted, the last ones first; then the run is whole."""
+        events = found.runs[0].events + found.waiting if found.runs else 0
+        if events > seen[-1]:
+            seen.append(events)
+            if parts:
+                add_part(tmp_path, len(parts), pa.concat_tables(parts[-4:]))
+                del parts[-4:]
+            else:
+                call_whole(tmp_path)
+
+    watch.follow(write_the_next)
+    assert len(seen) > 3
+    require_all_counted(watch.figures)
+    (run,) = statistics(spark, tmp_path).runs
+    for group, own in zip(run.groups, watch.figures.runs[0].groups, strict=True):
+        assert (group.traffic.sent, group.traffic.delivered) == (own.sent, own.delivered)
+        assert group.latency is not None
+        assert (group.latency.count, group.latency.max_ns) == (own.latency.count, own.latency.max_ns)
+        assert own.latency.mean_ns == pytest.approx(group.latency.mean_ns)
+        assert [(each.process, each.delivered) for each in group.members] == [
+            (name, sum(each.delivered for each in own.members if each.process.partition("#")[0] == name))
+            for name in sorted({each.process.partition("#")[0] for each in own.members})
+        ]
+
+
+class Killed(Exception):  # noqa: N818 - what happened
+    pass
+
+
+@pytest.mark.parametrize("moment", ["before the state is stored", "after it, before Spark knows"])
+def test_a_watch_that_dies_is_taken_up_where_it_was(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    save, saves = State.save, list[int]()
+
+    def dying(state: State, path: Path) -> None:
+        saves.append(0)
+        dies = len(saves) == 2
+        if dies and moment.startswith("before"):
+            raise Killed
+        save(state, path)
+        if dies:
+            raise Killed
+
+    monkeypatch.setattr(State, "save", dying)
+    monkeypatch.setattr("antiphon.pipeline.stream._BATCH_BYTES", 1)  # a batch for each part
+    *early, late = cut(EVENTS, 4, per_member=False)
+    for number, part in enumerate(early):
+        add_part(tmp_path, number, part)
+    place = find(tmp_path)
+    assert place is not None
+    with pytest.raises(Killed):
+        Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
+    add_part(tmp_path, len(early), late)
+    again = Watch(spark, tmp_path, tmp_path / "checkpoint")
+    assert 0 < again.figures.runs[0].events + again.figures.waiting < EVENTS.num_rows
+    again.read_what_is_there(place)
+    assert len(saves) >= 3
+    require_all_counted(again.figures)
+
+
+def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSession, tmp_path: Path) -> None:
+    """Its last parts are gone before anybody has read them."""
+    aside, directory = tmp_path / ".run-1", tmp_path / "run"
+    aside.mkdir()
+    parts, written = Parts(aside), cut(EVENTS, 2, per_member=False)
+    parts.begin(1)
+    parts.add(written[0])
+    watch = Watch(spark, directory, tmp_path / "checkpoint", every_s=0.05)
+
+    def finish(found: Figures) -> None:
+        if found.runs and aside.exists():
+            write_events(EVENTS, aside, "merge")
+            call_whole(aside)
+            parts.end()
+            aside.rename(directory)
+
+    watch.follow(finish)
+    require_all_counted(watch.figures)
+    assert sorted(path.name for path in directory.iterdir()) == ["events", "run.json", "scenario.toml"]
+
+
+def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path: Path) -> None:
+    aside = tmp_path / ".run-1"
+    aside.mkdir()
+    parts = Parts(aside)
+    parts.begin(1)
+    watch = Watch(spark, tmp_path / "run", tmp_path / "checkpoint", every_s=0.05)
+
+    def kill(found: Figures) -> None:
+        if not (aside / "live/events/part-00000001.parquet").exists():
+            parts.add(cut(EVENTS, 2, per_member=False)[0])
+            assert parts._held is not None
+            parts._held.close()
+
+    watch.follow(kill)
+    assert watch.figures.runs[0].events == cut(EVENTS, 2, per_member=False)[0].num_rows
+    assert not watch.figures.over
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.write_bytes(b"PAR1 not at all PAR1"), lambda path: path.write_bytes(b"")]
+)
+def test_a_part_that_comes_damaged_is_named(spark: SparkSession, tmp_path: Path, damage: Callable[[Path], int]) -> None:
+    add_part(tmp_path, 0, EVENTS.slice(0, 100))
+    bad = tmp_path / "events/part-0001.parquet"
+    watch = Watch(spark, tmp_path, tmp_path / "checkpoint", every_s=0.05)
+
+    def spoil(found: Figures) -> None:
+        if found.runs and not bad.exists():
+            damage(bad)
+
+    with pytest.raises(TraceError, match=r"part-0001\.parquet is "):
+        watch.follow(spoil)
+    assert asdict(watch.figures)["runs"][0]["events"] > 0
