@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from antiphon.properties.codes import distinct, parts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.frames import Frames
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import UNBOUNDED, Windows
@@ -121,14 +122,13 @@ def _largest_views(history: History) -> dict[tuple[int, int], int]:
 def _outstanding(traffic: Traffic, promised: BoolArray) -> tuple[IntArray, IntArray]:
     """The frames that somebody received, and how many of their sender's the window held when each left."""
     frames, chosen = traffic.frames, traffic.chosen[traffic.frames.has_header[traffic.chosen]]
-    stream = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
-    stream = stream * (int(frames.formation.max(initial=0)) + 1) + frames.formation
-    numbers = np.unique(np.concatenate([frames.number, frames.stable]))
+    stream = _streams(frames)
+    numbers = distinct(np.concatenate([frames.number, frames.stable]))
     width = len(numbers) + 1
     place = stream * width + np.searchsorted(numbers, frames.number)
     every = np.sort(place[chosen])
     # With algorithm 1 the window holds blocks: frames of one number count once.
-    once = np.unique(every)
+    once = every[np.diff(every, prepend=-1) != 0]
     arrived = chosen[(frames.receive_row[chosen] >= 0) & promised[frames.process[chosen], frames.group[chosen]]]
     known = (stream * width + np.searchsorted(numbers, frames.stable))[arrived]
     by_block = traffic.windows.algorithm[frames.process[arrived]] == 1
@@ -219,19 +219,42 @@ def _below_condition(traffic: Traffic, asked: IntArray) -> dict[int, str]:
 
 def _beyond_window(traffic: Traffic, asked: IntArray) -> dict[int, str]:
     """Algorithm 3: the frames that left although N earlier ones of their sender were not known stable."""
-    frames, windows = traffic.frames, traffic.windows
-    largest: dict[tuple[int, int, int], list[int]] = {}  # the N largest numbers so far, the least first
-    reasons = {}
-    for frame in asked[windows.algorithm[frames.process[asked]] == 3].tolist():
-        sender, window = int(frames.process[frame]), int(windows.frames[frames.process[frame]])
-        held = largest.setdefault((sender, int(frames.group[frame]), int(frames.formation[frame])), [])
-        if len(held) >= window and (not held or held[0] > frames.stable[frame]):
+    frames, windows, reasons = traffic.frames, traffic.windows, dict[int, str]()
+    asked = asked[windows.algorithm[frames.process[asked]] == 3]
+    for _, places in parts(_streams(frames)[asked]):
+        own = asked[places]
+        window = int(windows.frames[frames.process[own[0]]])
+        least = _least_of_largest(frames.number[own], window)
+        for frame in own[least > frames.stable[own]].tolist():
             reasons[frame] = (
                 f"when {window} of its earlier frames were above number {frames.stable[frame]}, the last it knew to be "
                 f"stable: algorithm 3 allows N = {window} with the new one"
             )
-        if len(held) < window:
-            heappush(held, int(frames.number[frame]))
-        elif held and frames.number[frame] > held[0]:
-            heapreplace(held, int(frames.number[frame]))
     return reasons
+
+
+def _streams(frames: Frames) -> IntArray:
+    """By frame a number for its sender, its group and the formation of that."""
+    stream: IntArray = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
+    return stream * (int(frames.formation.max(initial=0)) + 1) + frames.formation
+
+
+def _least_of_largest(number: IntArray, count: int) -> IntArray:
+    """By frame of a stream the least of the `count` largest numbers before it; less than any if there are fewer."""
+    least = np.full(len(number), _LESS if count else NEVER, np.int64)
+    if not 0 < count < len(number):
+        return least
+    if (np.diff(number) >= 0).all():  # as senders count
+        least[count:] = number[:-count]
+        return least
+    held: list[int] = []
+    for place, each in enumerate(number.tolist()):
+        if len(held) == count:
+            least[place] = held[0]
+            heapreplace(held, max(each, held[0]))
+        else:
+            heappush(held, each)
+    return least
+
+
+_LESS: Final = int(np.iinfo(np.int64).min)

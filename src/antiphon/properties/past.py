@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from antiphon.properties.causality import Causality
-from antiphon.properties.columns import BoolArray, IntArray, parts
+from antiphon.properties.codes import firsts, parts
+from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
 
@@ -60,7 +61,7 @@ class Past:
     def __init__(self, history: History, causality: Causality, realm: IntArray) -> None:
         """`realm` is by group: causes are followed within groups of one number."""
         self.stream = history.messages.stream
-        self.stream_begin = np.unique(self.stream, return_index=True)[1]
+        self.stream_begin = firsts(self.stream)
         """The first message of each stream."""
         self.reach: npt.NDArray[np.int32] = np.zeros((len(self.stream), len(self.stream_begin)), np.int32)
         self._history, self._realm = history, realm
