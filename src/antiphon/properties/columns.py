@@ -36,7 +36,8 @@ _TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
 """Kinds of rows whose detail, if they have one, is read."""
 _TELLING_CODES: Final = frozenset(KIND[name] for name in _TELLING)
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
-_READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+"""The columns that the checkers read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +183,16 @@ def _in_order(rows: Rows, order: IntArray) -> Rows:
 
 def admit(events: pa.Table) -> pa.Table:
     """The columns the checkers read, in the types of the schema; TraceError if they are not there."""
-    missing = [name for name in EVENTS.names if name not in events.column_names]
+    missing = [name for name in READ if name not in events.column_names]
     if missing:
         raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
     try:
-        return events.select(_READ).cast(pa.schema([_admitted(events.field(name)) for name in _READ]))
+        return events.select(READ).cast(pa.schema([as_read(events.field(name)) for name in READ]))
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
 
 
-def _admitted(field: pa.Field) -> pa.Field:
+def as_read(field: pa.Field) -> pa.Field:
     """As the schema has it; a text may also come with each value once, which is how Parquet keeps it."""
     wanted = EVENTS.field(field.name)
     once = wanted.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
