@@ -1,4 +1,4 @@
-"""The runs that `benchmarks.judging` judges: a dozen kinds and more, most of them with failures, about 130,000 rows each.
+"""The runs that `benchmarks.judging` judges: fifteen kinds with failures, about 130,000 rows each.
 
 All services, one group and two that overlap, a partition, merges, a recovery, a sequencer that crashes, twenty members.
 Each is simulated once. A dataset of a hundred runs holds copies of these under other run ids: a simulator in Python
