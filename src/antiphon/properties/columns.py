@@ -352,11 +352,14 @@ def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
 
 
 def _detail(table: pa.Table, row: int, text: str) -> dict[str, Any]:
-    where = f"the {table['kind'][row]} row of {table['process'][row]}"
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"{where} has a detail that is not JSON: {error}") from error
+        raise TraceError(f"{_place(table, row)} has a detail that is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise TraceError(f"{where} has a detail that is not a JSON object")
+        raise TraceError(f"{_place(table, row)} has a detail that is not a JSON object")
     return value
+
+
+def _place(table: pa.Table, row: int) -> str:
+    return f"the {table['kind'][row].as_py()} row of {table['process'][row].as_py()}"

@@ -7,7 +7,7 @@ the `start` row of each process names. Without flow control nothing is promised,
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappush, heapreplace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -62,8 +62,7 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
     windows, promised = traffic.windows, promises.pairs("F1")
     if not windows.on.any():
         return nothing_asked(history, promises, "F1", note="flow control is off")
-    gauges = _gauges(history, windows, promised)
-    over = [gauge for gauge in gauges if gauge.value > gauge.bound]
+    bounded, over = _gauges(history, windows, promised)
     arrived, count = _outstanding(traffic, promised)
     frames = traffic.frames
     crowded = np.flatnonzero(count > windows.frames[frames.process[arrived]])
@@ -74,34 +73,37 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
         at = crowded[position - len(over)]
         return _tell_crowded(history, traffic, int(arrived[at]), int(count[at]))
 
-    rows = np.concatenate([_rows(over), frames.receive_row[arrived[crowded]]])
-    judged = np.concatenate([_rows(gauges), frames.row[arrived]])
+    rows = np.concatenate([np.array([gauge.row for gauge in over], np.int64), frames.receive_row[arrived[crowded]]])
+    judged = np.concatenate([bounded, frames.row[arrived]])
     opportunities = np.bincount(history.rows.group[judged], minlength=len(history.groups))
     return over_groups(history, promises, "F1", opportunities, Broken(rows, history.rows.group[rows], tell))
 
 
-def _rows(gauges: list[_Gauge]) -> IntArray:
-    return np.array([gauge.row for gauge in gauges], np.int64)
-
-
-def _gauges(history: History, windows: Windows, promised: BoolArray) -> list[_Gauge]:
-    """The readings that have a bound, with it."""
+def _gauges(history: History, windows: Windows, promised: BoolArray) -> tuple[IntArray, list[_Gauge]]:
+    """The rows of readings that have a bound, and those readings that are over it."""
     rows = history.of_kind("gauge")
     process, group = history.rows.process[rows], history.rows.group[rows]
     asked = windows.on[process] & (group >= 0)
     asked &= promised[process, group]
-    members = _largest_views(history)
-    found = []
-    for row in rows[asked].tolist():
-        name, value = (history.details[row].get(key) for key in ("name", "value"))
-        bound = _bound(history, windows, row, name, members)
+    members, bounds = _largest_views(history), dict[tuple[int, int, str], int]()
+    bounded, over = [], []
+    for row, who, where in zip(rows[asked].tolist(), process[asked].tolist(), group[asked].tolist(), strict=True):
+        detail = history.details[row]
+        name, value = str(detail.get("name")), detail.get("value")
+        key = who, where, name
+        bound = bounds.get(key)
+        if bound is None:
+            bound = bounds[key] = _bound(windows, key, members)
         if bound < UNBOUNDED and isinstance(value, int):
-            found.append(_Gauge(row, str(name), value, bound))
-    return found
+            bounded.append(row)
+            if value > bound:
+                over.append(_Gauge(row, name, value, bound))
+    return np.array(bounded, np.int64), over
 
 
-def _bound(history: History, windows: Windows, row: int, name: Any, members: dict[tuple[int, int], int]) -> int:
-    process, group = int(history.rows.process[row]), int(history.rows.group[row])
+def _bound(windows: Windows, key: tuple[int, int, str], members: dict[tuple[int, int], int]) -> int:
+    """Of the gauge of that name, of that process in that group."""
+    process, group, name = key
     algorithm, frames = windows.algorithm[process], int(windows.frames[process])
     if name == "own_unstable_bytes":
         return int(windows.bytes[process])
