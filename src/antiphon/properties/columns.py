@@ -6,8 +6,9 @@ about whether the run is well formed: that is property W.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
-from antiphon.properties.codes import coded, distinct
+from antiphon.properties.codes import coded
 from antiphon.trace.schema import EVENTS, KINDS
 from antiphon.types import ProcessId, process_id, split_process_id
 
@@ -221,14 +222,23 @@ def _kinds(column: Any) -> IntArray:
 def _strings(*columns: Any) -> tuple[Any, ...]:
     """The sorted values of the columns together, then each column as codes into them, -1 for null."""
     parts = [pc.dictionary_encode(pa.concat_arrays(column.chunks or [pa.array([], pa.string())])) for column in columns]
-    texts, places = [part.dictionary.to_pylist() for part in parts], [_integers(part.indices) for part in parts]
-    # What no row has may be in the dictionary of a larger table.
-    used = [distinct(place[place >= 0]).tolist() for place in places]
-    values = tuple(sorted({each[at] for each, present in zip(texts, used, strict=True) for at in present}))
-    code_of = {value: code for code, value in enumerate(values)}
     # The last place serves the code -1 of a null.
-    codes = [np.array([*(code_of.get(value, -1) for value in each), -1], np.int64) for each in texts]
+    texts, places = (
+        [[*part.dictionary.to_pylist(), None] for part in parts],
+        [_integers(part.indices) for part in parts],
+    )
+    present = {value for each, place in zip(texts, places, strict=True) for value in _present(each, place)}
+    values = tuple(sorted(value for value in present if value is not None))
+    code_of = {value: code for code, value in enumerate(values)}
+    codes = [np.array([code_of.get(value, -1) for value in each], np.int64) for each in texts]
     return (values, *(code[place] for code, place in zip(codes, places, strict=True)))
+
+
+def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]:
+    """Those of the values that some row has: the dictionary of a larger table knows others too."""
+    seen = np.zeros(len(values), np.bool_)
+    seen[places] = True
+    return compress(values, seen.tolist())
 
 
 def _integers(column: Any, null: int = -1) -> IntArray:
