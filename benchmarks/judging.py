@@ -3,7 +3,8 @@
 In one process first, on one run of each kind: rows a second, bytes of memory a row, and the share of each property.
 Then under Spark on two cores, for each number of runs: everything judged, and then the five properties that SQL can
 tell of with window functions and aggregates (D2, D8, M2, O1, O5), by us and by DuckDB with two threads. Spark's start
-and a small dataset to warm up come before the clock; memory is that of the whole tree of processes, Java's included.
+and a small dataset to warm up come before the clock. Memory and CPU time are those of the whole tree of processes,
+Java's included: where other work goes on, CPU time tells what wall time cannot.
 
 The datasets hold copies of fifteen simulated runs (`benchmarks/judged_runs.py`), made once and kept. DuckDB is in the
 extra `bench`; without it the comparison is left out. From the root of the repository:
@@ -138,19 +139,21 @@ def judge_subset(events: pa.Table) -> list[Verdict]:
 def under_spark(spark: SparkSession, directory: Path) -> dict[str, Any]:
     """Everything, then the subset, over one dataset."""
     rows = count_events(find_event_files(directory))
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), _cpu_seconds()
     with Memory() as memory:
         verdicts = verify(spark, directory)
-    judged = time.perf_counter()
+    judged, judged_cpu = time.perf_counter(), _cpu_seconds()
     verify(spark, directory, judge=judge_subset)
     return {
         "rows": rows,
         "runs": len({verdict.run for verdict in verdicts}),
         "seconds": round(judged - started, 2),
         "rows_per_second": round(rows / (judged - started)),
+        "cpu_seconds": round(judged_cpu - cpu, 2),
         "peak_bytes": memory.peak_bytes,
         "violated": sorted({verdict.property for verdict in verdicts if verdict.violations}),
         "subset_seconds": round(time.perf_counter() - judged, 2),
+        "subset_cpu_seconds": round(_cpu_seconds() - judged_cpu, 2),
     }
 
 
@@ -178,17 +181,20 @@ class Memory:
             self.peak_bytes = max(self.peak_bytes, sum(map(_memory_bytes, _family())))
 
 
-def _family() -> set[str]:
-    """The ids of this process and of all that descend from it."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        text = _text(path)
-        if text:
-            parents[path.parent.name] = text.rpartition(")")[2].split()[1]  # a name may hold blanks and brackets
+def _cpu_seconds() -> float:
+    """Of this process and all below it, those that are over included."""
+    ticks = sum(int(field) for fields in _family().values() for field in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _family() -> dict[str, list[str]]:
+    """By id, for this process and all that descend from it: what the system tells of each, behind its name."""
+    told = {path.parent.name: _text(path) for path in Path("/proc").glob("[0-9]*/stat")}
+    fields = {process: text.rpartition(")")[2].split() for process, text in told.items() if text}
     family = {str(os.getpid())}
-    while more := {child for child, parent in parents.items() if parent in family} - family:
+    while more := {process for process, each in fields.items() if each[1] in family} - family:
         family |= more
-    return family
+    return {process: fields[process] for process in family}
 
 
 def _memory_bytes(process: str) -> int:
@@ -265,13 +271,14 @@ def by_duckdb(directory: Path) -> dict[str, Any] | None:
         return None
     connection = duckdb.connect(config={"threads": THREADS})
     connection.read_parquet(str(directory / "events" / "*.parquet")).create_view("events")
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     connection.execute(_PROMISED)
     found: dict[str, Any] = {"seconds": {"promises": round(time.perf_counter() - started, 2)}, "violations": {}}
     for name, query in _QUERIES.items():
         started = time.perf_counter()
         found["violations"][name] = connection.execute(query.replace("MEMBER", _MEMBER)).fetchone()[0]
         found["seconds"][name] = round(time.perf_counter() - started, 2)
+    found["cpu_seconds"] = round(time.process_time() - cpu, 2)
     connection.close()
     return found
 
@@ -330,6 +337,8 @@ def _show_dataset(found: dict[str, Any]) -> None:
         f"{found['runs']} runs, {found['rows']:,} rows: {found['seconds']} s, {found['rows_per_second']:,} rows/s, "
         f"{found['peak_bytes'] / 2**30:.2f} GiB at most, violated: {', '.join(found['violated']) or 'nothing'}"
     )
+    rate = found["rows"] / found["cpu_seconds"]
+    print(f"  {found['cpu_seconds']} s of CPU time: {rate:,.0f} rows in one, {THREADS * rate:,.0f} in {THREADS}")
     duckdb = found["duckdb"]
     if duckdb is None:
         print("  DuckDB is not installed (`pip install antiphon[bench]`): no comparison")
@@ -339,6 +348,8 @@ def _show_dataset(found: dict[str, Any]) -> None:
     print(
         f"  {', '.join(SUBSET)}: here {found['subset_seconds']} s, DuckDB {total:.2f} s ({each}); "
         f"here / DuckDB {found['subset_seconds'] / total:.2f}, everything / DuckDB {found['seconds'] / total:.2f}; "
+        f"by CPU time {found['subset_cpu_seconds'] / duckdb['cpu_seconds']:.2f} and "
+        f"{found['cpu_seconds'] / duckdb['cpu_seconds']:.2f}; "
         f"DuckDB found {sum(duckdb['violations'].values())} violations"
     )
 
