@@ -119,3 +119,19 @@ def test_all_runs_of_a_table_are_judged() -> None:
 
 def test_a_table_without_rows_has_no_verdicts() -> None:
     assert judge_all(EVENTS.empty_table()) == []
+
+
+def test_texts_may_come_with_each_value_once() -> None:
+    """As Parquet keeps them. A table of many runs knows names that one of its runs has not."""
+    runs = [good_trace(1), one_message(), good_trace(2)]
+    plain = pa.concat_tables(runs)
+    once = plain.cast(
+        pa.schema(
+            [
+                field.with_type(pa.dictionary(pa.int32(), pa.string()) if field.type == pa.string() else field.type)
+                for field in EVENTS
+            ]
+        )
+    ).unify_dictionaries()
+    assert judge_all(once) == judge_all(plain)
+    assert judge(once.slice(len(runs[0]), len(runs[1]))) == judge(runs[1])

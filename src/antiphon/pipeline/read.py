@@ -18,10 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
+from antiphon.properties.columns import READ, as_read
 from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
 
 _SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
+_REPEATED: Final = [field.name for field in EVENTS if field.type == pa.string() and field.name != "detail"]
 _REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
 
 
@@ -108,7 +110,7 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
 
 
 def read_events(files: Iterable[Path]) -> pa.Table:
-    """The files' rows as one Arrow table with exactly the columns and types of `EVENTS`."""
+    """The files' rows as one Arrow table with the columns that the checkers read, as `as_read` types them."""
     return pa.concat_tables([_read(path) for path in files])
 
 
@@ -120,7 +122,9 @@ def events(spark: SparkSession, directory: Path) -> DataFrame:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.ParquetFile(path).read(columns=EVENTS.names).select(EVENTS.names).cast(EVENTS)
+        # A task has one core. Texts that repeat stay as Parquet keeps them: each once, and its number in the rows.
+        found = pq.ParquetFile(path, read_dictionary=_REPEATED).read(columns=READ, use_threads=False).select(READ)
+        return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
 

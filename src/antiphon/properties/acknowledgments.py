@@ -87,15 +87,18 @@ def _acknowledgments(history: History, kind: str, asking: BoolArray) -> tuple[In
     """
     rows = history.of_kind(kind)
     rows = rows[asking[history.rows.group[rows]]]
-    details = history.columns.texts("detail", rows)
-    of_type = extracted(details, TYPE, "type")
-    chosen = pc.is_in(of_type, pa.array(["acknowledgment"]))
+    # One text serves all receivers of a frame; take each text apart once.
+    details = pc.dictionary_encode(history.columns.texts("detail", rows))
+    texts = details.dictionary
+    of_type = extracted(texts, TYPE, "type")
+    acknowledges = pc.is_in(of_type, pa.array(["acknowledgment"]))
     rides = pc.is_in(of_type, pa.array(["data", "null"]))
     if kind == "transmit":
-        rides = pc.and_(rides, pc.is_valid(extracted(details, _SENDERS, "senders")))
-    chosen = pc.or_(chosen, rides)
-    details = details.filter(chosen)
-    return rows[np.asarray(chosen.to_numpy(zero_copy_only=False), np.bool_)], extracted(details, NAME, "frame"), details
+        rides = pc.and_(rides, pc.is_valid(extracted(texts, _SENDERS, "senders")))
+    chosen = pc.fill_null(pc.or_(acknowledges, rides).take(details.indices), fill_value=False)
+    place = details.indices.filter(chosen)
+    names = extracted(texts, NAME, "frame").take(place)
+    return rows[np.asarray(chosen.to_numpy(zero_copy_only=False), np.bool_)], names, texts.take(place)
 
 
 _NOT_COUNTED: Final = -2

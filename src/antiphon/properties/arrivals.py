@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from antiphon.properties.codes import Ranks, coded, distinct
 from antiphon.properties.columns import KIND, IntArray
 from antiphon.properties.history import History
 
@@ -24,9 +25,10 @@ class Arrivals:
         rows = history.rows
         at = np.flatnonzero(((rows.kind == KIND["send"]) | (rows.kind == KIND["receive"])) & (rows.number >= 0))
         at = at[(rows.group[at] >= 0) & (rows.sender[at] >= 0)]
-        self._numbers, number = np.unique(rows.number[at], return_inverse=True)
+        self._numbers, number = coded(rows.number[at])
         stream = rows.group[at] * len(history.processes) + rows.sender[at]
-        self._mids, message = np.unique(stream * self._width + number, return_inverse=True)
+        self._mids, message = coded(stream * self._width + number)
+        self._rank_of_number, self._rank_of_mid = Ranks(self._numbers), Ranks(self._mids)
         self.number: IntArray = self._numbers[self._mids % self._width] if len(at) else self._mids
         self.group, self.sender = np.divmod(self._mids // self._width, len(history.processes))
         self.begin: IntArray = np.searchsorted(self.group, np.arange(len(history.groups) + 1))
@@ -42,10 +44,7 @@ class Arrivals:
     def between(self, group: IntArray, sender: IntArray, above: IntArray, upto: IntArray) -> tuple[IntArray, IntArray]:
         """The codes of the messages of each stream with a number in (above, upto]: first, and one past the last."""
         stream = (group * len(self._history.processes) + sender) * self._width
-        bounds = [
-            np.searchsorted(self._mids, stream + np.searchsorted(self._numbers, number, side="right"))
-            for number in (above, upto)
-        ]
+        bounds = [self._rank_of_mid.below(stream + self._rank_of_number.upto(number)) for number in (above, upto)]
         return bounds[0], bounds[1]
 
     def find(self, group: IntArray, sender: IntArray, number: IntArray) -> IntArray:
@@ -57,7 +56,7 @@ class Arrivals:
         """Where the process first had the message; NEVER if its log does not say."""
         found = np.full(len(message), NEVER, np.int64)
         group = self.group[message]
-        for code in np.unique(group).tolist():
+        for code in distinct(group).tolist():
             asked = group == code
             rank = self._rank[code, process[asked]]
             row = self._first[code][rank, message[asked] - self.begin[code]]

@@ -1,7 +1,8 @@
 """Happened-before, established topologically from local order and send-before-deliver, never from `time`.
 
-Gives the sends in an order that respects cause, and the deliveries that no such order allows (D1, O3;
-properties.md 7.3 and 7.5). Duplicates and messages that nobody sent carry no cause.
+Gives the deliveries that no order of all events allows (D1, O3; properties.md 7.3 and 7.5). Where clocks happen to
+agree with cause, as a simulator's do, that is soon proved; else the logs are walked. Duplicates and messages that
+nobody sent carry no cause.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.history import History
+from antiphon.properties.history import Deliveries, History
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,12 @@ class Causality:
     """The message each event sends or delivers."""
     sending: BoolArray
     """Whether it is a send."""
-    order: list[int]
-    """Positions of the sends among the events, causes before consequences."""
     circles: list[list[Wait]]
     """Deliveries before their own send: each waits for the sender of the next, the last for the first."""
 
 
 def establish(history: History) -> Causality:
-    """Sort the sends of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on.
+    """The events of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on.
 
     A message beyond the end of a crashed sender's log was sent after all that the log tells, for the log is a prefix
     of what its process did: it counts as sent at the crash.
@@ -51,19 +50,33 @@ def establish(history: History) -> Causality:
     sorting = np.argsort(row, kind="stable")
     row, message = row[sorting], np.concatenate([real.message, sends.message, excused])[sorting]
     sending: BoolArray = sorting >= len(real.row)
-    walk = _Walk(history, row, message, sending)
-    walk.run()
-    kept = ~np.isin(row, [circle[0].row for circle in walk.circles])
-    order = (np.cumsum(kept) - 1)[np.array(walk.order, np.int64)].tolist()
-    return Causality(row[kept], message[kept], sending[kept], order, walk.circles)
+    if _in_order_of_time(history, real):
+        return Causality(row, message, sending, [])
+    circles = _Walk(history, row, message, sending).circles()
+    kept = ~np.isin(row, [circle[0].row for circle in circles])
+    return Causality(row[kept], message[kept], sending[kept], circles)
+
+
+def _in_order_of_time(history: History, real: Deliveries) -> bool:
+    """Whether time never goes back in a log, and every delivery is later than its send: then there is no circle.
+
+    For along a circle time could only stand still, hence no message be on its way, hence no log be left. At its own
+    sender a message may be delivered at once, but below its send. This is a proof that time agrees with cause in this
+    trace, not a use of time in the place of cause.
+    """
+    rows, messages = history.rows, history.messages
+    backwards = (np.diff(rows.time) < 0) & (np.diff(rows.process) == 0)
+    sender, send_row = messages.sender[real.message], messages.send_row[real.message]
+    send_row = np.where(send_row >= 0, send_row, history.logs.end[sender] - 1)
+    later = (rows.time[real.row] > rows.time[send_row]) | ((sender == real.process) & (real.row > send_row))
+    return bool(later.all()) and not backwards.any()
 
 
 class _Walk:
     """All logs are read side by side; one that must deliver what is not yet sent waits for it."""
 
     def __init__(self, history: History, row: IntArray, message: IntArray, sending: BoolArray) -> None:
-        self.order: list[int] = []
-        self.circles: list[list[Wait]] = []
+        self._circles: list[list[Wait]] = []
         self._row = row
         # A send is written as the complement of its message: one list to read, one test to tell them apart.
         self._events: list[int] = np.where(sending, ~message, message).tolist()
@@ -73,15 +86,17 @@ class _Walk:
         self._passed = bytearray((~history.messages.known).astype(np.uint8).tobytes())
         self._waiting: dict[int, list[int]] = {}
 
-    def run(self) -> None:
+    def circles(self) -> list[list[Wait]]:
+        """All circles, each cut before the next is looked for."""
         ready = list(reversed(range(len(self._at))))
         while ready:
             self._advance(ready)
             if self._waiting:
                 ready.append(self._cut_circle())
+        return self._circles
 
     def _advance(self, ready: list[int]) -> None:
-        events, passed, order, waiting = self._events, self._passed, self.order, self._waiting
+        events, passed, waiting = self._events, self._passed, self._waiting
         while ready:
             process = ready.pop()
             at, end = self._at[process], self._end[process]
@@ -89,7 +104,6 @@ class _Walk:
                 message = events[at]
                 if message < 0:
                     passed[~message] = 1
-                    order.append(at)
                     ready.extend(waiting.pop(~message, ()))
                 elif not passed[message]:
                     waiting.setdefault(message, []).append(process)
@@ -108,7 +122,7 @@ class _Walk:
             process = self._sender[self._events[at]]
         walked = list(trail)
         circle = [trail[who] for who in walked[walked.index(process) :]]
-        self.circles.append(circle)
+        self._circles.append(circle)
         self._let_go(circle[0])
         return circle[0].process
 

@@ -6,8 +6,9 @@ about whether the run is well formed: that is property W.
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
+from antiphon.properties.codes import coded
 from antiphon.trace.schema import EVENTS, KINDS
 from antiphon.types import ProcessId, process_id, split_process_id
 
@@ -29,10 +31,14 @@ NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 """Stands for a null `clock`, since -1 could be a stamp."""
 
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
+_ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
+"""Kinds of rows whose detail is read, an empty one where they have none."""
 _TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
 """Kinds of rows whose detail, if they have one, is read."""
+_TELLING_CODES: Final = frozenset(KIND[name] for name in _TELLING)
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
-_READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+"""The columns that the checkers read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,8 @@ class Columns:
 
     def texts(self, name: str, rows: IntArray) -> pa.Array:
         """A column of strings at these rows, as Arrow has it."""
-        return pa.concat_arrays(
-            self.source[name].take(pa.array(self.order[rows])).chunks or [pa.array([], pa.string())]
-        )
+        found = self.source[name].take(pa.array(self.order[rows])).cast(pa.string())
+        return pa.concat_arrays(found.chunks or [pa.array([], pa.string())])
 
 
 def read(events: pa.Table) -> Columns:
@@ -141,7 +146,7 @@ def read(events: pa.Table) -> Columns:
         service=service,
     )
     _require_names(unsorted, processes)
-    order = np.lexsort((index, process))
+    order = _order(process, index)
     position = np.argsort(order)
     return Columns(
         run=table["run"][0].as_py(),
@@ -149,7 +154,7 @@ def read(events: pa.Table) -> Columns:
         groups=groups,
         views=views,
         services=services,
-        rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
+        rows=_in_order(unsorted, order),
         members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
         transitional={
             int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
@@ -163,22 +168,36 @@ def read(events: pa.Table) -> Columns:
     )
 
 
-def parts(codes: IntArray) -> list[tuple[int, IntArray]]:
-    """Each code that occurs, with the positions at which it does."""
-    order = np.argsort(codes, kind="stable")
-    each, begin = np.unique(codes[order], return_index=True)
-    return list(zip(each.tolist(), np.split(order, begin[1:]), strict=True)) if len(codes) else []
+def _order(process: IntArray, index: IntArray) -> IntArray:
+    """The order by process and index, in which a trace is written."""
+    same = np.diff(process) == 0
+    if ((np.diff(process) > 0) | (same & (np.diff(index) >= 0))).all():
+        return np.arange(len(process))
+    return np.lexsort((index, process))
+
+
+def _in_order(rows: Rows, order: IntArray) -> Rows:
+    if (np.diff(order) == 1).all():
+        return rows
+    return Rows(*(getattr(rows, name)[order] for name in Rows.__slots__))
 
 
 def admit(events: pa.Table) -> pa.Table:
     """The columns the checkers read, in the types of the schema; TraceError if they are not there."""
-    missing = [name for name in EVENTS.names if name not in events.column_names]
+    missing = [name for name in READ if name not in events.column_names]
     if missing:
         raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
     try:
-        return events.select(_READ).cast(pa.schema([EVENTS.field(name) for name in _READ]))
+        return events.select(READ).cast(pa.schema([as_read(events.field(name)) for name in READ]))
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
+
+
+def as_read(field: pa.Field) -> pa.Field:
+    """As the schema has it; a text may also come with each value once, which is how Parquet keeps it."""
+    wanted = EVENTS.field(field.name)
+    once = wanted.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
+    return wanted.with_type(field.type) if once else wanted
 
 
 def _one_run(table: pa.Table) -> pa.Table:
@@ -203,14 +222,23 @@ def _kinds(column: Any) -> IntArray:
 def _strings(*columns: Any) -> tuple[Any, ...]:
     """The sorted values of the columns together, then each column as codes into them, -1 for null."""
     parts = [pc.dictionary_encode(pa.concat_arrays(column.chunks or [pa.array([], pa.string())])) for column in columns]
-    values = tuple(sorted({value for part in parts for value in part.dictionary.to_pylist()}))
+    # The last place serves the code -1 of a null.
+    texts, places = (
+        [[*part.dictionary.to_pylist(), None] for part in parts],
+        [_integers(part.indices) for part in parts],
+    )
+    present = {value for each, place in zip(texts, places, strict=True) for value in _present(each, place)}
+    values = tuple(sorted(value for value in present if value is not None))
     code_of = {value: code for code, value in enumerate(values)}
-    codes = []
-    for part in parts:
-        # The last place serves the code -1 of a null.
-        translate = np.array([*(code_of[value] for value in part.dictionary.to_pylist()), -1], np.int64)
-        codes.append(translate[_integers(part.indices)])
-    return (values, *codes)
+    codes = [np.array([code_of.get(value, -1) for value in each], np.int64) for each in texts]
+    return (values, *(code[place] for code, place in zip(codes, places, strict=True)))
+
+
+def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]:
+    """Those of the values that some row has: the dictionary of a larger table knows others too."""
+    seen = np.zeros(len(values), np.bool_)
+    seen[places] = True
+    return compress(values, seen.tolist())
 
 
 def _integers(column: Any, null: int = -1) -> IntArray:
@@ -292,10 +320,12 @@ def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[Proces
         sender * width + sender_incarnation,
         other * width + other_incarnation,
     ]
-    known = np.unique(np.concatenate([keys[0], keys[1][sender >= 0], keys[2]]))
+    named = sender >= 0
+    known, code = coded(np.concatenate([keys[0], keys[1][named], keys[2]]))
     processes = tuple(process_id(names[key // width], key % width) for key in known.tolist())
-    senders = np.where(sender >= 0, np.searchsorted(known, keys[1]), -1)
-    return processes, np.searchsorted(known, keys[0]), senders
+    senders: IntArray = np.full(len(sender), -1, np.int64)
+    senders[named] = code[len(name) : len(code) - len(other)]
+    return processes, code[: len(name)], senders
 
 
 def _split(identity: str) -> tuple[str, int]:
@@ -317,21 +347,29 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
-    always = np.isin(kind, [KIND[name] for name in ("start", "stop", "gauge", "answer", "faults_end", "end")])
-    told = np.isin(kind, [KIND[name] for name in _TELLING]) & np.asarray(
-        pc.is_valid(table["detail"]).to_numpy(), np.bool_
-    )
-    wanted = np.flatnonzero(always | told)
-    rows = table.select(["process", "kind", "detail"]).take(pa.array(wanted)).to_pylist()
-    return {int(at): _detail(row) for at, row in zip(wanted, rows, strict=True)}
+    """The details that are read, by row; equal texts are read once, and their values shared."""
+    read = np.zeros(len(KIND), np.bool_)
+    read[[KIND[name] for name in (*_ALWAYS, *_TELLING)]] = True
+    wanted = np.flatnonzero(read[kind])
+    texts = table["detail"].take(pa.array(wanted)).to_pylist()
+    values: dict[str | None, dict[str, Any]] = {None: {}}
+    details = {}
+    for row, text, of in zip(wanted.tolist(), texts, kind[wanted].tolist(), strict=True):
+        if text is not None or of not in _TELLING_CODES:
+            value = values.get(text)
+            details[row] = value if value is not None else values.setdefault(text, _detail(table, row, text))
+    return details
 
 
-def _detail(row: dict[str, Any]) -> dict[str, Any]:
-    text = row["detail"]
+def _detail(table: pa.Table, row: int, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text) if text is not None else {}
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not JSON: {error}") from error
+        raise TraceError(f"{_place(table, row)} has a detail that is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise TraceError(f"the {row['kind']} row of {row['process']} has a detail that is not a JSON object")
+        raise TraceError(f"{_place(table, row)} has a detail that is not a JSON object")
     return value
+
+
+def _place(table: pa.Table, row: int) -> str:
+    return f"the {table['kind'][row].as_py()} row of {table['process'][row].as_py()}"

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from antiphon.properties.codes import distinct
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.companies import companies, departure, passage
 from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
@@ -392,14 +393,19 @@ class _Claims:
 def _not_uniform(history: History, claims: _Claims, together: list[int], onward: list[int]) -> Iterable[Found]:
     """Each message that somebody delivered there, with each who went on without it and was not excused."""
     delivered = claims.delivered
+    everything = distinct(np.concatenate([delivered.messages(stay) for stay in together]))
+    lacked = {stay: np.setdiff1d(everything, delivered.messages(stay), assume_unique=True) for stay in onward}
+    wanted = np.concatenate([*lacked.values()])
     holders: dict[int, dict[frozenset[int], int]] = defaultdict(dict)
     for stay in together:
-        for message, row in zip(delivered.messages(stay).tolist(), delivered.rows(stay).tolist(), strict=True):
+        here = np.isin(delivered.messages(stay), wanted)
+        for message, row in zip(
+            delivered.messages(stay)[here].tolist(), delivered.rows(stay)[here].tolist(), strict=True
+        ):
             holders[message].setdefault(claims.excused(stay, row), row)
-    everything = np.array(sorted(holders), np.int64)
-    for stay in onward:
+    for stay, messages in lacked.items():
         lacking = int(history.stays.process[stay])
-        for message in everything[~np.isin(everything, delivered.messages(stay))].tolist():
+        for message in messages.tolist():
             row = next((row for excused, row in holders[message].items() if lacking not in excused), None)
             if row is not None:
                 tell = partial(_tell_not_uniform, history, row, stay)

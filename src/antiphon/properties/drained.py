@@ -3,6 +3,7 @@
 import numpy as np
 
 from antiphon.properties.audience import Audience
+from antiphon.properties.codes import coded, distinct, firsts
 from antiphon.properties.columns import KIND, BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import History
@@ -146,10 +147,9 @@ def _held(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:
 def _first_copies(history: History, at: IntArray) -> IntArray:
     """Of rows with a message, the first of each message at each process."""
     rows = history.rows
-    key = _key(history, rows.process[at], rows.group[at], rows.sender[at])
-    order = np.lexsort((at, rows.number[at], key))
-    new = (np.diff(key[order], prepend=-1) != 0) | (np.diff(rows.number[at][order], prepend=-1) != 0)
-    return np.sort(at[order[new]])
+    _, stream = coded(_key(history, rows.process[at], rows.group[at], rows.sender[at]))
+    numbers, number = coded(rows.number[at])
+    return at[np.sort(firsts(stream * max(len(numbers), 1) + number))]
 
 
 def _key(history: History, process: IntArray, group: IntArray, sender: IntArray) -> IntArray:
@@ -158,6 +158,8 @@ def _key(history: History, process: IntArray, group: IntArray, sender: IntArray)
 
 def _cut_away(history: History, kept: IntArray) -> BoolArray:
     """Which rows hold a message of a removed sender that their process never delivered."""
+    if not len(kept):
+        return np.zeros(0, np.bool_)
     rows, first, stays = history.rows, history.first, history.stays
     present = [
         (process * len(history.groups) + group) * len(history.processes) + member
@@ -169,7 +171,7 @@ def _cut_away(history: History, kept: IntArray) -> BoolArray:
     ]
     key = _key(history, rows.process[kept], rows.group[kept], rows.sender[kept])
     gone = ~np.isin(key, np.array(present, np.int64))
-    numbers = np.unique(rows.number)
+    numbers = distinct(rows.number)
     delivered = _key(history, first.process, first.group, rows.sender[first.row]) * len(numbers)
     delivered += np.searchsorted(numbers, rows.number[first.row])
     here = key * len(numbers) + np.searchsorted(numbers, rows.number[kept])

@@ -7,14 +7,15 @@ the `start` row of each process names. Without flow control nothing is promised,
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappush, heapreplace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from antiphon.properties.codes import distinct, parts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.frames import Frames
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import UNBOUNDED, Windows
@@ -61,8 +62,7 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
     windows, promised = traffic.windows, promises.pairs("F1")
     if not windows.on.any():
         return nothing_asked(history, promises, "F1", note="flow control is off")
-    gauges = _gauges(history, windows, promised)
-    over = [gauge for gauge in gauges if gauge.value > gauge.bound]
+    bounded, over = _gauges(history, windows, promised)
     arrived, count = _outstanding(traffic, promised)
     frames = traffic.frames
     crowded = np.flatnonzero(count > windows.frames[frames.process[arrived]])
@@ -73,34 +73,37 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
         at = crowded[position - len(over)]
         return _tell_crowded(history, traffic, int(arrived[at]), int(count[at]))
 
-    rows = np.concatenate([_rows(over), frames.receive_row[arrived[crowded]]])
-    judged = np.concatenate([_rows(gauges), frames.row[arrived]])
+    rows = np.concatenate([np.array([gauge.row for gauge in over], np.int64), frames.receive_row[arrived[crowded]]])
+    judged = np.concatenate([bounded, frames.row[arrived]])
     opportunities = np.bincount(history.rows.group[judged], minlength=len(history.groups))
     return over_groups(history, promises, "F1", opportunities, Broken(rows, history.rows.group[rows], tell))
 
 
-def _rows(gauges: list[_Gauge]) -> IntArray:
-    return np.array([gauge.row for gauge in gauges], np.int64)
-
-
-def _gauges(history: History, windows: Windows, promised: BoolArray) -> list[_Gauge]:
-    """The readings that have a bound, with it."""
+def _gauges(history: History, windows: Windows, promised: BoolArray) -> tuple[IntArray, list[_Gauge]]:
+    """The rows of readings that have a bound, and those readings that are over it."""
     rows = history.of_kind("gauge")
     process, group = history.rows.process[rows], history.rows.group[rows]
     asked = windows.on[process] & (group >= 0)
     asked &= promised[process, group]
-    members = _largest_views(history)
-    found = []
-    for row in rows[asked].tolist():
-        name, value = (history.details[row].get(key) for key in ("name", "value"))
-        bound = _bound(history, windows, row, name, members)
+    members, bounds = _largest_views(history), dict[tuple[int, int, str], int]()
+    bounded, over = [], []
+    for row, who, where in zip(rows[asked].tolist(), process[asked].tolist(), group[asked].tolist(), strict=True):
+        detail = history.details[row]
+        name, value = str(detail.get("name")), detail.get("value")
+        key = who, where, name
+        bound = bounds.get(key)
+        if bound is None:
+            bound = bounds[key] = _bound(windows, key, members)
         if bound < UNBOUNDED and isinstance(value, int):
-            found.append(_Gauge(row, str(name), value, bound))
-    return found
+            bounded.append(row)
+            if value > bound:
+                over.append(_Gauge(row, name, value, bound))
+    return np.array(bounded, np.int64), over
 
 
-def _bound(history: History, windows: Windows, row: int, name: Any, members: dict[tuple[int, int], int]) -> int:
-    process, group = int(history.rows.process[row]), int(history.rows.group[row])
+def _bound(windows: Windows, key: tuple[int, int, str], members: dict[tuple[int, int], int]) -> int:
+    """Of the gauge of that name, of that process in that group."""
+    process, group, name = key
     algorithm, frames = windows.algorithm[process], int(windows.frames[process])
     if name == "own_unstable_bytes":
         return int(windows.bytes[process])
@@ -121,14 +124,13 @@ def _largest_views(history: History) -> dict[tuple[int, int], int]:
 def _outstanding(traffic: Traffic, promised: BoolArray) -> tuple[IntArray, IntArray]:
     """The frames that somebody received, and how many of their sender's the window held when each left."""
     frames, chosen = traffic.frames, traffic.chosen[traffic.frames.has_header[traffic.chosen]]
-    stream = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
-    stream = stream * (int(frames.formation.max(initial=0)) + 1) + frames.formation
-    numbers = np.unique(np.concatenate([frames.number, frames.stable]))
+    stream = _streams(frames)
+    numbers = distinct(np.concatenate([frames.number, frames.stable]))
     width = len(numbers) + 1
     place = stream * width + np.searchsorted(numbers, frames.number)
     every = np.sort(place[chosen])
     # With algorithm 1 the window holds blocks: frames of one number count once.
-    once = np.unique(every)
+    once = every[np.diff(every, prepend=-1) != 0]
     arrived = chosen[(frames.receive_row[chosen] >= 0) & promised[frames.process[chosen], frames.group[chosen]]]
     known = (stream * width + np.searchsorted(numbers, frames.stable))[arrived]
     by_block = traffic.windows.algorithm[frames.process[arrived]] == 1
@@ -219,19 +221,42 @@ def _below_condition(traffic: Traffic, asked: IntArray) -> dict[int, str]:
 
 def _beyond_window(traffic: Traffic, asked: IntArray) -> dict[int, str]:
     """Algorithm 3: the frames that left although N earlier ones of their sender were not known stable."""
-    frames, windows = traffic.frames, traffic.windows
-    largest: dict[tuple[int, int, int], list[int]] = {}  # the N largest numbers so far, the least first
-    reasons = {}
-    for frame in asked[windows.algorithm[frames.process[asked]] == 3].tolist():
-        sender, window = int(frames.process[frame]), int(windows.frames[frames.process[frame]])
-        held = largest.setdefault((sender, int(frames.group[frame]), int(frames.formation[frame])), [])
-        if len(held) >= window and (not held or held[0] > frames.stable[frame]):
+    frames, windows, reasons = traffic.frames, traffic.windows, dict[int, str]()
+    asked = asked[windows.algorithm[frames.process[asked]] == 3]
+    for _, places in parts(_streams(frames)[asked]):
+        own = asked[places]
+        window = int(windows.frames[frames.process[own[0]]])
+        least = _least_of_largest(frames.number[own], window)
+        for frame in own[least > frames.stable[own]].tolist():
             reasons[frame] = (
                 f"when {window} of its earlier frames were above number {frames.stable[frame]}, the last it knew to be "
                 f"stable: algorithm 3 allows N = {window} with the new one"
             )
-        if len(held) < window:
-            heappush(held, int(frames.number[frame]))
-        elif held and frames.number[frame] > held[0]:
-            heapreplace(held, int(frames.number[frame]))
     return reasons
+
+
+def _streams(frames: Frames) -> IntArray:
+    """By frame a number for its sender, its group and the formation of that."""
+    stream: IntArray = frames.process * (int(frames.group.max(initial=0)) + 1) + frames.group
+    return stream * (int(frames.formation.max(initial=0)) + 1) + frames.formation
+
+
+def _least_of_largest(number: IntArray, count: int) -> IntArray:
+    """By frame of a stream the least of the `count` largest numbers before it; less than any if there are fewer."""
+    least = np.full(len(number), _LESS if count else NEVER, np.int64)
+    if not 0 < count < len(number):
+        return least
+    if (np.diff(number) >= 0).all():  # as senders count
+        least[count:] = number[:-count]
+        return least
+    held: list[int] = []
+    for place, each in enumerate(number.tolist()):
+        if len(held) == count:
+            least[place] = held[0]
+            heapreplace(held, max(each, held[0]))
+        else:
+            heappush(held, each)
+    return least
+
+
+_LESS: Final = int(np.iinfo(np.int64).min)

@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from antiphon.errors import TraceError
+from antiphon.properties.codes import coded, firsts, parts
 from antiphon.properties.columns import KIND, BoolArray, Columns, IntArray, Rows, read
 from antiphon.types import WORLD, split_process_id
 
+_NONE: Final = np.zeros(0, np.int64)
 NEVER: Final = int(np.iinfo(np.int64).max)
 """Stands for a number or a row that does not come."""
 
@@ -67,6 +69,8 @@ class Stays:
     """One for each `view` row: the time a process spends in one view of one group."""
 
     row: IntArray
+    at: IntArray
+    """By row of the run: the stay its process was in, in the group of the row; -1 before the first view."""
     process: IntArray
     group: IntArray
     view: IntArray
@@ -129,7 +133,7 @@ class History:
         """The first delivery of each message at each process; order and sets are judged on these."""
         key = self.deliveries.process * len(self.messages.number) + self.deliveries.message
         chosen = np.zeros(len(key), np.bool_)
-        chosen[np.unique(key, return_index=True)[1]] = True
+        chosen[firsts(key)] = True
         return self.deliveries.where(chosen)
 
     @cached_property
@@ -155,16 +159,18 @@ class History:
         away[self.stays.process[present], self.stays.group[present]] = False
         return away
 
+    @cached_property
+    def _of_kind(self) -> dict[int, IntArray]:
+        return dict(parts(self.rows.kind))
+
     def of_kind(self, *kinds: str) -> IntArray:
         """The rows of these kinds, in order."""
-        chosen = self.rows.kind == KIND[kinds[0]]
-        for kind in kinds[1:]:
-            chosen |= self.rows.kind == KIND[kind]
-        return np.flatnonzero(chosen)
+        found = [self._of_kind.get(KIND[kind], _NONE) for kind in kinds]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
     def stay_at(self, rows: IntArray) -> IntArray:
         """For each row the stay its process was in, in the group of the row; -1 before the first view."""
-        return _stay_at(self.columns, self.stays.row, rows)
+        return self.stays.at[rows]
 
     def membership_at(self, rows: IntArray) -> IntArray:
         """The same; -1 also once the process left the group, until it installs a view there again."""
@@ -227,7 +233,8 @@ def _stays(columns: Columns) -> Stays:
     following, preceding = np.full(len(at), -1, np.int64), np.full(len(at), -1, np.int64)
     following[order[:-1][same]] = order[1:][same]
     preceding[order[1:][same]] = order[:-1][same]
-    final, leave = following < 0, _leaves(columns, at)
+    by_row = _stay_by_row(rows, at, following)
+    final, leave = following < 0, _leaves(rows, by_row, len(at))
     # Who left and came back from nowhere goes on from no view.
     afresh = np.flatnonzero((preceding >= 0) & (np.append(leave, NEVER)[preceding] < NEVER) & (rows.previous[at] < 0))
     following[preceding[afresh]] = -1
@@ -238,6 +245,7 @@ def _stays(columns: Columns) -> Stays:
     sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
     return Stays(
         row=at,
+        at=by_row,
         process=process,
         group=group,
         view=rows.view[at],
@@ -256,26 +264,22 @@ def _stays(columns: Columns) -> Stays:
     )
 
 
-def _stay_at(columns: Columns, views: IntArray, asked: IntArray) -> IntArray:
-    """For each row asked the place, among these `view` rows, of the last before it in its process and group; or -1."""
-    rows, total = columns.rows, len(columns.rows.kind)
-    pair = rows.process * (len(columns.groups) + 1) + rows.group + 1
-    places = np.sort(pair[views] * total + views)
-    before = np.searchsorted(places, pair[asked] * total + asked) - 1
-    if not len(places):
-        return before
-    found = places[before]
-    same = (before >= 0) & (found // total == pair[asked])
-    return np.where(same, np.searchsorted(views, found % total), -1)
+def _stay_by_row(rows: Rows, views: IntArray, following: IntArray) -> IntArray:
+    """By row the place, among these `view` rows, of the last before it in its process and group; -1 if none is."""
+    stay: IntArray = np.full(len(rows.kind), -1, np.int64)
+    last = np.searchsorted(rows.process, rows.process[views], side="right") - 1
+    upto = np.where(following >= 0, np.append(views, 0)[following], last)
+    for place, (view, end) in enumerate(zip(views.tolist(), upto.tolist(), strict=True)):
+        behind = slice(view + 1, end + 1)
+        stay[behind][rows.group[behind] == rows.group[view]] = place
+    return stay
 
 
-def _leaves(columns: Columns, views: IntArray) -> IntArray:
+def _leaves(rows: Rows, at: IntArray, total: int) -> IntArray:
     """By stay the first `leave` row of its process in it."""
-    leave = np.full(len(views), NEVER, np.int64)
-    rows = np.flatnonzero((columns.rows.kind == KIND["leave"]) & (columns.rows.group >= 0))
-    if len(rows):
-        stay = _stay_at(columns, views, rows)
-        leave[stay[stay >= 0][::-1]] = rows[stay >= 0][::-1]  # backwards, so that the first stays
+    leave = np.full(total, NEVER, np.int64)
+    leaves = np.flatnonzero((rows.kind == KIND["leave"]) & (at >= 0))[::-1]  # backwards, so that the first stays
+    leave[at[leaves]] = leaves
     return leave
 
 
@@ -289,15 +293,15 @@ def _roots(preceding: IntArray, formed: BoolArray) -> IntArray:
 def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]:
     """The messages, then their deliveries and their sends as events."""
     at = np.flatnonzero((rows.kind == KIND["send"]) | (rows.kind == KIND["deliver"]))
-    streams, stream = np.unique(rows.group[at] * len(logs.begin) + rows.sender[at], return_inverse=True)
-    numbers, number = np.unique(rows.number[at], return_inverse=True)
-    mids, message = np.unique(stream * max(len(numbers), 1) + number, return_inverse=True)
+    streams, stream = coded(rows.group[at] * len(logs.begin) + rows.sender[at])
+    numbers, number = coded(rows.number[at])
+    mids, message = coded(stream * max(len(numbers), 1) + number)
     group, sender = np.divmod(streams[mids // max(len(numbers), 1)], len(logs.begin))
     sending = rows.kind[at] == KIND["send"]
     send_row = np.full(len(mids), -1, np.int64)
     # Assigned backwards, so that the first of two sends of one mid stays (W3 reports the second).
     send_row[message[sending][::-1]] = at[sending][::-1]
-    events = Deliveries(at, rows.process[at], message.astype(np.int64), rows.group[at])
+    events = Deliveries(at, rows.process[at], message, rows.group[at])
     messages = Messages(
         group=group,
         sender=sender,

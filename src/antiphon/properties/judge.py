@@ -3,8 +3,11 @@
 The same function judges in-process after a simulation, in the tests, and on each run file of a cluster.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
 from antiphon.properties import (
@@ -133,14 +136,15 @@ def judge_all(events: pa.Table, required: frozenset[str] = frozenset()) -> list[
     admit(events)
     if not len(events):
         return []
-    runs = np.asarray(events["run"].to_pylist(), np.str_)
-    order_of_runs = np.argsort(runs, kind="stable")
-    begins = np.unique(runs[order_of_runs], return_index=True)[1].tolist()
-    sorted_events = events.take(pa.array(order_of_runs)) if len(begins) > 1 else events
-    ends = [*begins[1:], len(runs)]
+    runs = sorted(pc.unique(events["run"]).to_pylist())
+    if len(runs) == 1:
+        return _judge_or_tell(events, required)
+    place = pc.index_in(events["run"], pa.array(runs)).to_numpy()
+    sorted_events = events.take(pa.array(np.argsort(place, kind="stable")))
+    bounds = np.searchsorted(np.sort(place), np.arange(len(runs) + 1)).tolist()
     return [
         verdict
-        for begin, end in zip(begins, ends, strict=True)
+        for begin, end in pairwise(bounds)
         for verdict in _judge_or_tell(sorted_events.slice(begin, end - begin), required)
     ]
 

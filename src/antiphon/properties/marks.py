@@ -6,6 +6,7 @@ between the mark before it and its own number; only that is new (properties.md 7
 
 import numpy as np
 
+from antiphon.properties.codes import Ranks, coded, sorting
 from antiphon.properties.columns import KIND, BoolArray, IntArray
 from antiphon.properties.history import History
 
@@ -21,12 +22,14 @@ class Marks:
         self.process, self.group = rows.process[self.row], rows.group[self.row]
         self._processes, self._groups, self._total = len(history.processes), len(history.groups), len(rows.kind)
         key = self._key(self.process, self.group, self.sender)
-        order = np.lexsort((self.row, key))
+        order = sorting(key)  # reports stand in the order of rows
         first = np.diff(key[order], prepend=-1) != 0
         reached = running_maximum(self.number[order], first)
         self._ordered, self._place = order, key[order] * (self._total + 1) + self.row[order]
-        self._numbers, rank = np.unique(reached, return_inverse=True)
-        self._reached, self._reach = np.append(reached, -1), key[order] * (len(self._numbers) + 1) + rank
+        numbers, rank = coded(reached)
+        self._width, self._rank_of_number = len(numbers) + 1, Ranks(numbers)
+        self._reached, self._reach = np.append(reached, -1), key[order] * self._width + rank
+        self._rank_of_reach = Ranks(self._reach)
         self.before: IntArray = np.empty(len(order), np.int64)
         """The mark just before each report."""
         self.before[order] = np.where(first, -1, np.roll(reached, 1))
@@ -40,9 +43,9 @@ class Marks:
 
     def since(self, process: IntArray, group: IntArray, sender: IntArray, number: IntArray) -> IntArray:
         """The first row of each process whose mark covers that number; one past the last row of all if none does."""
-        key, width = self._key(process, group, sender), len(self._numbers) + 1
-        found = np.searchsorted(self._reach, key * width + np.searchsorted(self._numbers, number))
-        covered = np.append(self._reach, -1)[found] // width == key
+        key = self._key(process, group, sender)
+        found = self._rank_of_reach.below(key * self._width + self._rank_of_number.below(number))
+        covered = np.append(self._reach, -1)[found] // self._width == key
         rows = np.append(self.row[self._ordered], self._total)
         return np.where(covered, rows[found], self._total)
 
@@ -56,7 +59,7 @@ class Marks:
 
 def running_maximum(number: IntArray, first: BoolArray) -> IntArray:
     """Within each stretch that begins at a `first`; ranks keep the sum below from overflowing."""
-    numbers, rank = np.unique(number, return_inverse=True)
+    numbers, rank = coded(number)
     base = np.cumsum(first) * (len(numbers) + 1)
     reached: IntArray = numbers[np.maximum.accumulate(base + rank) - base] if len(number) else number
     return reached

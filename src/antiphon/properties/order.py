@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from antiphon.properties.codes import firsts, parts, sorting
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups, over_run
 from antiphon.properties.history import Deliveries, History
@@ -23,7 +24,7 @@ def check_fifo(history: History, promises: Promises) -> list[Verdict]:
     """O1: messages of one sender in one group are delivered in the order in which they were sent."""
     asked = promises.asked("O1")
     stream = history.messages.stream[asked.message]
-    order = np.lexsort((asked.row, stream, asked.process))
+    order = sorting(asked.process * (int(stream.max(initial=0)) + 1) + stream)  # deliveries stand in the order of rows
     row, message = asked.row[order], asked.message[order]
     together = (np.diff(asked.process[order]) == 0) & (np.diff(stream[order]) == 0)
     bad = np.flatnonzero(together & (np.diff(message) < 0)) + 1
@@ -67,7 +68,7 @@ def check_causal(history: History, promises: Promises, past: Past, sequencers: S
     What an asymmetric group does not owe is left out (`sequencers.py`).
     """
     asked = promises.asked("O3")
-    begins = np.unique(asked.process, return_index=True)[1].tolist()
+    begins = firsts(asked.process).tolist()
     late, opportunities = [_NONE], 0
     for begin, end in pairwise([*begins, len(asked.process)]):
         found = _inversions(history, past, asked.message[begin:end])
@@ -87,11 +88,9 @@ def check_causal(history: History, promises: Promises, past: Past, sequencers: S
 def _inversions(history: History, past: Past, message: IntArray) -> _Inversions:
     """One process's deliveries in order: compare each with the running maximum of the pasts before it."""
     stream, sender = past.stream[message], history.messages.sender[message]
-    by_stream = np.argsort(stream, kind="stable")
-    columns, begin = np.unique(stream[by_stream], return_index=True)
     depends: BoolArray = np.zeros(len(message), np.bool_)
     late = [_NONE]
-    for column, at in zip(columns, np.split(by_stream, begin[1:]), strict=True):
+    for column, at in parts(stream):
         reach = past.reach[message, column]
         depends |= (reach > message[at].min()) & (sender != sender[at[0]])
         before = np.concatenate([[0], np.maximum.accumulate(reach)[:-1]])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from antiphon.properties.causality import Causality
+from antiphon.properties.codes import firsts, parts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises
@@ -24,8 +25,6 @@ class _Logs:
     row: IntArray
     message: IntArray
     sending: BoolArray
-    order: list[int]
-    """Positions of the sends, causes before consequences."""
     place: IntArray
     """Grows along all of them: log and row in one number."""
 
@@ -62,7 +61,7 @@ class Past:
     def __init__(self, history: History, causality: Causality, realm: IntArray) -> None:
         """`realm` is by group: causes are followed within groups of one number."""
         self.stream = history.messages.stream
-        self.stream_begin = np.unique(self.stream, return_index=True)[1]
+        self.stream_begin = firsts(self.stream)
         """The first message of each stream."""
         self.reach: npt.NDArray[np.int32] = np.zeros((len(self.stream), len(self.stream_begin)), np.int32)
         self._history, self._realm = history, realm
@@ -74,27 +73,34 @@ class Past:
         log = self._log(self._history.rows.process[causality.row], causality.message)
         # Stable: messages beyond the end of a crashed log stand behind everything else there.
         sorting = np.argsort(log * self._width + causality.row, kind="stable")
-        position = np.argsort(sorting)
         log, row = log[sorting], causality.row[sorting]
-        order = position[np.array(causality.order, np.int64)].tolist()
         message, sending = causality.message[sorting], causality.sending[sorting]
-        return _Logs(log, row, message, sending, order, log * self._width + row)
+        return _Logs(log, row, message, sending, log * self._width + row)
 
     def _log(self, process: IntArray, message: IntArray) -> IntArray:
         return process * self._realms + self._realm[self._history.messages.group[message]]
 
     def _carry(self) -> None:
-        """In causal order, each send takes over what its log sent and delivered since its last send."""
-        reach, message = self.reach, self._events.message
-        begin, end = (bounds.tolist() for bounds in self._news())
-        sent, stream = message.tolist(), self.stream.tolist()
-        for event in self._events.order:
-            first, last, this = begin[event], end[event], sent[event]
-            if last - first == 1:
-                reach[this] = reach[sent[first]]
-            elif last > first:
-                reach[message[first:last]].max(axis=0, out=reach[this])
-            reach[this, stream[this]] = this + 1
+        """Each send takes over all that its log sent and delivered before it; again, until no log has news for another.
+
+        A turn over all logs carries what is delivered there to all that is sent there. What somebody first learns of a
+        message has come by no process twice, so that there are no more turns than processes; in one group in causal
+        order, where everybody has everything directly, two. Causes have no circles here: there is one fixed point.
+        """
+        of, reach, end = self._events, self.reach, self._news()[1]
+        sent = of.message[of.sending]
+        reach[sent, self.stream[sent]] = sent + 1
+        sends = np.flatnonzero(of.sending & (end > np.searchsorted(of.log, of.log)))
+        logs = [(int(np.searchsorted(of.log, log)), sends[at]) for log, at in parts(of.log[sends])]
+        news = True
+        while news:
+            news = False
+            for begin, own in logs:
+                so_far = np.maximum.accumulate(reach[of.message[begin : own[-1]]], axis=0)
+                known, message = so_far[end[own] - 1 - begin], of.message[own]
+                known[np.arange(len(own)), self.stream[message]] = message + 1
+                news |= not np.array_equal(known, reach[message])
+                reach[message] = known
 
     def _news(self) -> tuple[IntArray, IntArray]:
         """For each event the part of its log that a send there takes over: from the last send before it on, up to it.
@@ -114,7 +120,7 @@ class Past:
 
     def direct(self) -> tuple[IntArray, IntArray]:
         """Pairs of cause and effect from which all others follow: what each send takes over, and its stream."""
-        message, sends = self._events.message, np.array(sorted(self._events.order), np.int64)
+        message, sends = self._events.message, np.flatnonzero(self._events.sending)
         begin, end = (bounds[sends] for bounds in self._news())
         news = end - begin
         at = np.repeat(begin - np.cumsum(news) + news, news) + np.arange(int(news.sum()))

@@ -9,7 +9,8 @@ from collections import defaultdict
 import numpy as np
 
 from antiphon.properties.audience import Audience
-from antiphon.properties.columns import BoolArray, IntArray, parts
+from antiphon.properties.codes import parts
+from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import nothing_asked
 from antiphon.properties.history import History
 from antiphon.properties.promises import Promises

@@ -12,7 +12,8 @@ import numpy as np
 
 from antiphon.properties.arrivals import NEVER, Arrivals
 from antiphon.properties.audience import Audience
-from antiphon.properties.columns import BoolArray, IntArray, parts
+from antiphon.properties.codes import parts
+from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 from antiphon.properties.membership import Membership
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from antiphon.properties.arrivals import Arrivals
+from antiphon.properties.codes import firsts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups, over_run
 from antiphon.properties.history import NEVER, Deliveries, History
@@ -132,7 +133,7 @@ def check_reliable_causal(
     asked = promises.asked("O4")
     duties = _Duties(history, promises, past, spans, _forgiven(promises, membership))
     since = duties.with_us_since(asked)
-    begins = np.unique(asked.process, return_index=True)[1].tolist()
+    begins = firsts(asked.process).tolist()
     causes, effects, opportunities = [_NONE], [_NONE], 0
     for begin, end in pairwise([*begins, len(asked.process)]):
         part = slice(begin, end)

@@ -9,6 +9,7 @@ import numpy as np
 
 from antiphon.properties.arrivals import NEVER, Arrivals
 from antiphon.properties.audience import Audience
+from antiphon.properties.codes import distinct
 from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups
 from antiphon.properties.history import Deliveries, History
@@ -198,7 +199,7 @@ def _skipped(history: History, marks: Marks, order: _Order) -> tuple[IntArray, I
     deliveries, width = order.deliveries, len(history.rows.kind) + 1
     root = np.append(history.stays.root, -1)
     pair = root[history.stay_at(deliveries.row)]
-    reports = np.unique(marks.row)
+    reports = distinct(marks.row)
     reports = np.sort(root[history.stay_at(reports)] * width + reports)
     last = np.searchsorted(reports, pair * width + order.stable_row) - 1
     seen = np.append(reports, -1)[last] - pair * width
@@ -359,6 +360,8 @@ class _Evictions:
 
     def _delivery(self, process: IntArray, message: IntArray) -> IntArray:
         """The row at which each process first delivered each message; NEVER if it did not."""
+        if not len(message):
+            return message
         first, arrivals, rows = self._history.first, self._prefixes.arrivals, self._history.rows
         total = len(arrivals.number)
         code = arrivals.find(first.group, rows.sender[first.row], rows.number[first.row])

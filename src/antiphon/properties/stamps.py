@@ -6,6 +6,7 @@ order at the cost of one sort. If it fails, the order may still hold, and `cycle
 
 import numpy as np
 
+from antiphon.properties.codes import distinct
 from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
 from antiphon.properties.history import Deliveries, History
 
@@ -30,7 +31,7 @@ class Stamps:
         unequal = np.flatnonzero(of_message[asked.message] != rank)
         if len(unequal):
             return _tell_unequal(history, asked, int(unequal[0]))
-        messages = np.unique(asked.message)
+        messages = distinct(asked.message)
         by_rank = messages[np.argsort(of_message[messages], kind="stable")]
         same = np.flatnonzero(np.diff(of_message[by_rank]) == 0)
         if len(same):
