@@ -8,7 +8,7 @@ told from the Parquet footers is told here, before Spark starts: a command calls
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,10 @@ from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
 
 _SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
+CODED: Final = ["run", "process", "kind", "group", "sender", "service", "view", "previous", "orderer"]
+"""Columns of strings that repeat a great many times."""
+
+_CODES: Final = pa.dictionary(pa.int32(), pa.string())
 _REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
 
 
@@ -90,6 +94,33 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
 def read_events(files: Iterable[Path]) -> pa.Table:
     """The files' rows as one Arrow table with exactly the columns and types of `EVENTS`."""
     return pa.concat_tables([_read(path) for path in files])
+
+
+def open_coded(path: Path) -> pq.ParquetFile:
+    """A file of which row groups are to be read one by one (`read_coded`)."""
+    try:
+        return pq.ParquetFile(path, read_dictionary=CODED)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+
+
+def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
+    """These columns of one row group, strings that repeat (`CODED`) as codes into a dictionary."""
+    try:
+        found = file.read_row_group(group, columns=list(names))
+        columns = [
+            _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
+        ]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+    return pa.table([column.combine_chunks() for column in columns], names=list(names))
+
+
+def _coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.type == _CODES:
+        return column
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return plain.cast(pa.string()).dictionary_encode()
 
 
 def events(spark: SparkSession, directory: Path) -> DataFrame:

@@ -31,6 +31,7 @@ NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
 _TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
 """Kinds of rows whose detail, if they have one, is read."""
+_TEXTS: Final = ["detail", "peer", "members"]
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 _READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 
@@ -94,7 +95,7 @@ class Columns:
     `join`, `leave` and `state` rows that have one."""
     prefixes: Prefixes
     source: pa.Table
-    """The table itself, in its own order, for the few checks that need a text of some rows."""
+    """The texts of the table itself, in its own order, for the few checks that need those of some rows."""
     order: IntArray
     """For each row its place in `source`."""
 
@@ -149,7 +150,7 @@ def read(events: pa.Table) -> Columns:
         groups=groups,
         views=views,
         services=services,
-        rows=Rows(*(getattr(unsorted, name)[order] for name in Rows.__slots__)),
+        rows=_sorted(unsorted, order),
         members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
         transitional={
             int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
@@ -158,9 +159,16 @@ def read(events: pa.Table) -> Columns:
         private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
         details={int(position[row]): detail for row, detail in details.items()},
         prefixes=_prefixes(reported, code_of, position),
-        source=table,
+        source=table.select(_TEXTS),
         order=order,
     )
+
+
+def _sorted(rows: Rows, order: IntArray) -> Rows:
+    """The rows in that order; mostly they are in it, and large."""
+    if (np.diff(order) == 1).all():
+        return rows
+    return Rows(*(getattr(rows, name)[order] for name in Rows.__slots__))
 
 
 def parts(codes: IntArray) -> list[tuple[int, IntArray]]:
@@ -176,9 +184,16 @@ def admit(events: pa.Table) -> pa.Table:
     if missing:
         raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
     try:
-        return events.select(_READ).cast(pa.schema([EVENTS.field(name) for name in _READ]))
+        return events.select(_READ).cast(pa.schema([_as_read(events.field(name)) for name in _READ]))
     except (pa.ArrowException, ValueError) as error:
         raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
+
+
+def _as_read(found: pa.Field) -> pa.Field:
+    """Strings that come as codes into a dictionary stay so: they are coded anyway."""
+    wanted = EVENTS.field(found.name)
+    coded = pa.types.is_dictionary(found.type) and found.type.value_type == wanted.type
+    return wanted.with_type(found.type) if coded else wanted
 
 
 def _one_run(table: pa.Table) -> pa.Table:

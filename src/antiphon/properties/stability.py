@@ -4,6 +4,7 @@ Stability is reported as prefixes, so that only the increase of each report is j
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,11 +27,27 @@ class Prefixes:
     """What a run says about stability: arrivals, and the marks of `stable` and `discard` rows."""
 
     def __init__(self, history: History, audience: Audience, membership: Membership, spans: Spans) -> None:
-        self._history, self._spans = history, spans
-        self.arrivals = Arrivals(history)
-        self.receipts = Receipts(history, self.arrivals, audience, membership)
-        self.stable = Marks(history, "stable")
-        self.freed = Marks(history, "discard")
+        self._history, self._audience, self._membership, self._spans = history, audience, membership, spans
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """When each message first reached each member."""
+        return Arrivals(self._history)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """Who had to have what."""
+        return Receipts(self._history, self.arrivals, self._audience, self._membership)
+
+    @cached_property
+    def stable(self) -> Marks:
+        """What was called stable."""
+        return Marks(self._history, "stable")
+
+    @cached_property
+    def freed(self) -> Marks:
+        """What was freed."""
+        return Marks(self._history, "discard")
 
     def predecessors(self, marks: Marks, reports: IntArray) -> IntArray:
         """By report the last number of its sender that belongs to a predecessor of the formation in force there.
