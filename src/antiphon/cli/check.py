@@ -21,6 +21,10 @@ def check(
             show_default=False,
         ),
     ] = None,
+    rows_per_task: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="A run with more events is judged in parts of about so many."),
+    ] = 4_000_000,
     json: Json = False,
     master: Master = None,
 ) -> None:
@@ -38,7 +42,7 @@ def check(
     with waiting("starting Spark"):
         spark = spark_session(master)
     with progress("judging") as advance:
-        verdicts = verify(spark, directory, required=required, progress=advance)
+        verdicts = verify(spark, directory, required=required, progress=advance, rows_per_task=rows_per_task)
     if json:
         print_json(as_document(verdicts, required))
     else:

@@ -91,6 +91,11 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
     return list(units.values())
 
 
+def one_run(files: Iterable[Path]) -> bool:
+    """Whether all rows of the files are of one run."""
+    return len({run for path in files for run in _runs(path)}) == 1
+
+
 def read_events(files: Iterable[Path]) -> pa.Table:
     """The files' rows as one Arrow table with exactly the columns and types of `EVENTS`."""
     return pa.concat_tables([_read(path) for path in files])

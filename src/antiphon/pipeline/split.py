@@ -126,24 +126,28 @@ def _joined(tasks: list[Task]) -> list[Task]:
 def judge_part(
     files: Sequence[Path], survey: Survey, task: Task, required: frozenset[str] = frozenset()
 ) -> list[Verdict]:
-    """The verdicts of one task; a part that cannot be read as a trace has one that says why."""
+    """The verdicts of one task; of a part that cannot be read as a trace one that says why."""
+    wanted, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
     try:
-        if task.look is LOGS:
-            return [wellformed.check(load(_events(files, survey, task), task.processes))]
-        return _verdicts(files, survey, task, required)
+        if task.look.seldom:
+            found, wanted = _tried(survey, task, wanted, required)
     except TraceError as error:
-        return [Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))]
+        return [_unread(survey, error)]
+    if task.look.seldom and not wanted:
+        return found
+    events = _events(files, survey, task)  # a file that cannot be read is another matter
+    try:
+        history = load(events, task.processes, task.look.kinds)
+        if task.look == LOGS:
+            return [wellformed.check(history)]
+        case = Case(history, required)
+        return found + [verdict for checker in wanted for verdict in checker.judge(case)]
+    except TraceError as error:
+        return [_unread(survey, error)]
 
 
-def _verdicts(files: Sequence[Path], survey: Survey, task: Task, required: frozenset[str]) -> list[Verdict]:
-    wanted = [checker for checker in CHECKERS if checker.property_id in task.properties]
-    found, open_ = (list[Verdict](), wanted)
-    if task.look.seldom:
-        found, open_ = _tried(survey, task, wanted, required)
-    if open_:
-        case = Case(load(_events(files, survey, task), task.processes, task.look.kinds), required)
-        found += [verdict for checker in open_ for verdict in checker.judge(case)]
-    return found
+def _unread(survey: Survey, error: TraceError) -> Verdict:
+    return Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))
 
 
 def _tried(
@@ -163,7 +167,7 @@ def _tried(
 def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
     """The rows that a task looks at, with the backbone of the run and the shadows of the others."""
     shadows = survey.shadows
-    if task.look is LOGS and task.processes is not None:
+    if task.look == LOGS and task.processes is not None:
         shadows = shadows.filter(pa.array(~is_process(shadows["process"], shadows["incarnation"], task.processes)))
     pieces = [survey.backbone, shadows]
     if task.look.kinds:
@@ -246,12 +250,12 @@ def _about(upto: pa.MapArray, senders: frozenset[str]) -> pa.MapArray:
 
 def put_together(tasks: Sequence[Task], verdicts: Sequence[Sequence[Verdict]]) -> list[Verdict]:
     """The verdicts on the run, from those of its tasks."""
-    logs = [verdict for task, found in zip(tasks, verdicts, strict=True) if task.look is LOGS for verdict in found]
+    logs = [verdict for task, found in zip(tasks, verdicts, strict=True) if task.look == LOGS for verdict in found]
     unread = [verdict for verdict in logs if _is_unread(verdict)]
     if unread:
         return unread[:1]
     wellformedness = _sum(logs)
-    failed = [found[0] for task, found in zip(tasks, verdicts, strict=True) if task.look is not LOGS if _failed(found)]
+    failed = [found[0] for task, found in zip(tasks, verdicts, strict=True) if task.look != LOGS if _failed(found)]
     if wellformedness.violations or failed:
         return [wellformedness] if wellformedness.violations else failed[:1]
     parts: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
