@@ -123,8 +123,9 @@ def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterato
         for _ in range(plan.rounds):
             rounds.append(
                 {
-                    "bare_unpacked": team.fan_out(size, plan.seconds, packed=False),
-                    "bare_packed": team.fan_out(size, plan.seconds, packed=True),
+                    "bare_unpacked": team.fan_out(size, plan.seconds, packed=False, senders=everybody),
+                    "bare_packed": team.fan_out(size, plan.seconds, packed=True, senders=everybody),
+                    "bare_one_active": team.fan_out(size, plan.seconds, packed=True, senders=last),
                     "all_active": team.order(size, plan.seconds, senders=everybody)["rate"],
                     "one_active": team.order(size, plan.seconds, senders=last)["rate"],
                 }
@@ -137,6 +138,7 @@ def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterato
             ("all_active", "bare_unpacked"),
             ("all_active", "bare_packed"),
             ("one_active", "all_active"),
+            ("bare_one_active", "bare_packed"),  # what one sender alone can do here, whoever it is
         )
 
 

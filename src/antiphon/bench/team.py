@@ -57,9 +57,9 @@ class Team:
                 assert pipe is not None
                 pipe.close()
 
-    def fan_out(self, size: int, seconds: float, *, packed: bool) -> float:
-        """Messages a second at the slowest of the bare floor, all sending."""
-        answers = self._together(seconds, do="fan-out", size=size, packed=packed, senders=[*range(self.members)])
+    def fan_out(self, size: int, seconds: float, *, packed: bool, senders: list[int]) -> float:
+        """Messages a second at the slowest of the bare floor."""
+        answers = self._together(seconds, do="fan-out", size=size, packed=packed, senders=senders)
         return min(float(each["rate"]) for each in answers)
 
     def order(self, size: int, seconds: float, *, senders: list[int], profile: bool = False) -> dict[str, Any]:

@@ -94,8 +94,8 @@ def _print(report: Report) -> None:
     out.print(
         _table(
             "messages a second at the slowest member, median of rounds; ratios within a round",
-            ("bytes", "bare, each by itself", "bare, packed", "all active", "one active"),
-            ("all / by itself", "all / packed", "one / all"),
+            ("bytes", "bare, each by itself", "bare, packed", "bare, one active", "all active", "one active"),
+            ("all / by itself", "all / packed", "one / all", "bare: one / all"),
             report.throughput,
         )
     )

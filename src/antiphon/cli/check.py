@@ -21,6 +21,9 @@ def check(
             show_default=False,
         ),
     ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Judge what can be judged although some files cannot.")
+    ] = False,
     rows_per_task: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="A run with more events is judged in parts of about so many."),
@@ -30,19 +33,29 @@ def check(
 ) -> None:
     """Judge traces: whether every property that the services in use promise, or that is required of them, holds.
 
-    Exit code 0: everything judged holds; 1: violated; 2: cannot tell. A property that the runs never put to the test
+    Exit code 0: everything judged holds; 1: violated; 2: cannot tell, also where files are damaged and nothing else is
+    violated. A property that the runs never put to the test
     is shown as vacuous and does not count against them; liveness is judged only of runs that ended quiet.
     """
     required = known(name.strip() for text in require or () for name in text.split(","))
-    from antiphon.pipeline.read import find_event_files  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.read import sound_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.session import spark_session  # noqa: PLC0415
     from antiphon.pipeline.verify import verify  # noqa: PLC0415
 
-    find_event_files(directory)  # a wrong directory is said at once, not after Spark has started
+    files, unusable = sound_event_files(directory)  # a wrong directory is said at once, not after Spark has started
+    if unusable and not (keep_going and files):
+        raise unusable[0]
     with waiting("starting Spark"):
         spark = spark_session(master)
     with progress("judging") as advance:
-        verdicts = verify(spark, directory, required=required, progress=advance, rows_per_task=rows_per_task)
+        verdicts = verify(
+            spark,
+            directory,
+            required=required,
+            keep_going=keep_going,
+            progress=advance,
+            rows_per_task=rows_per_task,
+        )
     if json:
         print_json(as_document(verdicts, required))
     else:

@@ -15,6 +15,7 @@ from antiphon.properties.wording import promise
 
 _GROUPS_SHOWN_MAX: Final = 2
 """With more groups than this, the table tells how many share an outcome; `--json` tells each."""
+_ILL_FORMED_SHOWN_MAX: Final = 20
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _SENTENCE: Final = {
@@ -31,7 +32,14 @@ def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozense
         "properties": by_property(verdicts),
         "required": _in_order(required),
         "not_judged": list(NOT_JUDGED),
+        "ill_formed": [{"run": run, "sentence": sentence} for run, sentence in _ill_formed(verdicts)],
     }
+
+
+def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """What could not be judged, and why."""
+    untold = [verdict for verdict in verdicts if verdict.outcome == "harness error"]
+    return [(verdict.run, verdict.example.sentence) for verdict in untold if verdict.example]
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
@@ -73,8 +81,13 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
             f"{sum(row['violations'] for row in together):,}",
         )
     out.print(table)
+    ill_formed = _ill_formed(verdicts)
+    for run, why in ill_formed[:_ILL_FORMED_SHOWN_MAX]:
+        out.print(escape(f"cannot tell of {run}: {why}"), highlight=False, soft_wrap=True)
+    if len(ill_formed) > _ILL_FORMED_SHOWN_MAX:
+        out.print(f"nor of {len(ill_formed) - _ILL_FORMED_SHOWN_MAX:,} more; --json tells them all")
     for row in rows:
-        if row["example"]:
+        if row["example"] and row["outcome"] != "harness error":
             more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
             sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
             out.print(f"[bold]{row['property']}[/]: {sentence}", soft_wrap=True)

@@ -34,6 +34,29 @@ def find_event_files(directory: Path) -> list[Path]:
 
     Names that begin with a dot or an underscore are files still being written, and are left out.
     """
+    files, unusable = sound_event_files(directory)
+    if unusable:
+        raise unusable[0]
+    return files
+
+
+def sound_event_files(directory: Path) -> tuple[list[Path], list[TraceError]]:
+    """The same, and what is wrong with those files that cannot be used."""
+    files, unusable, rows = [], [], 0
+    for path in _listed(directory):
+        try:
+            rows += _checked(path).num_rows
+        except TraceError as error:
+            unusable.append(error)
+        else:
+            files.append(path)
+    if not rows and not unusable:
+        first = files[0].name
+        raise TraceError(f"{directory / 'events'} holds no events: {first} has zero rows, and so has every other file")
+    return files, unusable
+
+
+def _listed(directory: Path) -> list[Path]:
     if not directory.exists():
         raise TraceError(f"{directory} does not exist")
     folder = directory / "events"
@@ -47,9 +70,6 @@ def find_event_files(directory: Path) -> list[Path]:
     files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
     if not files:
         raise TraceError(f"{folder} holds no Parquet files")
-    rows = sum(_checked(path).num_rows for path in files)
-    if rows == 0:
-        raise TraceError(f"{folder} holds no events: {files[0].name} has zero rows, and so has every other file")
     return files
 
 

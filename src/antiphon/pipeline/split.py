@@ -45,6 +45,8 @@ class Task:
     """The groups that it is about; None for all."""
     rows: int = 0
     """About how many rows of the bulk it holds."""
+    place: int = 0
+    """Among the tasks of the run."""
 
 
 # -------------------------------------------------------------------------------- the plan
@@ -62,7 +64,7 @@ def plan(survey: Survey, rows_per_task: int, required: frozenset[str] = frozense
         for look, properties in looks.items()
         for task in _parts(survey, rows_per_task, look, frozenset(properties))
     ]
-    return _joined(tasks)
+    return [replace(task, place=place) for place, task in enumerate(_gathered(tasks))]
 
 
 def _promised(survey: Survey, required: frozenset[str]) -> frozenset[str]:
@@ -104,7 +106,7 @@ def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]
     return [(frozenset(names), size) for names, size in packs]
 
 
-def _joined(tasks: list[Task]) -> list[Task]:
+def _gathered(tasks: list[Task]) -> list[Task]:
     """Tasks over the whole run go along with one that holds all that they look at."""
     over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.look.seldom]
     host_of = {
@@ -248,28 +250,27 @@ def _about(upto: pa.MapArray, senders: frozenset[str]) -> pa.MapArray:
 # -------------------------------------------------------------------------------- put together
 
 
-def put_together(tasks: Sequence[Task], verdicts: Sequence[Sequence[Verdict]]) -> list[Verdict]:
-    """The verdicts on the run, from those of its tasks."""
-    logs = [verdict for task, found in zip(tasks, verdicts, strict=True) if task.look == LOGS for verdict in found]
-    unread = [verdict for verdict in logs if _is_unread(verdict)]
-    if unread:
-        return unread[:1]
+def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
+    """The verdicts on the run, from those of its tasks, as `judge` would give them.
+
+    What cannot be read comes before what is not well formed, and that before all else.
+    """
+    ordered = sorted(parts, key=lambda part: part[0].place)
+    logs = [verdict for task, found in ordered if task.look == LOGS for verdict in found]
+    for unread in (verdict for verdict in logs if _is_unread(verdict)):
+        return [unread]
     wellformedness = _sum(logs)
-    failed = [found[0] for task, found in zip(tasks, verdicts, strict=True) if task.look != LOGS if _failed(found)]
-    if wellformedness.violations or failed:
-        return [wellformedness] if wellformedness.violations else failed[:1]
-    parts: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
-    for task, found in zip(tasks, verdicts, strict=True):
+    if wellformedness.violations:
+        return [wellformedness]
+    by_property: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
+    for task, found in ordered:
         for verdict in found:
+            if _is_unread(verdict):
+                return [verdict]
             if task.groups is None or verdict.group in task.groups:
-                parts[verdict.property, verdict.group].append(verdict)
+                by_property[verdict.property, verdict.group].append(verdict)
     place = {checker.property_id: number for number, checker in enumerate(CHECKERS)} | {"W": -1}
-    ordered = sorted(parts.items(), key=lambda part: (place[part[0][0]], part[0][1] or ""))
-    return [_sum(found) for _, found in ordered]
-
-
-def _failed(found: Sequence[Verdict]) -> bool:
-    return bool(found) and _is_unread(found[0])
+    return [_sum(by_property[key]) for key in sorted(by_property, key=lambda key: (place[key[0]], key[1] or ""))]
 
 
 def _is_unread(verdict: Verdict) -> bool:

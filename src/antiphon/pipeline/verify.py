@@ -2,13 +2,14 @@
 
 The properties are the plain functions of `antiphon.properties`; Spark only spreads units of files over its
 workers with `mapInArrow` and shuffles nothing. A run with too many rows for one task is dealt out to several
-(`split.py`), in the same job. What goes wrong inside a task comes back as a row that names its file, and is raised here
-as one sentence.
+(`shares.py`), in the same job. What goes wrong inside a task comes back as a row that names its file, and is raised
+here as one sentence.
 """
 
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,40 +21,25 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.jobs import Progress, collected
-from antiphon.pipeline.read import count_events, find_event_files, one_run, plan_units, read_events, traced_runs
+from antiphon.pipeline.read import plan_units, sound_event_files, traced_runs
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.split import Task, judge_part, plan, put_together
-from antiphon.pipeline.survey import survey
+from antiphon.pipeline.shares import Judge, Share, deal, put_together
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
 
-Judge = Callable[[pa.Table], Iterable[Verdict]]
-"""Judges all runs of an events table."""
-
 TASKS_PER_CORE_MAX: Final = 64
-"""Above this many units a core, a task takes several: smaller tasks would only add overhead."""
+"""Above this many shares a core, a task takes several: smaller tasks would only add overhead."""
 
 ROWS_PER_TASK: Final = 4_000_000
 """A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
 
+UNKNOWN_RUN: Final = "unknown run"
+"""Which runs a damaged file held nobody can say."""
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
-    + [pa.field("error", pa.string()), pa.field("traceback", pa.string())]
-    + [pa.field("large", pa.int64()), pa.field("task", pa.int64())]
+    + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """What is judged in one go: a unit of files, or what one task of a large run looks at."""
-
-    files: Sequence[Path]
-    judge: Callable[[], Iterable[Verdict]]
-    bytes: int
-    large: int | None = None
-    """The number of the large run, and that of the task among its tasks."""
-    task: int | None = None
 
 
 def verify(
@@ -61,93 +47,105 @@ def verify(
     directory: Path,
     *,
     required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
     progress: Progress | None = None,
     judge: Judge | None = None,
     rows_per_task: int = ROWS_PER_TASK,
 ) -> list[Verdict]:
     """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
 
-    What is `required` is judged as if every service promised it. Without `judge` the properties are judged, those of a
-    run with more than `rows_per_task` rows in parts.
+    What is `required` is judged as if every service promised it. With `keep_going` a file that cannot be judged gets a
+    verdict that says why. Without `judge` the properties are judged, those of a run with more than `rows_per_task` rows
+    in parts.
     """
     required = known(required)
-    units = plan_units(path.absolute() for path in find_event_files(directory))
-    large = [] if judge else [unit for unit in units if count_events(unit) > rows_per_task and one_run(unit)]
-    whole = partial(judge_all, required=required) if judge is None else judge
-    shares = [_Share(unit, partial(_judge_unit, unit, whole), _size_bytes(unit)) for unit in units if unit not in large]
-    plans: list[list[Task]] = []
-    for number, unit in enumerate(large):
-        found = survey(unit)
-        plans.append(plan(found, rows_per_task, required))
-        for place, task in enumerate(plans[-1]):
-            size = _size_bytes(unit) * task.rows // found.rows
-            shares.append(_Share(unit, partial(judge_part, unit, found, task, required), size, number, place))
+    files, unusable = sound_event_files(directory)
+    if unusable and not keep_going:
+        raise unusable[0]
+    units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
+    if not units:
+        raise unusable[0]
+    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
+    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
     shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
     tasks = min(len(shares), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
         table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
-    failed = table.filter(pc.is_valid(table.column("error")))
-    if failed.num_rows:
-        raise _failure(failed.to_pylist())
-    verdicts = [*_told(table), *_put_together(plans, table)]
-    return sorted([*verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+    is_failed = pc.is_valid(table.column("error"))
+    failed = table.filter(is_failed).to_pylist()
+    if failed and not keep_going:
+        raise _failure(failed)
+    verdicts = put_together(shares, _by_share(table.filter(pc.invert(is_failed))), {row["share"] for row in failed})
+    sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
+    untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
+    return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
 
 
-def _told(table: pa.Table, large: int | None = None, task: int | None = None) -> list[Verdict]:
-    """The verdicts on small runs, or those of one task of a large one."""
-    chosen = pc.is_null(table["large"]) if large is None else pc.equal(table["large"], large)
-    if task is not None:
-        chosen = pc.and_(chosen, pc.equal(table["task"], task))
-    return from_table(table.filter(chosen).select(VERDICTS.names))
+def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
+    """The units that can be judged, and why others cannot: where a file is damaged, it may hold rows of their runs.
+
+    Who has as many files as runs is taken to have one file a run.
+    """
+    if not damaged:
+        return units, []
+    torn = [files for files in units if len(files) > 1 or len(units) == 1]
+    sentence = "a damaged file beside it may hold more of the same run"
+    return [files for files in units if files not in torn], [TraceError(_located(files, sentence)) for files in torn]
 
 
-def _put_together(plans: Sequence[Sequence[Task]], table: pa.Table) -> Iterator[Verdict]:
-    """The verdicts on large runs."""
-    for large, tasks in enumerate(plans):
-        yield from put_together(tasks, [_told(table, large, task) for task in range(len(tasks))])
+def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
+    """The verdicts on each share."""
+    found: dict[int, list[Verdict]] = defaultdict(list)
+    for share, verdict in zip(table["share"].to_pylist(), from_table(table.select(VERDICTS.names)), strict=True):
+        found[share].append(verdict)
+    return found
 
 
 def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """A run whose events should be there and are not must not pass unnoticed."""
     lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
-    sentence = "runs.parquet names this run, and no file in events holds it"
-    return [Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence)) for run in lost]
+    sentence = "runs.parquet names this run, and no file in events that can be read holds it"
+    return [_cannot_tell(run, sentence) for run in lost]
 
 
-def _size_bytes(unit: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in unit)
+def _cannot_tell(run: str, sentence: str) -> Verdict:
+    return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
 
 
-def _judge_unit(files: Sequence[Path], judge: Judge) -> Iterable[Verdict]:
-    return judge(read_events(files))
-
-
-def _task(shares: Sequence[_Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a worker does with the number of its task: task i takes every share i + k·tasks."""
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column("id").to_pylist():
-                for share in shares[number::tasks]:
-                    yield from _judged(share).to_batches()
+                for place in range(number, len(shares), tasks):
+                    yield from _judged(shares[place], place).to_batches()
                     pa.default_memory_pool().release_unused()
 
     return judged
 
 
-def _judged(share: _Share) -> pa.Table:
+def _judged(share: Share, place: int) -> pa.Table:
     """The verdicts on one share, or one row that says why there are none."""
+    files = share.files
     try:
-        rows = to_table(share.judge()).to_pylist()
+        rows = to_table(_placed(files, verdict) for verdict in share.judge()).to_pylist()
     except TraceError as error:
-        rows = [{"error": _located(share.files, str(error))}]
+        rows = [{"error": _located(files, str(error))}]
     except Exception as error:  # a checker's own fault must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
-        rows = [{"error": _located(share.files, sentence), "traceback": traceback.format_exc()}]
-    where = {"large": share.large, "task": share.task}
-    return pa.Table.from_pylist([{**row, **where} for row in rows], schema=_RESULTS)
+        rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
+    return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
+
+
+def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
+    """A run that could not even be read names no process: whoever looks into it wants to know the file."""
+    if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
+        return verdict
+    told = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
+    return replace(verdict, example=told)
 
 
 def _located(files: Sequence[Path], message: str) -> str:
