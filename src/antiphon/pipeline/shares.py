@@ -13,6 +13,7 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.read import count_events, one_run, read_events
 from antiphon.pipeline.split import Task, joined, judge_part, plan
 from antiphon.pipeline.survey import survey
+from antiphon.properties.registry import LOGS
 from antiphon.properties.verdict import Verdict
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
@@ -54,6 +55,20 @@ def _judge_whole(files: Sequence[Path], judge: Judge) -> Iterable[Verdict]:
 
 def _refuse(error: TraceError) -> NoReturn:
     raise error
+
+
+def pointless(shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]]) -> set[int]:
+    """The shares, by place, that ask more than whether a run is well formed of one that is not.
+
+    What becomes of them does not matter: checkers rely on it.
+    """
+    ill_formed = {tuple(shares[place].files) for place, found in verdicts.items() for each in found if _is_flaw(each)}
+    large = [(place, share) for place, share in enumerate(shares) if share.task is not None and share.task.look != LOGS]
+    return {place for place, share in large if tuple(share.files) in ill_formed}
+
+
+def _is_flaw(verdict: Verdict) -> bool:
+    return verdict.property == "W" and verdict.violations > 0
 
 
 def put_together(

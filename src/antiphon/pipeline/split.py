@@ -22,7 +22,7 @@ from antiphon.pipeline.survey import CODED_EVENTS, REPORTS, Flags, Survey, is_on
 from antiphon.properties import wellformed
 from antiphon.properties.case import Case
 from antiphon.properties.findings import outcome_of
-from antiphon.properties.history import LackingError, load
+from antiphon.properties.history import History, LackingError, load
 from antiphon.properties.registry import BACKBONE, CHECKERS, LOGS, Checker, Look
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.types import ProcessId, split_process_id
@@ -77,10 +77,13 @@ def _promised(survey: Survey, required: frozenset[str]) -> frozenset[str]:
 
 
 def _parts(survey: Survey, limit: int, look: Look, properties: frozenset[str]) -> list[Task]:
-    shared = sum(count for (_, kind), count in survey.by.items() if kind in look.everybody | (look.about & REPORTS))
+    mostly = look.mostly if look.mostly.kinds else look
+    everywhere = mostly.everybody | (mostly.about & REPORTS)
+    shared = sum(count for (_, kind), count in survey.by.items() if kind in everywhere)
     if look.by_process:
         sizes = {
-            who: _count(survey.by, who, look.own) + _count(survey.about, who, look.about) for who in survey.processes
+            who: _count(survey.by, who, mostly.own) + _count(survey.about, who, mostly.about)
+            for who in survey.processes
         }
         packs = _packed(sizes, limit - shared)
         return [Task(properties, look, processes=who, rows=shared + size) for who, size in packs]
@@ -99,7 +102,7 @@ def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]
     """Neighbours together as long as there is room; one that needs more has a part to itself."""
     packs: list[tuple[list[str], int]] = []
     for name, size in sizes.items():
-        if packs and packs[-1][1] + size <= room:
+        if packs and (packs[-1][1] + size <= room or not size):
             packs[-1] = ([*packs[-1][0], name], packs[-1][1] + size)
         else:
             packs.append(([name], size))
@@ -110,7 +113,9 @@ def _gathered(tasks: list[Task]) -> list[Task]:
     """Tasks over the whole run go along with one that holds all that they look at."""
     over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.look.seldom]
     host_of = {
-        task: max((each for each in over_all if task.look.kinds <= each.look.kinds), key=lambda each: each.rows)
+        task: max(
+            (each for each in over_all if task.look.kinds <= each.look.kinds), key=lambda each: len(each.look.kinds)
+        )
         for task in over_all
     }
     return [
@@ -130,40 +135,36 @@ def judge_part(
 ) -> list[Verdict]:
     """The verdicts of one task; of a part that cannot be read as a trace one that says why."""
     wanted, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
-    try:
-        if task.look.seldom:
-            found, wanted = _tried(survey, task, wanted, required)
-    except TraceError as error:
-        return [_unread(survey, error)]
-    if task.look.seldom and not wanted:
-        return found
-    events = _events(files, survey, task)  # a file that cannot be read is another matter
-    try:
-        history = load(events, task.processes, task.look.kinds)
-        if task.look == LOGS:
-            return [wellformed.check(history)]
-        case = Case(history, required)
-        return found + [verdict for checker in wanted for verdict in checker.judge(case)]
-    except TraceError as error:
-        return [_unread(survey, error)]
-
-
-def _unread(survey: Survey, error: TraceError) -> Verdict:
-    return Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))
-
-
-def _tried(
-    survey: Survey, task: Task, wanted: list[Checker], required: frozenset[str]
-) -> tuple[list[Verdict], list[Checker]]:
-    """The verdicts of those for whom the backbone is enough, and the others."""
-    bare = pa.concat_tables([survey.backbone, survey.shadows])
-    case, found, open_ = Case(load(bare, task.processes, frozenset()), required), list[Verdict](), list[Checker]()
-    for checker in wanted:
+    for look in dict.fromkeys((task.look.mostly, task.look)):
+        events = [_events(files, survey, replace(task, look=look))]  # a file that cannot be read is another matter
         try:
-            found += checker.judge(case)
-        except LackingError:
-            open_.append(checker)
-    return found, open_
+            history = load(events.pop(), task.processes, look.kinds)  # which alone holds them now
+            if look == LOGS:
+                return [wellformed.check(history)]
+            told, wanted = _judged(history, wanted, required)
+        except TraceError as error:
+            return [Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))]
+        found += told
+        if not wanted:
+            return found
+    raise LackingError(f"{', '.join(checker.property_id for checker in wanted)} looked at more than was named")
+
+
+def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -> tuple[list[Verdict], list[Checker]]:
+    """The verdicts of those for whom the rows are enough, and the others.
+
+    One look after the other: what the checkers of one share is large, and of no use to those of another.
+    """
+    found, lacking = list[Verdict](), list[Checker]()
+    for look in dict.fromkeys(checker.look for checker in wanted):
+        case = Case(history, required)
+        for checker in wanted:
+            if checker.look == look:
+                try:
+                    found += checker.judge(case)
+                except LackingError:
+                    lacking.append(checker)
+    return found, lacking
 
 
 def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:

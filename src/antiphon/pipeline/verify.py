@@ -23,7 +23,7 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.jobs import Progress, collected
 from antiphon.pipeline.read import plan_units, sound_event_files, traced_runs
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.shares import Judge, Share, deal, put_together
+from antiphon.pipeline.shares import Judge, Share, deal, pointless, put_together
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
@@ -74,10 +74,12 @@ def verify(
     with as_trace_error(directory):
         table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
     is_failed = pc.is_valid(table.column("error"))
-    failed = table.filter(is_failed).to_pylist()
+    found = _by_share(table.filter(pc.invert(is_failed)))
+    excused = pointless(shares, found)
+    failed = [row for row in table.filter(is_failed).to_pylist() if row["share"] not in excused]
     if failed and not keep_going:
         raise _failure(failed)
-    verdicts = put_together(shares, _by_share(table.filter(pc.invert(is_failed))), {row["share"] for row in failed})
+    verdicts = put_together(shares, found, {row["share"] for row in failed})
     sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
     untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
     return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)

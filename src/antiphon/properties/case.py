@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.audience import Audience
 from antiphon.properties.causality import Causality, establish
 from antiphon.properties.exclusions import Gone
@@ -79,11 +78,6 @@ class Case:
     def prefixes(self) -> Prefixes:
         """What was said about stability."""
         return Prefixes(self.history, self.audience, self.membership, self.spans)
-
-    @property
-    def arrivals(self) -> Arrivals:
-        """When each message first reached each member."""
-        return self.prefixes.arrivals
 
     @cached_property
     def traffic(self) -> Traffic:

@@ -126,31 +126,31 @@ def read(events: pa.Table) -> Columns:
     services, service = _strings(table["service"])
     orderer = np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]
     index = _integers(table["index"])
-    unsorted = Rows(
-        process=process,
-        index=index,
-        time=_integers(table["time"]),
-        kind=kind,
-        group=group,
-        view=view,
-        previous=previous,
-        sender=sender,
-        number=_integers(table["number"]),
-        orderer=orderer,
-        clock=_integers(table["clock"], NO_CLOCK),
-        digest=_integers(table["digest"], 0),
-        service=service,
-    )
-    _require_names(unsorted, processes)
     order = np.lexsort((index, process))
     position = np.argsort(order)
+    rows = Rows(
+        process=process[order],
+        index=index[order],
+        time=_integers(table["time"])[order],
+        kind=kind[order],
+        group=group[order],
+        view=view[order],
+        previous=previous[order],
+        sender=sender[order],
+        number=_integers(table["number"])[order],
+        orderer=orderer[order],
+        clock=_integers(table["clock"], NO_CLOCK)[order],
+        digest=_integers(table["digest"], 0)[order],
+        service=service[order],
+    )
+    _require_names(rows, processes)
     return Columns(
         run=table["run"][0].as_py(),
         processes=processes,
         groups=groups,
         views=views,
         services=services,
-        rows=_sorted(unsorted, order),
+        rows=rows,
         members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
         transitional={
             int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
@@ -162,13 +162,6 @@ def read(events: pa.Table) -> Columns:
         source=table.select(_TEXTS),
         order=order,
     )
-
-
-def _sorted(rows: Rows, order: IntArray) -> Rows:
-    """The rows in that order; mostly they are in it, and large."""
-    if (np.diff(order) == 1).all():
-        return rows
-    return Rows(*(getattr(rows, name)[order] for name in Rows.__slots__))
 
 
 def parts(codes: IntArray) -> list[tuple[int, IntArray]]:

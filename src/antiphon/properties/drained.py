@@ -158,6 +158,8 @@ def _key(history: History, process: IntArray, group: IntArray, sender: IntArray)
 
 def _cut_away(history: History, kept: IntArray) -> BoolArray:
     """Which rows hold a message of a removed sender that their process never delivered."""
+    if not len(kept):
+        return np.zeros(0, np.bool_)
     rows, first, stays = history.rows, history.first, history.stays
     present = [
         (process * len(history.groups) + group) * len(history.processes) + member

@@ -7,7 +7,7 @@ enough for its verdict on that part, and the verdicts add up.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Final
 
@@ -61,13 +61,19 @@ class Look:
     """The rows of one group are enough for the verdict on it."""
     texts: _Kinds = _NONE
     """Those kinds of the bulk of which it reads `detail` and `peer`."""
-    seldom: bool = False
-    """Mostly the backbone is enough; it is tried first."""
+    seldom: _Kinds = _NONE
+    """Those kinds of which it mostly needs nothing: it is tried without them first."""
 
     @property
     def kinds(self) -> _Kinds:
         """All kinds of the bulk that it looks at."""
         return self.everybody | self.own | self.about
+
+    @property
+    def mostly(self) -> "Look":
+        """What it looks at where it needs nothing of what it seldom needs."""
+        kinds = {name: getattr(self, name) - self.seldom for name in ("everybody", "own", "about", "texts")}
+        return replace(self, **kinds, seldom=_NONE)
 
     @property
     def by_process(self) -> bool:
@@ -80,14 +86,23 @@ LOGS: Final = Look(own=BULK)
 _RUN: Final = Look(everybody=_some("send deliver"))
 _GROUPS: Final = Look(everybody=_some("send deliver block unblock answer"), by_group=True, texts=_some("block answer"))
 _STABLE: Final = Look(everybody=_some("send stable"), by_group=True)
-_STREAMS: Final = Look(about=_some("send deliver"))
-_REPORTS: Final = Look(about=_some("send receive deliver stable discard"), texts=_some("discard"))
-_BUFFERS: Final = Look(everybody=_some("send"), own=_some("receive deliver stable discard"))
+_STREAMS: Final = Look(about=_some("send deliver receive"), seldom=_some("receive"))
+_RECEIPTS: Final = Look(about=_some("send receive stable"))
+_FREED: Final = Look(
+    about=_some("send stable discard receive deliver"), seldom=_some("receive deliver"), texts=_some("discard")
+)
+_KNOWN: Final = Look(everybody=_some("send"), own=_some("deliver stable"))
+_BUFFERS: Final = Look(everybody=_some("send"), own=_some("receive discard deliver"), seldom=_some("deliver"))
 _TALK: Final = Look(own=_some("transmit"))
 _FRAMES: Final = Look(
-    own=_some("transmit gauge"), about=_some("receive"), texts=_some("transmit gauge receive"), seldom=True
+    own=_some("transmit gauge"),
+    about=_some("receive"),
+    seldom=_some("transmit gauge receive"),
+    texts=_some("transmit gauge receive"),
 )
-_TRAVEL: Final = Look(everybody=_some("send transmit receive"), texts=_some("transmit receive"), seldom=True)
+_TRAVEL: Final = Look(
+    everybody=_some("send transmit receive"), seldom=_some("send transmit receive"), texts=_some("transmit receive")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +155,7 @@ CHECKERS: Final = (
     Checker("D13", agreement.check_agreement, _GROUPS),
     Checker("D14", answers.check_answers, _GROUPS),
     Checker("O1", order.check_fifo, _STREAMS),
-    Checker("O2", reliable.check_reliable_fifo, _REPORTS),
+    Checker("O2", reliable.check_reliable_fifo, _STREAMS),
     Checker("O3", order.check_causal, _RUN, over_groups=False),
     Checker("O4", reliable.check_reliable_causal, _RUN, over_groups=False),
     Checker("O5", weak_total.check_one_group, _GROUPS),
@@ -148,10 +163,10 @@ CHECKERS: Final = (
     Checker("O6", total.check_total, _RUN, over_groups=False),
     Checker("O7", reliable_total.check_reliable_total, _RUN),
     Checker("O8", total.check_causal_total, _RUN, over_groups=False),
-    Checker("S1", stability.check_stable_everywhere, _REPORTS),
-    Checker("S2", stability.check_stable_prefix, _BUFFERS),
-    Checker("S3", safe.check_safe_delivery, _REPORTS),
-    Checker("S4", stability.check_no_early_discard, _REPORTS),
+    Checker("S1", stability.check_stable_everywhere, _RECEIPTS),
+    Checker("S2", stability.check_stable_prefix, _KNOWN),
+    Checker("S3", safe.check_safe_delivery, _KNOWN),
+    Checker("S4", stability.check_no_early_discard, _FREED),
     Checker("S5", acknowledgments.check_acknowledgers, _FRAMES),
     Checker("S6", connected.check_connected, BACKBONE),
     Checker("F1", flow.check_bounds, _FRAMES),

@@ -11,7 +11,7 @@ import numpy as np
 from antiphon.properties.arrivals import NEVER, Arrivals
 from antiphon.properties.audience import Audience
 from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
-from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.findings import NOTHING, Broken, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.marks import Marks, running_maximum
 from antiphon.properties.membership import Membership
@@ -278,10 +278,12 @@ def check_no_early_discard(
     known = stable.at(freed.process[reports], freed.group[reports], freed.sender[reports], freed.row[reports])
     known = np.maximum(known, prefixes.predecessors(freed, reports))
     early = known < freed.number[reports]
-    evicted = _evicted(history, freed.row[reports])
+    evicted = early & _evicted(history, freed.row[reports])
     bare = reports[early & ~evicted]
-    states = awaited(history, promises, membership)
-    unsafe = _Evictions(history, prefixes, states, reports[early & evicted], known[early & evicted])
+    unsafe = NOTHING
+    if evicted.any():
+        states = awaited(history, promises, membership)
+        unsafe = _Evictions(history, prefixes, states, reports[evicted], known[evicted]).broken
 
     def tell(position: int) -> Violation:
         if position < len(bare):
@@ -329,9 +331,10 @@ class _Evictions:
         undelivered &= ~self._held_back(row, added.message)
         self._bad = np.flatnonzero(self._early | self._unknown | undelivered)
         self._message, self._row, self._unheard = added.message, row, added.unheard
-        self.rows: IntArray = np.concatenate([row[self._bad], marks.row[added.unheard]])
+        rows = np.concatenate([row[self._bad], marks.row[added.unheard]])
+        self.broken = Broken(rows, history.rows.group[rows], self._tell)
 
-    def tell(self, position: int) -> Violation:
+    def _tell(self, position: int) -> Violation:
         """The first of the three conditions that is broken."""
         history, arrivals = self._history, self._prefixes.arrivals
         if position >= len(self._bad):
