@@ -159,6 +159,7 @@ def test_properties_are_added_up_over_runs() -> None:
                 "messages": ("g/p:0",),
                 "indexes": (3,),
                 "views": (),
+                "seen": None,
             },
             "runs": 3,
             "note": "seen; heard",

@@ -24,6 +24,10 @@ def check(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Judge what can be judged although some files cannot.")
     ] = False,
+    rows_per_task: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="A run with more events is judged in parts of about so many."),
+    ] = 4_000_000,
     json: Json = False,
     master: Master = None,
 ) -> None:
@@ -44,7 +48,14 @@ def check(
     with waiting("starting Spark"):
         spark = spark_session(master)
     with progress("judging") as advance:
-        verdicts = verify(spark, directory, required=required, keep_going=keep_going, progress=advance)
+        verdicts = verify(
+            spark,
+            directory,
+            required=required,
+            keep_going=keep_going,
+            progress=advance,
+            rows_per_task=rows_per_task,
+        )
     if json:
         print_json(as_document(verdicts, required))
     else:

@@ -8,7 +8,7 @@ told from the Parquet footers is told here, before Spark starts: a command calls
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,10 @@ from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
 
 _SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
-_REPEATED: Final = [field.name for field in EVENTS if field.type == pa.string() and field.name != "detail"]
+CODED: Final = [field.name for field in EVENTS if field.type == pa.string() and field.name != "detail"]
+"""Columns of strings that repeat a great many times."""
+
+_CODES: Final = pa.dictionary(pa.int32(), pa.string())
 _REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
 
 
@@ -109,9 +112,41 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
     return list(units.values())
 
 
+def one_run(files: Iterable[Path]) -> bool:
+    """Whether all rows of the files are of one run."""
+    return len({run for path in files for run in _runs(path)}) == 1
+
+
 def read_events(files: Iterable[Path]) -> pa.Table:
     """The files' rows as one Arrow table with the columns that the checkers read, as `as_read` types them."""
     return pa.concat_tables([_read(path) for path in files])
+
+
+def open_coded(path: Path) -> pq.ParquetFile:
+    """A file of which row groups are to be read one by one (`read_coded`)."""
+    try:
+        return pq.ParquetFile(path, read_dictionary=CODED)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+
+
+def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
+    """These columns of one row group, strings that repeat (`CODED`) as codes into a dictionary."""
+    try:
+        found = file.read_row_group(group, columns=list(names))
+        columns = [
+            _coded(found[name]) if name in CODED else found[name].cast(EVENTS.field(name).type) for name in names
+        ]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(f"{path} cannot be read: {_cause(error)}") from error
+    return pa.table([column.combine_chunks() for column in columns], names=list(names))
+
+
+def _coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.type == _CODES:
+        return column
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return plain.cast(pa.string()).dictionary_encode()
 
 
 def events(spark: SparkSession, directory: Path) -> DataFrame:
@@ -123,7 +158,7 @@ def events(spark: SparkSession, directory: Path) -> DataFrame:
 def _read(path: Path) -> pa.Table:
     try:
         # A task has one core. Texts that repeat stay as Parquet keeps them: each once, and its number in the rows.
-        found = pq.ParquetFile(path, read_dictionary=_REPEATED).read(columns=READ, use_threads=False).select(READ)
+        found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=READ, use_threads=False).select(READ)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TraceError(f"{path} cannot be read: {_cause(error)}") from error

@@ -1,11 +1,13 @@
 """Every run of a dataset judged under Spark, and the verdicts added up.
 
 The properties are the plain functions of `antiphon.properties`; Spark only spreads units of files over its
-workers with `mapInArrow` and shuffles nothing. What goes wrong inside a task comes back as a row that names
-its file, and is raised here as one sentence.
+workers with `mapInArrow` and shuffles nothing. A run with too many rows for one task is dealt out to several
+(`shares.py`), in the same job. What goes wrong inside a task comes back as a row that names its file, and is raised
+here as one sentence.
 """
 
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,23 +21,24 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
 from antiphon.pipeline.jobs import Progress, collected
-from antiphon.pipeline.read import plan_units, read_events, sound_event_files, traced_runs
+from antiphon.pipeline.read import plan_units, sound_event_files, traced_runs
 from antiphon.pipeline.session import as_trace_error
+from antiphon.pipeline.shares import Judge, Share, deal, pointless, put_together
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
 
-Judge = Callable[[pa.Table], Iterable[Verdict]]
-"""Judges all runs of an events table."""
-
 TASKS_PER_CORE_MAX: Final = 64
-"""Above this many units a core, a task takes several: smaller tasks would only add overhead."""
+"""Above this many shares a core, a task takes several: smaller tasks would only add overhead."""
+
+ROWS_PER_TASK: Final = 4_000_000
+"""A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
 
 UNKNOWN_RUN: Final = "unknown run"
 """Which runs a damaged file held nobody can say."""
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
-    + [pa.field("error", pa.string()), pa.field("traceback", pa.string())]
+    + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
 )
 
 
@@ -47,30 +50,36 @@ def verify(
     keep_going: bool = False,
     progress: Progress | None = None,
     judge: Judge | None = None,
+    rows_per_task: int = ROWS_PER_TASK,
 ) -> list[Verdict]:
     """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
 
     What is `required` is judged as if every service promised it. With `keep_going` a file that cannot be judged gets a
-    verdict that says why. Without `judge` the properties are judged.
+    verdict that says why. Without `judge` the properties are judged, those of a run with more than `rows_per_task` rows
+    in parts.
     """
-    judge = judge or partial(judge_all, required=known(required))
+    required = known(required)
     files, unusable = sound_event_files(directory)
     if unusable and not keep_going:
         raise unusable[0]
     units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
     if not units:
         raise unusable[0]
-    units.sort(key=_size_bytes, reverse=True)  # the longest tasks first, so that none is left alone at the end
-    tasks = min(len(units), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)
+    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
+    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
+    shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
+    tasks = min(len(shares), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
-    results = numbers.mapInArrow(_task(units, tasks, judge), from_arrow_schema(_RESULTS))
+    results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
         table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
     is_failed = pc.is_valid(table.column("error"))
-    failed = table.filter(is_failed).to_pylist()
+    found = _by_share(table.filter(pc.invert(is_failed)))
+    excused = pointless(shares, found)
+    failed = [row for row in table.filter(is_failed).to_pylist() if row["share"] not in excused]
     if failed and not keep_going:
         raise _failure(failed)
-    verdicts = from_table(table.filter(pc.invert(is_failed)).select(VERDICTS.names))
+    verdicts = put_together(shares, found, {row["share"] for row in failed})
     sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
     untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
     return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
@@ -88,6 +97,14 @@ def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], li
     return [files for files in units if files not in torn], [TraceError(_located(files, sentence)) for files in torn]
 
 
+def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
+    """The verdicts on each share."""
+    found: dict[int, list[Verdict]] = defaultdict(list)
+    for share, verdict in zip(table["share"].to_pylist(), from_table(table.select(VERDICTS.names)), strict=True):
+        found[share].append(verdict)
+    return found
+
+
 def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """A run whose events should be there and are not must not pass unnoticed."""
     lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
@@ -99,34 +116,30 @@ def _cannot_tell(run: str, sentence: str) -> Verdict:
     return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
 
 
-def _size_bytes(unit: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in unit)
-
-
-def _task(
-    units: Sequence[Sequence[Path]], tasks: int, judge: Judge
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a worker does with the number of its task: task i takes every unit i + k·tasks."""
+def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a worker does with the number of its task: task i takes every share i + k·tasks."""
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column("id").to_pylist():
-                for files in units[number::tasks]:
-                    yield from _judged(files, judge).to_batches()
+                for place in range(number, len(shares), tasks):
+                    yield from _judged(shares[place], place).to_batches()
+                    pa.default_memory_pool().release_unused()
 
     return judged
 
 
-def _judged(files: Sequence[Path], judge: Judge) -> pa.Table:
-    """The verdicts on one unit, or one row that says why there are none."""
+def _judged(share: Share, place: int) -> pa.Table:
+    """The verdicts on one share, or one row that says why there are none."""
+    files = share.files
     try:
-        rows = to_table(_placed(files, verdict) for verdict in judge(read_events(files))).to_pylist()
+        rows = to_table(_placed(files, verdict) for verdict in share.judge()).to_pylist()
     except TraceError as error:
         rows = [{"error": _located(files, str(error))}]
     except Exception as error:  # a checker's own fault must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
         rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
-    return pa.Table.from_pylist(rows, schema=_RESULTS)
+    return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
 
 
 def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:

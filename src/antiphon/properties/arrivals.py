@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from antiphon.properties.codes import Ranks, coded, distinct
-from antiphon.properties.columns import KIND, IntArray
+from antiphon.properties.columns import IntArray
 from antiphon.properties.history import History
 
 NEVER: Final = int(np.iinfo(np.int64).max)
@@ -23,8 +23,8 @@ class Arrivals:
     def __init__(self, history: History) -> None:
         self._history = history
         rows = history.rows
-        at = np.flatnonzero(((rows.kind == KIND["send"]) | (rows.kind == KIND["receive"])) & (rows.number >= 0))
-        at = at[(rows.group[at] >= 0) & (rows.sender[at] >= 0)]
+        at = history.of_kind("send", "receive")
+        at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
         self._numbers, number = coded(rows.number[at])
         stream = rows.group[at] * len(history.processes) + rows.sender[at]
         self._mids, message = coded(stream * self._width + number)

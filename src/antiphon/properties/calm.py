@@ -5,13 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
 from antiphon.properties.frames import slowest_frame_ns
 from antiphon.properties.history import History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
+from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.views import about, counted, installed, view_of
 from antiphon.types import split_process_id
@@ -20,7 +20,7 @@ from antiphon.types import split_process_id
 
 
 def check_no_false_exclusion(
-    history: History, promises: Promises, membership: Membership, arrivals: Arrivals
+    history: History, promises: Promises, membership: Membership, prefixes: Prefixes
 ) -> list[Verdict]:
     """L9: a run in which nothing breaks and nobody comes or goes has one view of each group.
 
@@ -31,7 +31,7 @@ def check_no_false_exclusion(
     if len(history.of_kind("fault", "crash", "join", "leave")):
         return nothing_asked(history, promises, "L9", note="not judged: something broke")
     second = [stay for stay in asked if membership.preceding[stay] >= 0]
-    if second and max(arrivals.slowest_ns, slowest_frame_ns(history)) > membership.suspectors.bearable_ns:
+    if second and max(prefixes.arrivals.slowest_ns, slowest_frame_ns(history)) > membership.suspectors.bearable_ns:
         note = "not judged: messages took longer than half the time of suspicion"
         return nothing_asked(history, promises, "L9", note=note)
     found: list[Found] = [
@@ -62,7 +62,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     consuming is not asked.
     """
     bound = _bounds(membership)
-    bound[_hindered(history)] = 0
+    bound[_hindered(history) | ~history.own] = 0
     asked = membership.asked("L10", private=True)
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
     if not stays:

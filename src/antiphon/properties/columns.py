@@ -36,6 +36,7 @@ _ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
 _TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
 """Kinds of rows whose detail, if they have one, is read."""
 _TELLING_CODES: Final = frozenset(KIND[name] for name in _TELLING)
+_TEXTS: Final = ["detail", "peer", "members"]
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
 """The columns that the checkers read."""
@@ -100,7 +101,7 @@ class Columns:
     `join`, `leave` and `state` rows that have one."""
     prefixes: Prefixes
     source: pa.Table
-    """The table itself, in its own order, for the few checks that need a text of some rows."""
+    """The texts of the table itself, in its own order, for the few checks that need those of some rows."""
     order: IntArray
     """For each row its place in `source`."""
 
@@ -163,7 +164,7 @@ def read(events: pa.Table) -> Columns:
         private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
         details={int(position[row]): detail for row, detail in details.items()},
         prefixes=_prefixes(reported, code_of, position),
-        source=table,
+        source=table.select(_TEXTS),
         order=order,
     )
 

@@ -105,7 +105,7 @@ def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L8")
-    rows, stable = history.rows, who_is_stable(history, promises, "L8")
+    rows, stable = history.rows, who_is_stable(history, promises, "L8") & history.own[:, None]
     at = history.of_kind("send", "receive")
     at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
     at = at[stable[rows.process[at], rows.group[at]] & ~_not_held(history, promises, at)]

@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 
-from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, over_groups
 from antiphon.properties.frames import slowest_frame_ns
@@ -20,6 +19,7 @@ from antiphon.properties.history import NEVER, History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.quiet import cannot_tell, last_stays, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.stability import Prefixes
 from antiphon.properties.suspectors import LATE
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.views import about, installed, names
@@ -260,7 +260,7 @@ def _tell_outsiders(history: History, membership: Membership, stay: int, others:
 
 
 def check_exclusion(
-    history: History, promises: Promises, membership: Membership, gone: Gone, arrivals: Arrivals
+    history: History, promises: Promises, membership: Membership, gone: Gone, prefixes: Prefixes
 ) -> list[Verdict]:
     """L5: who is gone for a member of a stable component is out of its view by a quiet end, and not late.
 
@@ -284,7 +284,7 @@ def check_exclusion(
             without = membership.preceding[without]
         before = faults[: np.searchsorted(faults, membership.time[without], side="right")]
         took = membership.time[without] - int(before.max(initial=0))
-        allowed = LATE * (int(membership.suspectors.settling[process]) + arrivals.slowest_ns)
+        allowed = LATE * (int(membership.suspectors.settling[process]) + prefixes.arrivals.slowest_ns)
         if membership.suspectors.probe[process] and took > allowed:
             tell = partial(_tell_late, history, membership, without, loss.gone, (took, allowed))
             found.append((membership.row[without], group, tell))

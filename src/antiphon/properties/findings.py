@@ -4,7 +4,7 @@ A checker finds violations as arrays; the sentence is made for the first alone, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -70,7 +70,7 @@ def over_run(
     if not promises.groups(property_id).any():
         return [_not_promised(history.run, property_id, None)]
     violations, example = _summary(history, broken, np.arange(len(broken.rows)))
-    outcome = _outcome(opportunities, violations)
+    outcome = outcome_of(opportunities, violations)
     return [Verdict(history.run, property_id, None, outcome, opportunities, violations, example, note)]
 
 
@@ -92,7 +92,7 @@ def over_groups(
             continue
         counted = int(opportunities[code])
         violations, example = _summary(history, broken, np.flatnonzero(broken.groups == code))
-        outcome = _outcome(counted, violations)
+        outcome = outcome_of(counted, violations)
         verdicts.append(Verdict(history.run, property_id, group, outcome, counted, violations, example, note))
     return verdicts
 
@@ -102,12 +102,19 @@ def nothing_asked(history: History, promises: Promises, property_id: str, *, not
     return over_groups(history, promises, property_id, np.zeros(len(history.groups), np.int64), NOTHING, note=note)
 
 
+def not_promised(history: History, property_id: str, *, over_groups: bool) -> list[Verdict]:
+    """The verdicts on a property that nobody promises: one on each group, or one on the run."""
+    groups = history.groups if over_groups else (None,)
+    return [_not_promised(history.run, property_id, group) for group in groups]
+
+
 def _not_promised(run: str, property_id: str, group: str | None) -> Verdict:
     """Nobody there offers the property, so nothing was asked."""
     return Verdict(run, property_id, group, "not promised", opportunities=0, violations=0)
 
 
-def _outcome(opportunities: int, violations: int) -> Outcome:
+def outcome_of(opportunities: int, violations: int) -> Outcome:
+    """What the counts of a property that is promised come to."""
     return "violated" if violations else "pass" if opportunities else "vacuous"
 
 
@@ -117,4 +124,5 @@ def _summary(history: History, broken: Broken, chosen: IntArray) -> tuple[int, V
         return 0, None
     rows = broken.rows[chosen]
     earliest = np.lexsort((rows, history.rows.process[rows], history.rows.time[rows]))[0]
-    return len(chosen), broken.tell(int(chosen[earliest]))
+    told = broken.tell(int(chosen[earliest]))
+    return len(chosen), replace(told, seen=history.seen(int(rows[earliest])))

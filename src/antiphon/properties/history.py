@@ -21,6 +21,13 @@ _NONE: Final = np.zeros(0, np.int64)
 NEVER: Final = int(np.iinfo(np.int64).max)
 """Stands for a number or a row that does not come."""
 
+BULK: Final = frozenset("send transmit receive deliver stable discard gauge block unblock answer".split())
+"""The kinds that make up the bulk of a large run; all others tell who was there, and what befell the run."""
+
+
+class LackingError(LookupError):
+    """Rows were asked for that this part of a run does not hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Logs:
@@ -111,9 +118,9 @@ class World:
 
 
 class History:
-    """One run, decoded."""
+    """One run, decoded; or a part of it, which holds only some kinds of rows of the bulk."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> None:
         self.run = columns.run
         self.processes, self.groups, self.views = columns.processes, columns.groups, columns.views
         self.services, self.details = columns.services, columns.details
@@ -121,7 +128,33 @@ class History:
         self.columns = columns
         self.logs = _logs(columns)
         self.stays = _stays(columns)
-        self.messages, self.deliveries, self.sends = _messages(self.rows, self.logs)
+        self._lacking = BULK - kinds
+        self._messages = _messages(self.rows, self.logs)
+        self.own: BoolArray = np.array([own is None or who in own for who in self.processes], np.bool_)
+        """By process: it is one of those that this part of a run is about; of a whole run everybody is."""
+
+    @property
+    def messages(self) -> Messages:
+        """All that was sent or delivered."""
+        self.require("send")
+        return self._messages[0]
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """The `deliver` rows."""
+        self.require("deliver")
+        return self._messages[1]
+
+    @property
+    def sends(self) -> Deliveries:
+        """The `send` rows."""
+        self.require("send")
+        return self._messages[2]
+
+    def require(self, *kinds: str) -> None:
+        """LackingError unless all rows of these kinds are here that this part of the run is about."""
+        if not self._lacking.isdisjoint(kinds):
+            raise LackingError(f"this part of run {self.run} is without some {' and '.join(sorted(kinds))} rows")
 
     @cached_property
     def world(self) -> World:
@@ -165,6 +198,7 @@ class History:
 
     def of_kind(self, *kinds: str) -> IntArray:
         """The rows of these kinds, in order."""
+        self.require(*kinds)
         found = [self._of_kind.get(KIND[kind], _NONE) for kind in kinds]
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
@@ -203,14 +237,18 @@ class History:
         """The message of that row and its place, as sentences name them."""
         return f"{self.message_at(row)} (index {self.index(row)})"
 
+    def seen(self, row: int) -> tuple[int, str, int]:
+        """Time, process and index of a row."""
+        return int(self.rows.time[row]), self.process_name(self.rows.process[row]), self.index(row)
+
     def index(self, row: int | np.int64) -> int:
         """The position of a row in the history of its own process."""
         return int(self.rows.index[row])
 
 
-def load(events: pa.Table) -> History:
-    """The history behind the table of one run."""
-    return History(read(events))
+def load(events: pa.Table, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> History:
+    """The history behind the table of one run, or of a part of it: about these processes, with these kinds of bulk."""
+    return History(read(events), own, kinds)
 
 
 def _logs(columns: Columns) -> Logs:

@@ -15,6 +15,7 @@ class Marks:
     """The reports of one kind of row, in the order of rows; one entry for each sender a row names."""
 
     def __init__(self, history: History, kind: str) -> None:
+        history.require(kind)
         rows, prefixes = history.rows, history.columns.prefixes
         here = (rows.kind[prefixes.row] == KIND[kind]) & (rows.group[prefixes.row] >= 0)
         reports = prefixes.where(here)

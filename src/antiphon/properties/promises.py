@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.columns import KIND, BoolArray, IntArray
 from antiphon.properties.families import Family, family
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.suspectors import Suspectors
@@ -20,6 +20,9 @@ JUDGED: Final = tuple(
     "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
 )
 """The properties that have a checker, in the order of their verdicts."""
+
+_ACTIVE: Final = [KIND[kind] for kind in ("send", "deliver", "view")]
+"""What a process does in a group."""
 
 SENDING: Final = "sending"
 """The service of a process that only sends in a group: nothing is delivered to it there."""
@@ -282,7 +285,7 @@ class Promises:
 
     def _require_starts(self) -> None:
         history = self._history
-        active = history.rows.process[history.of_kind("send", "deliver", "view")]
+        active = history.rows.process[np.isin(history.rows.kind, _ACTIVE)]
         silent = active[self._protocol[active] < 0]
         if len(silent):
             who = history.process_name(silent[0])

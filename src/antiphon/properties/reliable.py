@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from antiphon.properties.arrivals import Arrivals
 from antiphon.properties.codes import firsts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, over_groups, over_run
@@ -22,6 +21,7 @@ from antiphon.properties.past import Past
 from antiphon.properties.promises import Promises
 from antiphon.properties.sequencers import Sequencers
 from antiphon.properties.spans import Spans
+from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -29,11 +29,11 @@ _NONE: Final = np.zeros(0, np.int64)
 # -------------------------------------------------------------------------------- O2
 
 
-def check_reliable_fifo(history: History, promises: Promises, spans: Spans, arrivals: Arrivals) -> list[Verdict]:
+def check_reliable_fifo(history: History, promises: Promises, spans: Spans, prefixes: Prefixes) -> list[Verdict]:
     """O2: whoever delivers a message has delivered the sender's one before it, if the sender was in view all along."""
     asked = promises.asked("O2")
     number, sender = history.messages.number[asked.message], history.messages.sender[asked.message]
-    begin = spans.begin(spans.stay_at(_taken(history, asked, arrivals)), sender)
+    begin = spans.begin(spans.stay_at(_taken(history, asked, prefixes)), sender)
     due_from = np.minimum(spans.first_number(begin, sender), _lowest_before(history, asked, begin))
     owes: BoolArray = (begin >= 0) & (number - 1 >= due_from)
     gaps = np.flatnonzero(owes & ~_follows(history, asked))
@@ -46,14 +46,16 @@ def check_reliable_fifo(history: History, promises: Promises, spans: Spans, arri
     return over_groups(history, promises, "O2", opportunities, Broken(asked.row[gaps], asked.group[gaps], tell))
 
 
-def _taken(history: History, asked: Deliveries, arrivals: Arrivals) -> IntArray:
+def _taken(history: History, asked: Deliveries, prefixes: Prefixes) -> IntArray:
     """By delivery the row whose view it belongs to: its own, in a private view that of the receipt.
 
     A private view is the affair of the protocol, told at once; a slow application gets messages of older ones later.
     """
     stay = history.stay_at(asked.row)
     private = (stay >= 0) & np.append(history.stays.private, False)[stay]
-    messages = history.messages
+    if not private.any():
+        return asked.row
+    messages, arrivals = history.messages, prefixes.arrivals
     message = arrivals.find(asked.group, messages.sender[asked.message], messages.number[asked.message])
     first = np.full(len(message), NEVER, np.int64)
     heard = private & (message >= 0)

@@ -4,6 +4,7 @@ Stability is reported as prefixes, so that only the increase of each report is j
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from antiphon.properties.arrivals import NEVER, Arrivals
 from antiphon.properties.audience import Audience
 from antiphon.properties.codes import distinct
 from antiphon.properties.columns import NO_CLOCK, BoolArray, IntArray
-from antiphon.properties.findings import Broken, over_groups
+from antiphon.properties.findings import NOTHING, Broken, over_groups
 from antiphon.properties.history import Deliveries, History
 from antiphon.properties.marks import Marks, running_maximum
 from antiphon.properties.membership import Membership
@@ -27,11 +28,27 @@ class Prefixes:
     """What a run says about stability: arrivals, and the marks of `stable` and `discard` rows."""
 
     def __init__(self, history: History, audience: Audience, membership: Membership, spans: Spans) -> None:
-        self._history, self._spans = history, spans
-        self.arrivals = Arrivals(history)
-        self.receipts = Receipts(history, self.arrivals, audience, membership)
-        self.stable = Marks(history, "stable")
-        self.freed = Marks(history, "discard")
+        self._history, self._audience, self._membership, self._spans = history, audience, membership, spans
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """When each message first reached each member."""
+        return Arrivals(self._history)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """Who had to have what."""
+        return Receipts(self._history, self.arrivals, self._audience, self._membership)
+
+    @cached_property
+    def stable(self) -> Marks:
+        """What was called stable."""
+        return Marks(self._history, "stable")
+
+    @cached_property
+    def freed(self) -> Marks:
+        """What was freed."""
+        return Marks(self._history, "discard")
 
     def predecessors(self, marks: Marks, reports: IntArray) -> IntArray:
         """By report the last number of its sender that belongs to a predecessor of the formation in force there.
@@ -262,10 +279,12 @@ def check_no_early_discard(
     known = stable.at(freed.process[reports], freed.group[reports], freed.sender[reports], freed.row[reports])
     known = np.maximum(known, prefixes.predecessors(freed, reports))
     early = known < freed.number[reports]
-    evicted = _evicted(history, freed.row[reports])
+    evicted = early & _evicted(history, freed.row[reports])
     bare = reports[early & ~evicted]
-    states = awaited(history, promises, membership)
-    unsafe = _Evictions(history, prefixes, states, reports[early & evicted], known[early & evicted])
+    unsafe = NOTHING
+    if evicted.any():
+        states = awaited(history, promises, membership)
+        unsafe = _Evictions(history, prefixes, states, reports[evicted], known[evicted]).broken
 
     def tell(position: int) -> Violation:
         if position < len(bare):
@@ -313,9 +332,10 @@ class _Evictions:
         undelivered &= ~self._held_back(row, added.message)
         self._bad = np.flatnonzero(self._early | self._unknown | undelivered)
         self._message, self._row, self._unheard = added.message, row, added.unheard
-        self.rows: IntArray = np.concatenate([row[self._bad], marks.row[added.unheard]])
+        rows = np.concatenate([row[self._bad], marks.row[added.unheard]])
+        self.broken = Broken(rows, history.rows.group[rows], self._tell)
 
-    def tell(self, position: int) -> Violation:
+    def _tell(self, position: int) -> Violation:
         """The first of the three conditions that is broken."""
         history, arrivals = self._history, self._prefixes.arrivals
         if position >= len(self._bad):

@@ -25,6 +25,8 @@ class Violation:
     indexes: tuple[int, ...] = ()
     """Positions in the local histories of `processes`, in the order in which the sentence tells them."""
     views: tuple[str, ...] = ()
+    seen: tuple[int, str, int] | None = None
+    """Time, process and index of the event where a person reading along would first see it; the first is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +79,4 @@ def _violation(text: str | None) -> Violation | None:
         return None
     fields: dict[str, Any] = json.loads(text)
     sentence = fields.pop("sentence")
-    return Violation(sentence, **{key: tuple(value) for key, value in fields.items()})
+    return Violation(sentence, **{key: tuple(value) for key, value in fields.items() if value is not None})

@@ -22,17 +22,19 @@ def check(history: History) -> Verdict:
     count, example = 0, None
     for rule, flaws in _RULES.items():
         rows, tell = flaws(history)
+        rows = rows[history.own[history.rows.process[rows]]]
         count += len(rows)
         if len(rows) and example is None:
             example = _violation(history, rule, rows, tell)
     outcome: Outcome = "harness error" if example else "pass"
-    return Verdict(history.run, "W", None, outcome, len(history.rows.kind), count, example)
+    judged = int(np.count_nonzero(history.own[history.rows.process]))
+    return Verdict(history.run, "W", None, outcome, judged, count, example)
 
 
 def _violation(history: History, rule: str, rows: IntArray, tell: Callable[[int], str]) -> Violation:
     row = int(rows[np.lexsort((rows, history.rows.process[rows], history.rows.time[rows]))[0]])
     who = history.process_name(history.rows.process[row])
-    return Violation(f"{rule}: {tell(row)}", processes=(who,), indexes=(history.index(row),))
+    return Violation(f"{rule}: {tell(row)}", processes=(who,), indexes=(history.index(row),), seen=history.seen(row))
 
 
 def _index_without_gaps(history: History) -> _Flaws:

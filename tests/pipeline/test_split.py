@@ -1,0 +1,168 @@
+"""A run dealt out in parts gets the verdicts that the whole run gets: outcome, counts, example and note."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.campaign.families import FAMILIES
+from antiphon.pipeline.shares import Share, deal, pointless, put_together
+from antiphon.pipeline.split import plan
+from antiphon.pipeline.survey import survey
+from antiphon.pipeline.verify import verify
+from antiphon.properties.history import BULK, LackingError, load
+from antiphon.properties.judge import judge, judge_all
+from antiphon.properties.promises import JUDGED
+from antiphon.properties.registry import CHECKERS, LOGS
+from antiphon.properties.verdict import Verdict
+from tests.mutants import seeded, simulated
+from tests.pipeline.traces import of_run, row, table, two_members, write
+from tests.properties_checkers.traces import good_trace, trio
+
+EVERYTHING = frozenset(JUDGED) - {"W"}
+SEEDS = {"changes": 3, "membership": 3, "sequencer": 2}
+
+
+def written(directory: Path, events: pa.Table) -> list[Path]:
+    """The events in two files of a few row groups each."""
+    directory.mkdir()
+    half = (len(events) + 1) // 2
+    files = [directory / "a.parquet", directory / "b.parquet"]
+    for place, path in enumerate(files):
+        pq.write_table(events.slice(place * half, half), path, row_group_size=max(len(events) // 5, 40))
+    return files
+
+
+def in_parts(directory: Path, events: pa.Table, rows_per_task: int, required: frozenset[str]) -> list[Verdict]:
+    """The verdicts that the tasks of the run come to, one after the other, without Spark."""
+    shares = deal(written(directory, events), lambda whole: judge_all(whole, required), required, rows_per_task)
+    assert len(shares) > 1, "it is dealt out"
+    found, failed = dict[int, list[Verdict]](), dict[int, Exception]()
+    for place, share in enumerate(shares):
+        try:
+            found[place] = list(share.judge())
+        except LookupError as error:  # a checker on a trace that is not well formed
+            failed[place] = error
+    lost = set(failed) - pointless(shares, found)
+    assert not lost, failed
+    return put_together(shares, found, lost)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_simulated_runs_of_every_family(family: str, tmp_path: Path) -> None:
+    for seed in range(SEEDS.get(family, 1)):
+        events = simulated(family, seed)
+        required = EVERYTHING if seed % 2 else frozenset[str]()
+        parts = in_parts(tmp_path / str(seed), events, len(events) // 4, required)
+        assert parts == judge_all(events, required), seed
+
+
+def faults() -> Iterator[tuple[str, pa.Table]]:
+    """Every fifth: all of them take a while, and are told alike too."""
+    for fault in islice(seeded(), 0, None, 5):
+        for events in fault.traces(1):
+            yield fault.name, events
+
+
+def test_seeded_faults_are_told_alike(tmp_path: Path) -> None:
+    for place, (name, events) in enumerate(faults()):
+        parts = in_parts(tmp_path / str(place), events, len(events) // 2, frozenset())
+        assert parts == judge_all(events), name
+
+
+def test_parts_as_small_as_can_be(tmp_path: Path) -> None:
+    events = good_trace(3)
+    assert in_parts(tmp_path / "run", events, 1, EVERYTHING) == judge_all(events, EVERYTHING)
+
+
+def test_a_trace_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
+    trace = trio()
+    trace.deliver_everywhere(trace.send("p1"))
+    events = trace.end()
+    details = ["no JSON" if kind == "stop" else text for kind, text in zip(*texts(events), strict=True)]
+    broken = events.set_column(events.column_names.index("detail"), "detail", pa.array(details, pa.string()))
+    assert in_parts(tmp_path / "run", broken, 5, frozenset()) == judge_all(broken)
+
+
+def texts(events: pa.Table) -> tuple[list[str], list[str | None]]:
+    return events["kind"].to_pylist(), events["detail"].to_pylist()
+
+
+def test_who_is_only_spoken_of_is_known_to_every_part(tmp_path: Path) -> None:
+    rows = [*two_members()]
+    rows.insert(6, row("a", 6, 1500, "stable", upto=[("a", 1), ("ghost", 4)]))
+    rows[7] |= {"index": 7}
+    events = table(rows)
+    files = written(tmp_path / "run", events)
+    assert "ghost" in survey(files).processes
+    assert in_parts(tmp_path / "again", events, 5, EVERYTHING) == judge_all(events, EVERYTHING)
+
+
+def test_what_nobody_promises_is_not_looked_for(tmp_path: Path) -> None:
+    """Newtop promises nothing of acknowledgments, so no task reads what frames say for that."""
+    found = survey(written(tmp_path / "run", good_trace(1)))
+    tasks = plan(found, 50)
+    assert not any("S5" in task.properties and "transmit" in task.look.kinds for task in tasks)
+    assert {"W", *(checker.property_id for checker in CHECKERS)} == {each for task in tasks for each in task.properties}
+
+
+def test_the_list_of_checkers_is_that_of_the_properties() -> None:
+    assert ("W", *(checker.property_id for checker in CHECKERS)) == JUDGED
+    assert LOGS.kinds == BULK
+    for checker in CHECKERS:
+        assert checker.look.texts <= checker.look.kinds <= BULK
+
+
+def test_a_checker_that_asks_for_rows_it_has_not_named_is_found_out() -> None:
+    events = good_trace(1)
+    history = load(events.filter(pc.not_equal(events["kind"], "deliver")), kinds=BULK - {"deliver"})
+    assert len(history.sends.row)
+    with pytest.raises(LackingError, match="without some deliver rows"):
+        _ = history.deliveries
+
+
+def test_the_first_violation_says_where_it_is_seen() -> None:
+    trace = trio()
+    message = trace.send("p1")
+    trace.deliver_everywhere(message)
+    trace.deliver("p2", message)
+    violated = next(verdict for verdict in judge(trace.end()) if verdict.violations)
+    assert violated.example is not None
+    assert violated.example.seen is not None
+    _, process, index = violated.example.seen
+    assert (process, index) == ("p2", violated.example.indexes[-1])
+
+
+def test_large_and_small_runs_are_judged_in_one_job(tmp_path: Path, spark: SparkSession) -> None:
+    large = simulated("membership", 1)
+    half = len(large) // 2
+    write(tmp_path, large.slice(0, half), "large-a.parquet")
+    write(tmp_path, large.slice(half), "large-b.parquet")
+    small = of_run(two_members(), "small")
+    write(tmp_path, small, "small.parquet")
+    steps: list[tuple[int, int]] = []
+    verdicts = verify(spark, tmp_path, rows_per_task=len(large) // 2, progress=lambda *step: steps.append(step))
+    expected = [*judge_all(large), *judge_all(table(small))]
+    assert verdicts == sorted(expected, key=lambda verdict: verdict.run)
+    assert steps[0][0] == 0
+    assert len({total for _, total in steps}) == 1
+    assert steps[-1][1] > 10
+
+
+def test_a_large_run_that_is_not_well_formed_has_one_verdict(tmp_path: Path, spark: SparkSession) -> None:
+    rows = two_members()
+    write(tmp_path, [each for each in rows if each["index"] != 4])
+    verdicts = verify(spark, tmp_path, rows_per_task=5)
+    assert [(verdict.property, verdict.outcome) for verdict in verdicts] == [("W", "harness error")]
+    assert verdicts == judge_all(table([each for each in rows if each["index"] != 4]))
+
+
+def test_files_with_several_runs_are_not_dealt_out(tmp_path: Path) -> None:
+    path = write(tmp_path, of_run(two_members(), "r1") + of_run(two_members(), "r2"))
+    shares: list[Share] = deal([path], judge_all, frozenset(), 5)
+    assert [share.task for share in shares] == [None]
