@@ -139,6 +139,7 @@ def judge_part(
         events = [_events(files, survey, replace(task, look=look))]  # a file that cannot be read is another matter
         try:
             history = load(events.pop(), task.processes, look.kinds)  # which alone holds them now
+            pa.default_memory_pool().release_unused()
             if look == LOGS:
                 return [wellformed.check(history)]
             told, wanted = _judged(history, wanted, required)
