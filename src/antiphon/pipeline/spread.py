@@ -1,0 +1,108 @@
+"""Many small pieces of work as Spark tasks; what was done before an interrupt or a crash need not be done again.
+
+A task works through a slice of the items and leaves their rows as one Parquet file, a part, written aside and renamed
+in. A task that is tried again, because its worker died, leaves the same file, so no item counts twice. The next call
+with the same items and the same directory does those that no part holds. On a cluster all workers share the directory.
+"""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.jobs import Progress, collected
+from antiphon.pipeline.session import as_trace_error
+
+Item = TypeVar("Item")
+Work = Callable[[Item], Mapping[str, Any]]
+"""Turns an item into its row. What it raises ends the whole job: what may go wrong with an item belongs in its row."""
+
+TASKS_PER_CORE: Final = 64
+"""So many tasks a core make a smooth bar, and no long wait for the last."""
+ITEMS_PER_TASK_MAX: Final = 50
+"""So few items at a time are lost when all is interrupted."""
+_PLACE: Final = pa.field("place", pa.int64(), nullable=False)
+"""Which item a row is about: its place among all items."""
+
+
+def spread(
+    session: Callable[[], SparkSession],
+    work: Work[Item],
+    items: Sequence[Item],
+    parts: Path,
+    schema: pa.Schema,
+    progress: Progress,
+) -> None:
+    """Do what no part holds yet; `schema` is that of the rows. A single item is done here: Spark takes longer to start.
+
+    TraceError where Spark fails.
+    """
+    parts = parts.absolute()
+    parts.mkdir(exist_ok=True)
+    done = {*results(parts, schema, ["place"]).column("place").to_pylist()}
+    open_places = [place for place in range(len(items)) if place not in done]
+    progress(len(done), len(items))
+    if len(open_places) == 1:
+        _work_through(work, items, open_places, parts, schema)
+    elif open_places:
+        _run(session(), work, items, open_places, parts, schema, progress)
+    progress(len(items), len(items))
+
+
+def results(parts: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows there are, those of earlier items first."""
+    files = sorted(path for path in parts.glob("*.parquet") if not path.name.startswith("."))
+    whole = pa.schema([_PLACE, *schema])
+    tables = [pq.ParquetFile(path).read(columns=columns) for path in files]
+    wanted = whole if columns is None else pa.schema([whole.field(name) for name in columns])
+    return pa.concat_tables([wanted.empty_table(), *tables]).sort_by("place")
+
+
+def _run(
+    spark: SparkSession,
+    work: Work[Item],
+    items: Sequence[Item],
+    open_places: Sequence[int],
+    parts: Path,
+    schema: pa.Schema,
+    progress: Progress,
+) -> None:
+    tasks = _tasks(len(open_places), spark.sparkContext.defaultParallelism)
+
+    def worked_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                _work_through(work, items, open_places[number::tasks], parts, schema)
+            yield batch
+
+    def advance(done: int, of: int) -> None:
+        progress(len(items) - len(open_places) + len(open_places) * done // of, len(items))
+
+    numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+    with as_trace_error(parts.parent):
+        collected(numbers.mapInArrow(worked_through, numbers.schema), tasks, advance, "antiphon spread")
+    missing = {*open_places} - {*results(parts, schema, ["place"]).column("place").to_pylist()}
+    if missing:
+        raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")
+
+
+def _tasks(items: int, cores: int) -> int:
+    return min(items, max(TASKS_PER_CORE * cores, -(-items // ITEMS_PER_TASK_MAX)))
+
+
+def _work_through(
+    work: Work[Item], items: Sequence[Item], places: Sequence[int], parts: Path, schema: pa.Schema
+) -> None:
+    """Of a slice of the items, each of which no part holds, the part; it is called after the first."""
+    if not parts.is_dir():
+        raise TraceError(f"{parts} is not there on {socket.gethostname()}: all workers must share it")
+    rows = [{"place": place, **work(items[place])} for place in places]
+    aside = parts / f".{uuid4()}"
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *schema])), aside, compression="zstd")
+    aside.replace(parts / f"{places[0]:07}.parquet")
