@@ -21,6 +21,8 @@ from tests.commands.console import Console
 from tests.commands.test_simulate import contents, script
 from tests.properties_checkers.mutations import MUTATIONS
 
+pytestmark = pytest.mark.usefixtures("spark")
+
 FAMILY = "fixed-group"
 """Quick, and as good as any for the command itself."""
 
@@ -188,10 +190,11 @@ def test_an_interrupted_campaign_tells_what_it_has_and_leaves_nothing_behind(tmp
     out, err = process.communicate(timeout=60)
     document = json.loads(out)
     assert process.returncode == 130
-    assert err == "antiphon: interrupted; nothing was left half-written\n"
+    kept = f"antiphon: {document['runs']:,} of 50,000 runs are kept in {tmp_path / 'runs.unfinished'}; the same command does"
+    assert err == f"{kept} the rest\nantiphon: interrupted; nothing was left half-written\n"
     assert 0 < document["runs"] < document["asked"] == 50_000
     assert document["verdict"] == "interrupted"
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
 
 
 @pytest.mark.parametrize("command", ["check", "stats", "report"])
@@ -202,7 +205,6 @@ def test_a_campaign_without_traces_is_told_from_a_wrong_directory(
     assert f"{tmp_path} keeps the scenarios of 2 runs and no trace" in antiphon.refused(command, tmp_path)
 
 
-@pytest.mark.usefixtures("spark")
 def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_are(
     antiphon: Console, tmp_path: Path
 ) -> None:
