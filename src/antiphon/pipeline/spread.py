@@ -1,16 +1,18 @@
 """Many small pieces of work as Spark tasks; what was done before an interrupt or a crash need not be done again.
 
 A task works through a slice of the items and leaves their rows as one Parquet file, a part, written aside and renamed
-in. A task that is tried again, because its worker died, leaves the same file, so no item counts twice. The next call
-with the same items and the same directory does those that no part holds. On a cluster all workers share the directory.
+in. A task that is tried again, because its worker died, leaves the same part. The next call with the same items and the
+same directory does those that no part holds; where a worker outlived an interrupt and two parts hold an item, one
+counts. On a cluster all workers share the directory.
 """
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -49,7 +51,7 @@ def spread(
     open_places = [place for place in range(len(items)) if place not in done]
     progress(len(done), len(items))
     if len(open_places) == 1:
-        _work_through(work, items, open_places, parts, schema)
+        _work_through(work, items, open_places, parts / _name(open_places[0], uuid4()), schema)
     elif open_places:
         _run(session(), work, items, open_places, parts, schema, progress)
     progress(len(items), len(items))
@@ -61,7 +63,9 @@ def results(parts: Path, schema: pa.Schema, columns: Sequence[str] | None = None
     whole = pa.schema([_PLACE, *schema])
     tables = [pq.ParquetFile(path).read(columns=columns) for path in files]
     wanted = whole if columns is None else pa.schema([whole.field(name) for name in columns])
-    return pa.concat_tables([wanted.empty_table(), *tables]).sort_by("place")
+    rows = pa.concat_tables([wanted.empty_table(), *tables])
+    _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
+    return rows.take(first)
 
 
 def _run(
@@ -73,12 +77,13 @@ def _run(
     schema: pa.Schema,
     progress: Progress,
 ) -> None:
-    tasks = _tasks(len(open_places), spark.sparkContext.defaultParallelism)
+    tasks, job = _tasks(len(open_places), spark.sparkContext.defaultParallelism), uuid4()
 
     def worked_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column("id").to_pylist():
-                _work_through(work, items, open_places[number::tasks], parts, schema)
+                places = open_places[number::tasks]
+                _work_through(work, items, places, parts / _name(places[0], job), schema)
             yield batch
 
     def advance(done: int, of: int) -> None:
@@ -96,13 +101,17 @@ def _tasks(items: int, cores: int) -> int:
     return min(items, max(TASKS_PER_CORE * cores, -(-items // ITEMS_PER_TASK_MAX)))
 
 
+def _name(first: int, job: UUID) -> str:
+    return f"{first:07}-{job}.parquet"
+
+
 def _work_through(
-    work: Work[Item], items: Sequence[Item], places: Sequence[int], parts: Path, schema: pa.Schema
+    work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path, schema: pa.Schema
 ) -> None:
-    """Of a slice of the items, each of which no part holds, the part; it is called after the first."""
-    if not parts.is_dir():
-        raise TraceError(f"{parts} is not there on {socket.gethostname()}: all workers must share it")
+    """Work on a slice of the items, and write the part."""
+    if not part.parent.is_dir():
+        raise TraceError(f"{part.parent} is not there on {socket.gethostname()}: all workers must share it")
     rows = [{"place": place, **work(items[place])} for place in places]
-    aside = parts / f".{uuid4()}"
+    aside = part.with_name(f".{uuid4()}")
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *schema])), aside, compression="zstd")
-    aside.replace(parts / f"{places[0]:07}.parquet")
+    aside.replace(part)
