@@ -150,7 +150,7 @@ def test_other_commands_say_where_a_sweep_belongs(antiphon: Console, tmp_path: P
 
 
 def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console, tmp_path: Path) -> None:
-    path = write(tmp_path, "seeds = 400")
+    path = write(tmp_path, "seeds = 200")
     arguments = ("sweep", path, "--out", tmp_path / "out", "--traces")
     process = script(*arguments)
     parts = tmp_path / "out.unfinished/parts"
@@ -163,7 +163,7 @@ def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console
     done = [run for part in parts.glob("*.parquet") for run in pq.read_table(part).column("run").to_pylist()]
     told, end = err.splitlines()
     kept = re.fullmatch(
-        rf"antiphon: (\d+) of 400 runs are kept in {parts.parent}; the same command does the rest", told
+        rf"antiphon: (\d+) of 200 runs are kept in {parts.parent}; the same command does the rest", told
     )
     assert kept is not None
     assert 3 <= int(kept[1]) <= len(done)  # a worker may finish a part while it is told to end
@@ -173,9 +173,9 @@ def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console
     assert antiphon(*arguments).code == 0
     assert {run: (tmp_path / f"out/events/{run}.parquet").stat().st_mtime_ns for run in done} == before
     rows = pq.read_table(tmp_path / "out/figures.parquet").to_pylist()
-    assert [row["seed"] for row in rows] == [*range(1, 401)]
+    assert [row["seed"] for row in rows] == [*range(1, 201)]
     assert all(row["error"] is None for row in rows)
-    assert len({row["run"] for row in rows}) == len([*(tmp_path / "out/events").iterdir()]) == 400
+    assert len({row["run"] for row in rows}) == len([*(tmp_path / "out/events").iterdir()]) == 200
     assert not (tmp_path / "out.unfinished").exists()
 
 

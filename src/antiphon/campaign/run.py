@@ -14,7 +14,7 @@ from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario, membership
 from antiphon.scenario.read import run_id, scenario_toml
-from antiphon.sim.guarded import limited, reason
+from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import RUNS, RunRecord, write_events
 from antiphon.trace.table import events_table
@@ -36,6 +36,10 @@ class Runner:
     def __call__(self, seed: int) -> dict[str, Any]:
         """The run of a seed as a row of `OUTCOMES`."""
         return asdict(run_one(self, seed))
+
+    def lost(self, seed: int) -> dict[str, Any]:
+        """The row of a run of which workers die."""
+        return asdict(replace(_drawn(self.family, seed)[1], failure=WORKERS_DIE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,7 @@ def outcomes_of(table: pa.Table) -> list[Outcome]:
 
 def run_one(runner: Runner, seed: int) -> Outcome:
     """Draw, simulate and judge; the trace is written if it is wanted."""
-    family = FAMILIES[runner.family]
-    scenario = family.draw(seed)
-    outcome = Outcome(_kind(family.shape(scenario), scenario), _record(scenario), scenario_toml(scenario))
+    scenario, outcome = _drawn(runner.family, seed)
     events: pa.Table | None = None
     try:
         with limited(WALL_SECONDS_MAX):
@@ -141,6 +143,13 @@ def run_one(runner: Runner, seed: int) -> Outcome:
         return outcome
     write_events(events, runner.directory, outcome.record.run)
     return replace(outcome, kept=True)
+
+
+def _drawn(family: str, seed: int) -> tuple[Scenario, Outcome]:
+    """A scenario, and what is known before it has run."""
+    scenario = FAMILIES[family].draw(seed)
+    shape = FAMILIES[family].shape(scenario)
+    return scenario, Outcome(_kind(shape, scenario), _record(scenario), scenario_toml(scenario))
 
 
 def _kind(shape: str, scenario: Scenario) -> Kind:

@@ -93,14 +93,15 @@ def campaign(
 
 def _judge(order: _Order, tally: Tally) -> None:
     """Run all that has not run yet, and count all; the directory appears when the last is done."""
-    from antiphon.pipeline.spread import results, spread  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.spread import Work, results, spread  # noqa: PLC0415 - Spark takes a second to import
 
     with _workplace(order) as place:
         runner = Runner(order.family.name, order.traces, None if order.directory is None else place)
         parts = place / PARTS
         try:
             with progress("judging") as advance:
-                spread(starting(order.master), runner, order.seeds, parts, OUTCOMES, advance)
+                work = Work(runner, runner.lost, OUTCOMES)
+                spread(starting(order.master), work, order.seeds, parts, advance)
         finally:
             outcomes = outcomes_of(results(parts, OUTCOMES))
             for outcome in outcomes:

@@ -109,7 +109,7 @@ def _swept(order: _Order) -> "tuple[list[CombinationSummary], dict[str, Any]]":
     """Run all that has not run yet; the directory appears when the last is done."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from antiphon.pipeline.spread import results, spread  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.spread import Work, results, spread  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.sweep.run import RESULTS, Runner  # noqa: PLC0415
     from antiphon.sweep.summary import figure_table, summaries  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def _swept(order: _Order) -> "tuple[list[CombinationSummary], dict[str, Any]]":
         parts, items = place / PARTS, order.items
         runner = Runner(order.limit, place if order.traces else None)
         with _kept_when_interrupted(order, parts, RESULTS), progress("simulating") as advance:
-            spread(starting(order.master), runner, items, parts, RESULTS, advance)
+            spread(starting(order.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
         rows = results(parts, RESULTS)
         table = figure_table(order.sweep, rows)
         summary = summaries(order.sweep, table)
@@ -154,7 +154,7 @@ def _kept_when_interrupted(order: _Order, parts: Path, schema: "pa.Schema") -> I
     try:
         yield
     except KeyboardInterrupt:
-        tell_what_is_kept(len(results(parts, schema, ["place"])), len(order.items), unfinished(order.directory))
+        tell_what_is_kept(len(results(parts, schema)), len(order.items), unfinished(order.directory))
         raise
 
 

@@ -8,8 +8,10 @@ counts. On a cluster all workers share the directory.
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -22,50 +24,65 @@ from antiphon.pipeline.jobs import Progress, collected
 from antiphon.pipeline.session import as_trace_error
 
 Item = TypeVar("Item")
-Work = Callable[[Item], Mapping[str, Any]]
-"""Turns an item into its row. What it raises ends the whole job: what may go wrong with an item belongs in its row."""
+Row = Mapping[str, Any]
 
-TASKS_PER_CORE: Final = 64
+TASKS_PER_CORE: Final = 32
 """So many tasks a core make a smooth bar, and no long wait for the last."""
 ITEMS_PER_TASK_MAX: Final = 50
 """So few items at a time are lost when all is interrupted."""
+DEATHS_MAX: Final = 2
+"""When so many workers have died of an item it is given up; one may be killed by chance."""
 _PLACE: Final = pa.field("place", pa.int64(), nullable=False)
 """Which item a row is about: its place among all items."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work(Generic[Item]):
+    """What is done with each item."""
+
+    row: Callable[[Item], Row]
+    """What it raises ends the whole job: what may go wrong with an item belongs in its row."""
+    lost: Callable[[Item], Row]
+    """The row of an item of which workers die."""
+    schema: pa.Schema
+    """Of the rows."""
+
+
 def spread(
-    session: Callable[[], SparkSession],
-    work: Work[Item],
-    items: Sequence[Item],
-    parts: Path,
-    schema: pa.Schema,
-    progress: Progress,
+    session: Callable[[], SparkSession], work: Work[Item], items: Sequence[Item], parts: Path, progress: Progress
 ) -> None:
-    """Do what no part holds yet; `schema` is that of the rows. A single item is done here: Spark takes longer to start.
+    """Do what no part holds yet; a single item is done here, for Spark takes longer to start.
 
     TraceError where Spark fails.
     """
     parts = parts.absolute()
     parts.mkdir(exist_ok=True)
-    done = {*results(parts, schema, ["place"]).column("place").to_pylist()}
+    done = _places(parts)
     open_places = [place for place in range(len(items)) if place not in done]
     progress(len(done), len(items))
     if len(open_places) == 1:
-        _work_through(work, items, open_places, parts / _name(open_places[0], uuid4()), schema)
+        _work_through(work, items, open_places, parts / _name(open_places[0], uuid4()))
     elif open_places:
-        _run(session(), work, items, open_places, parts, schema, progress)
+        _run(session(), work, items, open_places, parts, progress)
     progress(len(items), len(items))
 
 
-def results(parts: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+def results(parts: Path, schema: pa.Schema) -> pa.Table:
     """The rows there are, those of earlier items first."""
-    files = sorted(path for path in parts.glob("*.parquet") if not path.name.startswith("."))
-    whole = pa.schema([_PLACE, *schema])
-    tables = [pq.ParquetFile(path).read(columns=columns) for path in files]
-    wanted = whole if columns is None else pa.schema([whole.field(name) for name in columns])
-    rows = pa.concat_tables([wanted.empty_table(), *tables])
+    tables = [pq.ParquetFile(path).read() for path in _files(parts)]
+    rows = pa.concat_tables([pa.schema([_PLACE, *schema]).empty_table(), *tables])
     _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
     return rows.take(first)
+
+
+def _places(parts: Path) -> set[int]:
+    """Of the items that are done."""
+    columns = [pq.ParquetFile(path).read(columns=["place"]).column("place") for path in _files(parts)]
+    return {place for column in columns for place in column.to_pylist()}
+
+
+def _files(parts: Path) -> list[Path]:
+    return sorted(path for path in parts.glob("*.parquet") if not path.name.startswith("."))
 
 
 def _run(
@@ -74,7 +91,6 @@ def _run(
     items: Sequence[Item],
     open_places: Sequence[int],
     parts: Path,
-    schema: pa.Schema,
     progress: Progress,
 ) -> None:
     tasks, job = _tasks(len(open_places), spark.sparkContext.defaultParallelism), uuid4()
@@ -83,7 +99,7 @@ def _run(
         for batch in batches:
             for number in batch.column("id").to_pylist():
                 places = open_places[number::tasks]
-                _work_through(work, items, places, parts / _name(places[0], job), schema)
+                _work_through(work, items, places, parts / _name(places[0], job))
             yield batch
 
     def advance(done: int, of: int) -> None:
@@ -92,7 +108,7 @@ def _run(
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     with as_trace_error(parts.parent):
         collected(numbers.mapInArrow(worked_through, numbers.schema), tasks, advance, "antiphon spread")
-    missing = {*open_places} - {*results(parts, schema, ["place"]).column("place").to_pylist()}
+    missing = {*open_places} - _places(parts)
     if missing:
         raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")
 
@@ -105,13 +121,31 @@ def _name(first: int, job: UUID) -> str:
     return f"{first:07}-{job}.parquet"
 
 
-def _work_through(
-    work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path, schema: pa.Schema
-) -> None:
+def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path) -> None:
     """Work on a slice of the items, and write the part."""
     if not part.parent.is_dir():
         raise TraceError(f"{part.parent} is not there on {socket.gethostname()}: all workers must share it")
-    rows = [{"place": place, **work(items[place])} for place in places]
+    note = part.with_suffix(".at")
+    deaths = note.read_text().split() if note.exists() else []
+    rows = []
+    for place in places:
+        if deaths.count(str(place)) < DEATHS_MAX:
+            with _noted(note, deaths, place):
+                row = work.row(items[place])
+        else:
+            row = work.lost(items[place])
+        rows.append({"place": place, **row})
     aside = part.with_name(f".{uuid4()}")
-    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *schema])), aside, compression="zstd")
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *work.schema])), aside, compression="zstd")
     aside.replace(part)
+    note.unlink(missing_ok=True)
+
+
+@contextmanager
+def _noted(note: Path, deaths: Sequence[str], place: int) -> Iterator[None]:
+    """Note where this worker is, after where others died: if it dies too, the next knows of what."""
+    note.write_text(" ".join([*deaths, str(place)]))
+    try:
+        yield
+    finally:
+        note.write_text(" ".join(deaths))

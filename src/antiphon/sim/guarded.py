@@ -8,6 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+WORKERS_DIE: Final = "every worker that tried it was killed, perhaps for want of memory"
 _REASON_MAX: Final = 300
 
 

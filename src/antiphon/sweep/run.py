@@ -10,7 +10,7 @@ from antiphon.pipeline.figures import figures
 from antiphon.pipeline.schemas import FIGURES
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import run_id, scenario_toml, with_seed
-from antiphon.sim.guarded import limited, reason
+from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import write_events
 from antiphon.trace.table import events_table
@@ -40,8 +40,7 @@ class Runner:
 
     def __call__(self, item: Item) -> dict[str, Any]:
         """The row of a run."""
-        scenario = with_seed(*item)
-        row: dict[str, Any] = {"run": run_id(scenario), "scenario_toml": scenario_toml(scenario)}
+        scenario, row = _before(item)
         try:
             with limited(self.limit_seconds):
                 run = simulate(scenario)
@@ -52,3 +51,13 @@ class Runner:
         if self.directory is not None:
             write_events(events, self.directory, run.id)
         return {**row, "settled": run.quiet, **measured}
+
+    def lost(self, item: Item) -> dict[str, Any]:
+        """The row of a run of which workers die."""
+        return {**_before(item)[1], "error": WORKERS_DIE}
+
+
+def _before(item: Item) -> tuple[Scenario, dict[str, Any]]:
+    """A scenario, and what is known before it has run."""
+    scenario = with_seed(*item)
+    return scenario, {"run": run_id(scenario), "scenario_toml": scenario_toml(scenario)}
