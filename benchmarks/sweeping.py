@@ -70,24 +70,25 @@ class Spent:
 
     def end(self) -> "Spent":
         """Stop counting."""
-        wall, cpu = self._began
-        self.wall, self.cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+        began, before = self._began
+        self.wall = time.perf_counter() - began
+        self.cpu = sum(seconds - before.get(process, 0.0) for process, seconds in cpu_seconds().items())
         return self
 
 
-def cpu_seconds() -> float:
-    """Of this process, and of those below it that live."""
+def cpu_seconds() -> dict[int, float]:
+    """Of this process and of those below it, by their numbers; who works to the end does not end before."""
     found: dict[int, tuple[int, float]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:  # it has just ended
             continue
-        found[int(path.parent.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        found[int(path.parent.name)] = int(fields[1]), sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     below = {os.getpid()}
     while more := {process for process, (parent, _) in found.items() if parent in below} - below:
         below |= more
-    return sum(found[process][1] for process in below)
+    return {process: found[process][1] for process in below}
 
 
 def by_spark(spark: SparkSession, work: Work[AnyItem], chosen: Sequence[AnyItem]) -> Spent:

@@ -6,6 +6,7 @@ is refused at once; what the rules of scenarios refuse may be wrong in some comb
 """
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -60,15 +61,13 @@ def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
     """The sweep in a TOML text. ConfigurationError if a key or value is wrong, or no combination can run."""
     table = parse_table(text)
     lists = _lists(table.pop("sweep", None))
-    number = lists.pop("seeds", 1) if seeds is None else seeds
-    lists.pop("seeds", None)
+    stated = lists.pop("seeds", 1)
+    number = stated if seeds is None else seeds
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ConfigurationError("sweep.seeds: must be a number of seeds, at least one")
     for key, values in lists.items():
         _check_list(key, values)
-    total = number
-    for values in lists.values():
-        total *= len(values)
+    total = number * math.prod(map(len, lists.values()))
     if total > RUNS_MAX:
         raise ConfigurationError(f"sweep: these are {total:,} runs; more than {RUNS_MAX:,} must be split")
     _check_types(table, lists)
