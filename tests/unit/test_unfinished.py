@@ -17,7 +17,7 @@ def begin(directory: Path, plan: dict[str, str] = PLAN, *, force: bool = False) 
     """Write something, and be interrupted."""
     with suppress(KeyboardInterrupt), continued(directory, plan, force=force) as place:
         (place / PARTS).mkdir(exist_ok=True)
-        (place / PARTS / plan["what"]).touch()
+        (place / PARTS / f"{plan['what']}.parquet").touch()
         raise KeyboardInterrupt
 
 
@@ -25,10 +25,16 @@ def test_what_was_begun_is_continued_until_it_takes_its_place(tmp_path: Path) ->
     begin(tmp_path / "runs")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
     with continued(tmp_path / "runs", PLAN, force=False) as place:
-        assert (place / PARTS / "this").exists()
+        assert (place / PARTS / "this.parquet").exists()
         (place / "result").touch()
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["result"]
+
+
+def test_nothing_stays_of_what_has_not_got_anywhere(tmp_path: Path) -> None:
+    with suppress(KeyboardInterrupt), continued(tmp_path / "runs", PLAN, force=False):
+        raise KeyboardInterrupt
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_stood_there_stays_until_then(tmp_path: Path) -> None:
@@ -49,7 +55,7 @@ def test_another_plan_is_refused_and_with_force_begins_anew(tmp_path: Path) -> N
     ):
         pass
     begin(tmp_path / "runs", {"what": "that"}, force=True)
-    assert [path.name for path in (tmp_path / "runs.unfinished/parts").iterdir()] == ["that"]
+    assert [path.name for path in (tmp_path / "runs.unfinished/parts").iterdir()] == ["that.parquet"]
 
 
 def test_other_code_is_another_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
         return
     _say(
         f"{tally.runs:,} of {len(order.seeds):,} runs of {order.family.name} in {seconds:.0f} s, "
-        f"seeds {order.seeds.start} to {order.seeds.start + tally.runs - 1}, {tally.rows()['total']:,} events"
+        f"seeds {order.seeds.start} to {order.seeds.stop - 1}, {tally.rows()['total']:,} events"
     )
     out.print(_verdicts(tally))
     out.print(_kinds(tally))

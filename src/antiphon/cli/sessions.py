@@ -25,4 +25,6 @@ def starting(master: str | None) -> "Callable[[], SparkSession]":
 
 def tell_what_is_kept(done: int, total: int, place: Path) -> None:
     """After an interrupt, on standard error."""
-    typer.echo(f"antiphon: {done:,} of {total:,} runs are kept in {place}; the same command does the rest", err=True)
+    if done:
+        sentence = f"{done:,} of {total:,} runs are kept in {place}; the same command does the rest"
+        typer.echo(f"antiphon: {sentence}", err=True)

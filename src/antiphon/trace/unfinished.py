@@ -50,7 +50,12 @@ def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Itera
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise TraceError(f"another command is at work in {aside}") from error
-        yield aside
+        try:
+            yield aside
+        except BaseException:
+            if not any((aside / PARTS).glob("*.parquet")):
+                shutil.rmtree(aside)  # there is nothing to continue
+            raise
         take_place(aside, directory.resolve())
         (directory / _PLAN).unlink()
         shutil.rmtree(directory / PARTS, ignore_errors=True)
