@@ -1,7 +1,12 @@
 import json
+import logging
+import os
 import random
 import shlex
 import signal
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +23,10 @@ from antiphon.sim.run import Run, simulate
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.table import events_table
 from tests.commands.console import Console
-from tests.commands.test_simulate import contents, script
+from tests.commands.test_simulate import contents
 from tests.properties_checkers.mutations import MUTATIONS
+
+pytestmark = pytest.mark.usefixtures("spark")
 
 FAMILY = "fixed-group"
 """Quick, and as good as any for the command itself."""
@@ -180,18 +187,38 @@ def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_pa
     assert contents(tmp_path) == {"letters.txt": b"dear"}
 
 
-def test_an_interrupted_campaign_tells_what_it_has_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    process = script("campaign", FAMILY, "--runs", 50_000, "--traces", "all", "--out", tmp_path / "runs", "--json")
-    while len(list(tmp_path.rglob("*.parquet"))) < 100:
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    document = json.loads(out)
-    assert process.returncode == 130
-    assert err == "antiphon: interrupted; nothing was left half-written\n"
-    assert 0 < document["runs"] < document["asked"] == 50_000
+@pytest.fixture
+def interrupt(tmp_path: Path) -> Iterator[None]:
+    """Ctrl-C as soon as some runs are judged."""
+
+    def watch() -> None:
+        while not [*tmp_path.rglob("parts/*.parquet")]:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    yield
+    thread.join()
+    logging.disable(logging.NOTSET)
+
+
+def test_an_interrupted_campaign_tells_what_it_has_and_goes_on_from_there(
+    antiphon: Console, tmp_path: Path, interrupt: None
+) -> None:
+    arguments = ("campaign", FAMILY, "--runs", 90, "--out", tmp_path / "runs", "--json")
+    result = antiphon(*arguments)
+    document = json.loads(result.out)
+    assert result.code == 130
+    kept = f"{document['runs']} of 90 runs are kept in {tmp_path / 'runs.unfinished'}; the same command does the rest"
+    assert result.err == f"antiphon: {kept}\nantiphon: interrupted; nothing was left half-written\n"
+    assert 0 < document["runs"] < document["asked"] == 90
     assert document["verdict"] == "interrupted"
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
+    assert "begun otherwise" in antiphon.refused(*arguments, "--traces", "all")
+    result = antiphon(*arguments)
+    assert (result.code, json.loads(result.out)["runs"]) == (0, 90)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 @pytest.mark.parametrize("command", ["check", "stats", "report"])
@@ -202,7 +229,6 @@ def test_a_campaign_without_traces_is_told_from_a_wrong_directory(
     assert f"{tmp_path} keeps the scenarios of 2 runs and no trace" in antiphon.refused(command, tmp_path)
 
 
-@pytest.mark.usefixtures("spark")
 def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_are(
     antiphon: Console, tmp_path: Path
 ) -> None:

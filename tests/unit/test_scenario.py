@@ -17,7 +17,8 @@ name = "orders"
 members = 3
 """
 OFF = '[options]\nsuspect_after = "0s"\n'
-SHIPPED = sorted(Path(__file__).parents[2].joinpath("scenarios").rglob("*.toml"))
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SHIPPED = sorted({*SCENARIOS.rglob("*.toml")} - {*SCENARIOS.glob("sweep/*.toml")})
 
 
 def refusal(text: str) -> str:

@@ -1,14 +1,11 @@
 """One run of a campaign: drawn, simulated, judged, told in a few lines. A run that breaks does not stop the others."""
 
-import signal
-import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import FrameType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+import msgspec
 import pyarrow as pa
 
 from antiphon import __version__
@@ -17,24 +14,32 @@ from antiphon.properties.judge import judge
 from antiphon.properties.verdict import Verdict
 from antiphon.scenario.model import Scenario, membership
 from antiphon.scenario.read import run_id, scenario_toml
+from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
-from antiphon.trace.directory import RunRecord, write_events
+from antiphon.trace.directory import RUNS, RunRecord, write_events
 from antiphon.trace.table import events_table
 
 Traces = Literal["failures", "all", "none"]
 WALL_SECONDS_MAX: Final = 60
 """A run takes a tenth of a second; one that goes on at one instant for ever must not stop the campaign."""
-_REASON_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """Which run, and where its trace goes."""
+class Runner:
+    """How all runs of a campaign are done, by their seeds."""
 
     family: str
-    seed: int
     traces: Traces
     directory: Path | None
+    """Where traces go."""
+
+    def __call__(self, seed: int) -> dict[str, Any]:
+        """The run of a seed as a row of `OUTCOMES`."""
+        return asdict(run_one(self, seed))
+
+    def lost(self, seed: int) -> dict[str, Any]:
+        """The row of a run of which workers die."""
+        return asdict(replace(_drawn(self.family, seed)[1], failure=WORKERS_DIE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +88,68 @@ class Outcome:
         return self.settled and not any(finding.violations for finding in self.findings)
 
 
-def run_one(task: Task) -> Outcome:
+OUTCOMES: Final = pa.schema(
+    {
+        "kind": pa.struct(
+            {
+                "shape": pa.string(),
+                "service": pa.string(),
+                "flow_control": pa.int64(),
+                "transport": pa.string(),
+                "view_change": pa.string(),
+            }
+        ),
+        "record": pa.struct([field for field in RUNS if field.name != "scenario_toml"]),
+        "scenario_toml": pa.string(),
+        "findings": pa.list_(
+            pa.struct(
+                {
+                    "property": pa.string(),
+                    "opportunities": pa.int64(),
+                    "violations": pa.int64(),
+                    "sentence": pa.string(),
+                }
+            )
+        ),
+        "settled": pa.bool_(),
+        "failure": pa.string(),
+        "rows": pa.int64(),
+        "kept": pa.bool_(),
+    }
+)
+"""Outcomes as rows, field by field."""
+
+
+def outcomes_of(table: pa.Table) -> list[Outcome]:
+    """The outcomes in rows of `OUTCOMES`."""
+    return msgspec.convert(table.select(OUTCOMES.names).to_pylist(), list[Outcome])
+
+
+def run_one(runner: Runner, seed: int) -> Outcome:
     """Draw, simulate and judge; the trace is written if it is wanted."""
-    family = FAMILIES[task.family]
-    scenario = family.draw(task.seed)
-    outcome = Outcome(_kind(family.shape(scenario), scenario), _record(scenario), scenario_toml(scenario))
+    scenario, outcome = _drawn(runner.family, seed)
     events: pa.Table | None = None
     try:
-        with _limited(WALL_SECONDS_MAX):
+        with limited(WALL_SECONDS_MAX):
             run = simulate(scenario)
             events = events_table(run.id, run.histories)
             findings = _findings(judge(events))
         record = replace(outcome.record, finished=True)
         outcome = replace(outcome, record=record, findings=findings, settled=run.quiet, rows=len(events))
     except Exception as error:  # an assertion of a core is what a campaign is there to find
-        outcome = replace(outcome, failure=_reason(error), rows=len(events) if events is not None else 0)
-    wanted = task.traces == "all" or (task.traces == "failures" and not outcome.good)
-    if events is None or task.directory is None or not wanted:
+        outcome = replace(outcome, failure=reason(error), rows=len(events) if events is not None else 0)
+    wanted = runner.traces == "all" or (runner.traces == "failures" and not outcome.good)
+    if events is None or runner.directory is None or not wanted:
         return outcome
-    write_events(events, task.directory, outcome.record.run)
+    write_events(events, runner.directory, outcome.record.run)
     return replace(outcome, kept=True)
+
+
+def _drawn(family: str, seed: int) -> tuple[Scenario, Outcome]:
+    """A scenario, and what is known before it has run."""
+    scenario = FAMILIES[family].draw(seed)
+    shape = FAMILIES[family].shape(scenario)
+    return scenario, Outcome(_kind(shape, scenario), _record(scenario), scenario_toml(scenario))
 
 
 def _kind(shape: str, scenario: Scenario) -> Kind:
@@ -134,28 +181,3 @@ def _findings(verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
         )
         for name, own in by_property.items()
     )
-
-
-def _reason(error: Exception) -> str:
-    """The error, and the innermost place it comes from: a bare assertion says nothing else."""
-    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
-    places = traceback.extract_tb(error.__traceback__)
-    place = next(place for place in reversed(places) if place.name != _expire.__name__)
-    text = text if len(text) <= _REASON_MAX else f"{text[:_REASON_MAX]}…"
-    return f"{text} ({Path(place.filename).name}:{place.lineno}, {place.name})"
-
-
-@contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """Whatever takes longer is an error."""
-    before = signal.signal(signal.SIGALRM, _expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _expire(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError(f"still at it after {WALL_SECONDS_MAX} s")

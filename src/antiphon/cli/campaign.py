@@ -2,9 +2,11 @@
 
 import shlex
 import time
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,19 +15,18 @@ from rich.table import Table
 
 from antiphon import __version__
 from antiphon.campaign.families import FAMILIES, Family
-from antiphon.campaign.pool import spread
-from antiphon.campaign.run import Task, Traces, run_one
+from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of
 from antiphon.campaign.tally import Tally, Trouble
-from antiphon.cli.output import Json, as_json, out, print_json, progress, waiting
+from antiphon.cli.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.cli.sessions import starting, tell_what_is_kept
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.wording import promise
 from antiphon.scenario.read import run_id
-from antiphon.trace.directory import appearing, check_free, write_index
+from antiphon.trace.directory import check_free, write_index
+from antiphon.trace.unfinished import PARTS, continued, unfinished
 
 RUNS_MAX: Final = 100_000
-CHUNK: Final = 10
-"""Runs a worker takes at a time: an interrupt waits for a few of these."""
 SHOWN_MAX: Final = 20
 
 
@@ -37,6 +38,8 @@ class _Order:
     seeds: range
     directory: Path | None
     traces: Traces
+    master: str | None
+    force: bool
 
     def replay(self, trouble: Trouble) -> str:
         """The command that shows a run again."""
@@ -57,46 +60,73 @@ def campaign(
         Traces,
         typer.Option("--traces", help="Keep traces of runs that break a promise or never settle, of all, or of none."),
     ] = "failures",
-    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace other runs in the output directory, also unfinished ones.")
+    ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the families and leave.")] = False,
     json: Json = False,
+    master: Master = None,
 ) -> None:
-    """Simulate random scenarios of a family on all cores and judge each: the seed says all of a run.
+    """Simulate random scenarios of a family and judge each, as tasks of Spark: the seed says all of a run.
 
-    Exit code 0: every run settled and kept every promise that is judged, and every property was put to the test often
-    enough; 1: not so.
+    What is interrupted is kept beside --out; the same command does the rest. Exit code 0: every run settled and kept
+    every promise that is judged, and every property was put to the test often enough; 1: not so.
     """
     if list_:
         _list(json)
         return
-    order = _Order(_family(name), _seeds(first, runs), out_directory, traces)
+    order = _Order(_family(name), _seeds(first, runs), out_directory, traces, master, force)
     if out_directory is None and traces == "all":
         raise ConfigurationError("--traces all needs --out: there is no place to keep them")
-    _check_free(order, force)
+    _check_free(order)
     tally, began = Tally(), time.perf_counter()
     try:
         _judge(order, tally)
     except KeyboardInterrupt:
         _print(replace(order, directory=None), tally, json, time.perf_counter() - began)
+        if out_directory is not None:
+            tell_what_is_kept(tally.runs, runs, unfinished(out_directory))
         raise
     _print(order, tally, json, time.perf_counter() - began)
     raise typer.Exit(1 if any(tally.objections()) else 0)
 
 
 def _judge(order: _Order, tally: Tally) -> None:
-    """Run and count all; the directory appears when the last is done."""
-    with nullcontext(None) if order.directory is None else appearing(order.directory) as aside:
-        index = []
-        tasks = [Task(order.family.name, seed, order.traces, aside) for seed in order.seeds]
-        with closing(spread(run_one, tasks, chunk=CHUNK)) as outcomes, progress("judging") as advance:
+    """Run all that has not run yet, and count all; the directory appears when the last is done."""
+    from antiphon.pipeline.spread import Work, results, spread  # noqa: PLC0415 - Spark takes a second to import
+
+    with _workplace(order) as place:
+        runner = Runner(order.family.name, order.traces, None if order.directory is None else place)
+        parts = place / PARTS
+        try:
+            with progress("judging") as advance:
+                work = Work(runner, runner.lost, OUTCOMES)
+                spread(starting(order.master), work, order.seeds, parts, advance)
+        finally:
+            outcomes = outcomes_of(results(parts, OUTCOMES))
             for outcome in outcomes:
                 tally.add(outcome)
-                advance(tally.runs, len(tasks))
-                if aside is not None:
-                    index.append((outcome.record, outcome.scenario_toml))
-        if aside is not None:
-            write_index(aside, index)
-            (aside / "campaign.json").write_text(as_json(_document(order, tally)), encoding="utf-8")
+        if order.directory is not None:
+            write_index(place, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
+            (place / "campaign.json").write_text(as_json(_document(order, tally)), encoding="utf-8")
+
+
+@contextmanager
+def _workplace(order: _Order) -> Iterator[Path]:
+    """Where results lie until all are there."""
+    if order.directory is None:
+        with TemporaryDirectory(prefix="antiphon-campaign-") as scratch:
+            yield Path(scratch)
+        return
+    plan = {
+        "command": "campaign",
+        "family": order.family.name,
+        "first": order.seeds.start,
+        "runs": len(order.seeds),
+        "traces": order.traces,
+    }
+    with continued(order.directory, plan, force=order.force) as place:
+        yield place
 
 
 def _family(name: str | None) -> Family:
@@ -114,15 +144,15 @@ def _seeds(first: int, runs: int) -> range:
     return range(first, first + runs)
 
 
-def _check_free(order: _Order, force: bool) -> None:
+def _check_free(order: _Order) -> None:
     """Refuse early; the runs there will be are drawn only where they must be compared, for that takes seconds."""
     directory = order.directory
     if directory is None:
         return
     occupied = directory.is_dir() and any(directory.iterdir())
     with waiting("comparing with what is there"):
-        runs = [run_id(order.family.draw(seed)) for seed in order.seeds] if occupied and not force else []
-    check_free(directory, runs, force=force)
+        runs = [run_id(order.family.draw(seed)) for seed in order.seeds] if occupied and not order.force else []
+    check_free(directory, runs, force=order.force)
 
 
 def _list(json: bool) -> None:
@@ -170,7 +200,7 @@ def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
         return
     _say(
         f"{tally.runs:,} of {len(order.seeds):,} runs of {order.family.name} in {seconds:.0f} s, "
-        f"seeds {order.seeds.start} to {order.seeds.start + tally.runs - 1}, {tally.rows()['total']:,} events"
+        f"seeds {order.seeds.start} to {order.seeds.stop - 1}, {tally.rows()['total']:,} events"
     )
     out.print(_verdicts(tally))
     out.print(_kinds(tally))

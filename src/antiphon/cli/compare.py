@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon import __version__
-from antiphon.campaign.pool import spread
 from antiphon.cli.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.cli.pool import spread
 from antiphon.cli.simulate import parse_seeds, simulate_one
 from antiphon.cli.verdicts import EXIT
 from antiphon.errors import ConfigurationError

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, watch
+from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, sweep, watch
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -35,6 +35,7 @@ app.command("check")(check.check)
 app.command("stats")(stats.stats)
 app.command("report")(report.report)
 app.command("campaign")(campaign.campaign)
+app.command("sweep")(sweep.sweep)
 app.command("compare")(compare.compare)
 app.command("bench")(bench.bench)
 

@@ -12,8 +12,8 @@ import typer
 from rich.markup import escape
 
 from antiphon import __version__
-from antiphon.campaign.pool import spread
 from antiphon.cli.output import Json, out, print_json, progress
+from antiphon.cli.pool import spread
 from antiphon.cli.verdicts import as_document, exit_code, print_verdicts
 from antiphon.cli.views import ViewChange, sentences, view_changes
 from antiphon.errors import ConfigurationError, some

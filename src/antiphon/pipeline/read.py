@@ -75,11 +75,12 @@ def _listed(directory: Path) -> list[Path]:
 
 
 def traced_runs(directory: Path) -> set[str]:
-    """The runs that must have events here: of a campaign those whose traces it kept, else all that the index names."""
+    """The runs that must have events here: those whose traces a campaign or sweep kept, else all in the index."""
     if not (directory / "runs.parquet").is_file():
         return set()
-    document = directory / "campaign.json"
-    if not document.is_file():
+    documents = (directory / name for name in ("campaign.json", "sweep.json"))
+    document = next((path for path in documents if path.is_file()), None)
+    if document is None:
         return {record.run for record, _ in read_index(directory)}
     try:
         return set(json.loads(document.read_text(encoding="utf-8"))["traces"])

@@ -26,6 +26,8 @@ from pyspark.sql import SparkSession
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.java import java_home
 
+ATTEMPTS: Final = 4
+"""How often a task is tried, as on a cluster: a Python worker may be killed, by whoever needs its memory."""
 _PACKAGE: Final = Path(__file__).parents[1]
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
@@ -81,7 +83,7 @@ def as_trace_error(directory: Path) -> Iterator[None]:
 
 
 def _started(master: str, app: str, scratch: Path) -> SparkSession:
-    builder = SparkSession.builder.master(master).appName(app)
+    builder = SparkSession.builder.master(_with_attempts(master)).appName(app)
     for key, value in _settings(master, scratch).items():
         builder = builder.config(key, value)
     try:
@@ -131,6 +133,12 @@ def _worker_path() -> str:
     return os.pathsep.join(filter(None, [root, inherited]))
 
 
+def _with_attempts(master: str) -> str:
+    """A local master gives a task one attempt unless told otherwise: a single Python worker that dies would end all."""
+    alone = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return master if alone is None else f"local[{alone[1] or 1},{ATTEMPTS}]"
+
+
 def _is_local(master: str) -> bool:
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
@@ -161,5 +169,8 @@ def _reason(error: Exception) -> str:
 
 
 def _first_line(text: str | None) -> str:
-    line = next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
+    """Of a Python worker's traceback, the line that tells the exception."""
+    _, traced, trace = (text or "").rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in trace.splitlines() if line.strip() and not (traced and line.startswith(" ")))
+    line = next(lines, "").strip()
     return re.sub(r"^\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)

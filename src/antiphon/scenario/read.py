@@ -5,8 +5,9 @@ What is wrong is said in one sentence that names the key, as `ConfigurationError
 
 import hashlib
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 import tomli_w
@@ -29,6 +30,7 @@ from antiphon.scenario.model import (
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.scenario.validate import MEMBERS_MAX, problems
 
+_Parsed = TypeVar("_Parsed")
 _LATER: Final = {
     "protocol": (["intergroup"], "this version has newtop, classic and acks"),
     "trace": (["sampled"], "a trace is full or off in this version"),
@@ -46,28 +48,47 @@ _WORDS: Final = {
 
 def read_scenario(path: Path) -> Scenario:
     """The scenario in a file."""
+    return read_with(parse_scenario, path)
+
+
+def read_with(parse: Callable[[str], _Parsed], path: Path) -> _Parsed:
+    """What the text of a file says; what is wrong with it is said with the file's name."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f"cannot read scenario {path}: {reason}") from error
     try:
-        return parse_scenario(text)
+        return parse(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
 
 
 def parse_scenario(text: str) -> Scenario:
     """The scenario in a TOML text, judged and with every default filled in."""
+    return judged(typed(parse_table(text)))
+
+
+def parse_table(text: str) -> dict[str, Any]:
+    """What a TOML text says, whatever it means."""
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and what its parser lets through
         raise ConfigurationError(f"not a TOML file: {_one_line(error)}") from error
+
+
+def typed(table: dict[str, Any]) -> Scenario:
+    """The scenario in a table: its keys are known and its values have the right types; neither judged nor complete."""
     _refuse_later_words(table)
     try:
         scenario: Scenario = msgspec.convert(table, Scenario, dec_hook=_quantity)
     except msgspec.ValidationError as error:
         raise ConfigurationError(_with_key(_one_line(error))) from error
+    return scenario
+
+
+def judged(scenario: Scenario) -> Scenario:
+    """The scenario with every default filled in, if nothing is wrong with it."""
     scenario = completed(scenario)
     for key, problem in problems(scenario):
         raise ConfigurationError(f"{key}: {problem}")
@@ -131,7 +152,9 @@ def _with_key(message: str) -> str:
 
 
 def _refuse_later_words(table: dict[str, Any]) -> None:
-    for key in ("site", "path", "sweep"):
+    if "sweep" in table:
+        raise ConfigurationError("sweep: this table makes many runs of a scenario; `antiphon sweep` takes it")
+    for key in ("site", "path"):
         if key in table:
             raise ConfigurationError(f"{key}: this table belongs to a part that this version does not have")
     places = [("", table)]

@@ -108,15 +108,22 @@ def appearing(directory: Path) -> Iterator[Path]:
         aside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     except OSError as error:
         raise TraceError(f"cannot write {directory}: {error.strerror}") from error
-    replaced = aside.with_name(f"{aside.name}-replaced")
     try:
         aside.chmod(0o755)
         yield aside
+        take_place(aside, directory)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def take_place(aside: Path, directory: Path) -> None:
+    """Rename a complete directory to its place beside it; what stood there goes."""
+    replaced = aside.with_name(f"{aside.name}-replaced")
+    try:
         if directory.exists():
             directory.rename(replaced)  # moved, not deleted, until its successor is in place
         aside.rename(directory)
     finally:
         if replaced.exists() and not directory.exists():
             replaced.rename(directory)  # the successor did not make it: what was there stays
-        shutil.rmtree(aside, ignore_errors=True)
         shutil.rmtree(replaced, ignore_errors=True)

@@ -1,0 +1,178 @@
+"""The `[sweep]` table of a scenario file: which values are varied, and the scenarios that all combinations make.
+
+A key is the path of a value, `options.window`, `network.latency.median`; groups and workloads go by their names,
+`group.orders.members`, faults and members by their numbers, `fault.1.at`. An unknown key or a value of the wrong type
+is refused at once; what the rules of scenarios refuse may be wrong in some combinations only, so it is told of each.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from antiphon.errors import ConfigurationError, some
+from antiphon.scenario.model import Scenario
+from antiphon.scenario.read import judged, parse_table, read_with, run_id, typed
+
+RUNS_MAX: Final = 100_000
+_NOT_VARIED: Final = {
+    "name": "all runs of a sweep bear one name",
+    "seed": "`seeds = N` says under how many seeds each combination runs",
+    "trace": "the figures of a run are taken from its trace",
+}
+_LISTS: Final = ("group", "workload", "fault", "member")
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A value for each key, and what becomes of the scenario."""
+
+    values: tuple[Any, ...]
+    """As they are written, in the order of the keys."""
+    scenario: Scenario | None
+    problem: str | None
+    """Why there is no such scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All runs of a sweep: the combinations, each under the same seeds."""
+
+    name: str
+    keys: tuple[str, ...]
+    combinations: tuple[Combination, ...]
+    seeds: range
+
+    @property
+    def runs(self) -> int:
+        """How many there are, those of impossible combinations included."""
+        return len(self.combinations) * len(self.seeds)
+
+
+def read_sweep(path: Path, seeds: int | None = None) -> Sweep:
+    """The sweep in a file; `seeds` overrides what it says of their number."""
+    return read_with(lambda text: parse_sweep(text, seeds), path)
+
+
+def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
+    """The sweep in a TOML text. ConfigurationError if a key or value is wrong, or no combination can run."""
+    table = parse_table(text)
+    lists = _lists(table.pop("sweep", None))
+    stated = lists.pop("seeds", 1)
+    number = stated if seeds is None else seeds
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ConfigurationError("sweep.seeds: must be a number of seeds, at least one")
+    for key, values in lists.items():
+        _check_list(key, values)
+    total = number * math.prod(map(len, lists.values()))
+    if total > RUNS_MAX:
+        raise ConfigurationError(f"sweep: these are {total:,} runs; more than {RUNS_MAX:,} must be split")
+    _check_types(table, lists)
+    combinations = tuple(_combination(table, lists, values) for values in itertools.product(*lists.values()))
+    first = _first_possible(combinations)
+    _check_different(combinations, tuple(lists))
+    if first.seed + number > 2**63:
+        raise ConfigurationError(f"sweep.seeds: {number} seeds from {first.seed} on are not 64-bit numbers")
+    return Sweep(first.name, tuple(lists), combinations, range(first.seed, first.seed + number))
+
+
+def _lists(sweep: Any) -> dict[str, Any]:
+    if not isinstance(sweep, dict) or not sweep:
+        raise ConfigurationError('sweep: there is no such table; it says what to vary, e.g. "options.window" = [8, 64]')
+    return {key: values for place, value in sweep.items() for key, values in _leaves(place, value)}
+
+
+def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
+    """A dotted key without quotes is a table to TOML: what it means is the same."""
+    if not isinstance(value, dict):
+        return [(key, value)]
+    return [leaf for name, inner in value.items() for leaf in _leaves(f"{key}.{name}", inner)]
+
+
+def _check_list(key: str, values: Any) -> None:
+    if key in _NOT_VARIED:
+        raise ConfigurationError(f"sweep.{key}: cannot be varied: {_NOT_VARIED[key]}")
+    if not isinstance(values, list):
+        raise ConfigurationError(f"sweep.{key}: must be a list of values")
+    if not values:
+        raise ConfigurationError(f"sweep.{key}: the list is empty; give at least one value")
+
+
+def _check_types(table: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> None:
+    """Every value once, with the first values of the other keys."""
+    first = {key: values[0] for key, values in lists.items()}
+    for key, values in lists.items():
+        for value in values:
+            try:
+                typed(_with(table, {**first, key: value}))
+            except ConfigurationError as error:
+                raise ConfigurationError(f"sweep.{key}: {value!r} cannot be set: {error}") from error
+    if not lists:
+        typed(_with(table, {}))
+
+
+def _combination(table: Mapping[str, Any], lists: Mapping[str, Any], values: tuple[Any, ...]) -> Combination:
+    try:
+        return Combination(values, judged(typed(_with(table, dict(zip(lists, values, strict=True))))), None)
+    except ConfigurationError as error:
+        return Combination(values, None, str(error))
+
+
+def _first_possible(combinations: Sequence[Combination]) -> Scenario:
+    for combination in combinations:
+        if combination.scenario is not None:
+            if combination.scenario.trace == "off":
+                raise ConfigurationError('trace: a sweep needs traces, and the scenario says trace = "off"')
+            return combination.scenario
+    raise ConfigurationError(f"sweep: no combination can run; {combinations[0].problem}")
+
+
+def _check_different(combinations: Sequence[Combination], keys: Sequence[str]) -> None:
+    known: dict[str, Combination] = {}
+    for combination in combinations:
+        if combination.scenario is None:
+            continue
+        other = known.setdefault(run_id(combination.scenario), combination)
+        if other is not combination:
+            raise ConfigurationError(f"sweep: {told(keys, other)} and {told(keys, combination)} make the same scenario")
+
+
+def told(keys: Sequence[str], combination: Combination) -> str:
+    """The values of a combination in a sentence."""
+    return ", ".join(f"{key} = {value}" for key, value in zip(keys, combination.values, strict=True)) or "all as it is"
+
+
+def _with(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    changed = deepcopy(dict(table))
+    for key, value in values.items():
+        _set(changed, key, deepcopy(value))
+    return changed
+
+
+def _set(table: dict[str, Any], key: str, value: Any) -> None:
+    kind, _, rest = key.partition(".")
+    if kind in _LISTS and rest:
+        table, key = _entry(table.get(kind), kind, rest)
+    while "." in key:
+        name, _, key = key.partition(".")
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{name} is a value, and has no keys")
+    table[key] = value
+
+
+def _entry(entries: Any, kind: str, rest: str) -> tuple[dict[str, Any], str]:
+    """The group, workload, fault or member that a key addresses, and the rest of the key."""
+    tables = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    named = kind in ("group", "workload")
+    names = [
+        str(entry.get("name") or f"w{number}") if named else str(number) for number, entry in enumerate(tables, start=1)
+    ]
+    for name, entry in zip(names, tables, strict=True):
+        if rest.startswith(f"{name}."):
+            return entry, rest.removeprefix(f"{name}.")
+    told_names = f"there are {some(names)}" if names else "there is none"
+    raise ConfigurationError(f"{kind}.{rest} is no key of a {kind}: {told_names}")

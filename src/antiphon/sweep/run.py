@@ -1,0 +1,63 @@
+"""One run of a sweep: simulated, measured, told in one row. A run that breaks does not stop the others."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from antiphon.pipeline.figures import figures
+from antiphon.pipeline.schemas import FIGURES
+from antiphon.scenario.model import Scenario
+from antiphon.scenario.read import run_id, scenario_toml, with_seed
+from antiphon.sim.guarded import WORKERS_DIE, limited, reason
+from antiphon.sim.run import simulate
+from antiphon.trace.directory import write_events
+from antiphon.trace.table import events_table
+
+Item = tuple[Scenario, int]
+"""A combination, and a seed."""
+
+RESULTS: Final = pa.schema(
+    [
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("scenario_toml", pa.string(), nullable=False),
+        pa.field("settled", pa.bool_()),
+        pa.field("error", pa.string()),
+        *(field.with_nullable(nullable=True) for field in FIGURES),
+    ]
+)
+"""What is known of a run; where there is an error, nothing is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How all runs of a sweep are done."""
+
+    limit_seconds: float
+    directory: Path | None
+    """Where traces go; none are kept without it."""
+
+    def __call__(self, item: Item) -> dict[str, Any]:
+        """The row of a run."""
+        scenario, row = _before(item)
+        try:
+            with limited(self.limit_seconds):
+                run = simulate(scenario)
+                events = events_table(run.id, run.histories)
+                measured = figures(events)
+        except Exception as error:  # whatever it is, it concerns this run alone
+            return {**row, "error": reason(error)}
+        if self.directory is not None:
+            write_events(events, self.directory, run.id)
+        return {**row, "settled": run.quiet, **measured}
+
+    def lost(self, item: Item) -> dict[str, Any]:
+        """The row of a run of which workers die."""
+        return {**_before(item)[1], "error": WORKERS_DIE}
+
+
+def _before(item: Item) -> tuple[Scenario, dict[str, Any]]:
+    """A scenario, and what is known before it has run."""
+    scenario = with_seed(*item)
+    return scenario, {"run": run_id(scenario), "scenario_toml": scenario_toml(scenario)}

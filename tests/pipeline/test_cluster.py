@@ -1,0 +1,121 @@
+"""A standalone cluster of two workers on this machine: `--master` gives what this machine alone gives."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from antiphon.pipeline.java import java_home
+from tests.commands.console import Console
+
+SPARK = Path(pyspark.__file__).parent
+PACKAGES = Path(__file__).parents[2] / "src"
+SWEEP = """
+name = "clustered"
+[options]
+suspect_after = "0s"
+[[group]]
+name = "orders"
+members = 2
+[[workload]]
+group = "orders"
+messages = 5
+[sweep]
+"group.orders.members" = [2, 3]
+seeds = 3
+"""
+COMMANDS = """
+import sys
+from antiphon.cli.main import main
+for arguments in {commands!r}:
+    sys.argv = ["antiphon", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+"""
+"""Several commands, one session: it takes long to start."""
+
+
+@contextmanager
+def daemon(log: Path, kind: str, *arguments: str) -> Iterator[None]:
+    """A master or worker of Spark, told to end at the end. It has nothing of ours on its path."""
+    environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
+        "JAVA_HOME": str(java_home()),
+        "SPARK_HOME": str(SPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, "--webui-port", "0", *arguments],
+            env=environ,
+            cwd=log.parent,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """The address of its master."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    workers = [tmp_path / f"worker{number}" for number in (1, 2)]
+    with ExitStack() as daemons:
+        daemons.enter_context(daemon(tmp_path / "master.log", "master.Master", "--port", str(port)))
+        for place in workers:
+            arguments = ("--cores", "1", "--memory", "1g", "--work-dir", str(place), url)
+            daemons.enter_context(daemon(place.with_suffix(".log"), "worker.Worker", *arguments))
+        give_up = time.monotonic() + 60
+        while not all("registered with master" in place.with_suffix(".log").read_text() for place in workers):
+            assert time.monotonic() < give_up
+            time.sleep(0.1)
+        yield url
+
+
+@pytest.fixture
+def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
+    return Console(monkeypatch, capsys)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    there, here = tmp_path / "there", tmp_path / "here"
+    commands = [
+        ["sweep", str(path), "--out", str(there), "--traces", "--master", cluster],
+        ["check", str(there), "--json", "--master", cluster],
+    ]
+    process = subprocess.run(
+        [sys.executable, "-c", COMMANDS.format(commands=commands)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    assert len([*tmp_path.glob("worker*/app-*")]) == 2, "each of the two has worked"
+    assert antiphon("sweep", path, "--out", here, "--traces").code == 0
+    assert pq.read_table(there / "figures.parquet").equals(pq.read_table(here / "figures.parquet"))
+    judged = process.stdout[process.stdout.index("{") :]
+    assert json.loads(judged) == json.loads(antiphon("check", here, "--json").out)

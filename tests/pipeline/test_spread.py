@@ -1,0 +1,126 @@
+"""Work as Spark tasks: every item once, whatever dies or is interrupted on the way."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.spread import ITEMS_PER_TASK_MAX, Work, _tasks, results, spread
+
+SQUARES = pa.schema({"square": pa.int64()})
+
+
+def work(row: Callable[[int], dict[str, Any]]) -> Work[int]:
+    return Work(row, lambda _number: {"square": -1}, SQUARES)
+
+
+def squaring(log: Path) -> Work[int]:
+    """Squares a number and leaves a mark each time that it does."""
+
+    def square(number: int) -> dict[str, Any]:
+        with log.open("a") as marks:
+            marks.write(f"{number}\n")
+        return {"square": number * number}
+
+    return work(square)
+
+
+def marks(log: Path) -> list[int]:
+    return sorted(map(int, log.read_text().split()))
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("Spark is not needed here")
+
+
+def quiet(_done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+def test_every_item_has_its_row_in_its_place_and_is_not_done_again(spark: SparkSession, tmp_path: Path) -> None:
+    log, parts, shown = tmp_path / "log", tmp_path / "parts", [(0, 0)]
+    spread(lambda: spark, squaring(log), range(10, 22), parts, lambda *seen: shown.append(seen))
+    squares = [number * number for number in range(10, 22)]
+    assert results(parts, SQUARES).to_pydict() == {"place": [*range(12)], "square": squares}
+    assert shown[1] == (0, 12)
+    assert shown[-1] == (12, 12)
+    assert shown == sorted(shown)
+    for path in sorted(parts.glob("*.parquet"))[:3]:
+        path.unlink()
+    missing = {*range(12)} - {*results(parts, SQUARES).column("place").to_pylist()}
+    log.unlink()
+    spread(lambda: spark, squaring(log), range(10, 22), parts, quiet)
+    assert marks(log) == sorted(place + 10 for place in missing)
+    assert results(parts, SQUARES).column("square").to_pylist() == squares
+    spread(no_session, squaring(log), range(10, 22), parts, quiet)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_counts_twice(spark: SparkSession, tmp_path: Path) -> None:
+    parts, mark = tmp_path / "parts", tmp_path / "killed"
+
+    def fatal_once(number: int) -> dict[str, Any]:
+        if number == 5 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"square": number * number}
+
+    spread(lambda: spark, work(fatal_once), range(12), parts, quiet)
+    assert mark.exists()
+    assert results(parts, SQUARES).column("square").to_pylist() == [number * number for number in range(12)]
+
+
+def test_an_item_of_which_every_worker_dies_is_given_up_and_the_others_are_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def fatal(number: int) -> dict[str, Any]:
+        if number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"square": number * number}
+
+    spread(lambda: spark, work(fatal), range(4), tmp_path / "parts", quiet)
+    assert results(tmp_path / "parts", SQUARES).column("square").to_pylist() == [0, -1, 4, 9]
+    assert not [*(tmp_path / "parts").glob("*.at")]
+
+
+def test_one_item_needs_no_spark(tmp_path: Path) -> None:
+    spread(no_session, squaring(tmp_path / "log"), [7], tmp_path / "parts", quiet)
+    assert results(tmp_path / "parts", SQUARES).to_pylist() == [{"place": 0, "square": 49}]
+
+
+def test_what_work_raises_is_told_in_one_sentence_and_what_is_done_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    def wrong(number: int) -> dict[str, Any]:
+        if number == 3:
+            raise ValueError("three\nis wrong")
+        return {"square": number * number}
+
+    with pytest.raises(TraceError, match=r"^Spark could not work through .*: ValueError: three$"):
+        spread(lambda: spark, work(wrong), range(4), tmp_path / "parts", quiet)
+    assert len(results(tmp_path / "parts", SQUARES)) < 4
+
+
+def test_a_directory_that_workers_do_not_share_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+
+    def unshared() -> SparkSession:
+        parts.rmdir()
+        return spark
+
+    with pytest.raises(TraceError, match=rf"{parts} is not there on .*: all workers must share it$"):
+        spread(unshared, squaring(tmp_path / "log"), range(2), parts, quiet)
+
+
+def test_what_was_being_written_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / ".half.parquet").write_bytes(b"PAR1")
+    assert len(results(tmp_path, SQUARES)) == 0
+
+
+@pytest.mark.parametrize(("items", "tasks"), [(2, 2), (64, 64), (1_000, 64), (20_000, 400)])
+def test_tasks_are_many_and_small(items: int, tasks: int) -> None:
+    assert _tasks(items, cores=2) == tasks
+    assert -(-items // tasks) <= ITEMS_PER_TASK_MAX
