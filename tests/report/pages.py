@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
 from antiphon.pipeline.measures import (
+    Experiment,
     Flow,
     GroupStatistics,
     Latency,
@@ -41,17 +42,20 @@ TRAFFIC = Traffic(
 )
 BUSY = replace(TRAFFIC, copies_per_message=4.5, wire_bytes_per_message=256.25, header_bytes_per_message=30.5)
 FLOW = Flow(blocked_times=3, blocked_ns=4_500_000, unstable_blocks_max=48, buffers_max=69)
+EXPERIMENT = Experiment(delay_overhead_ns=1.5e6, nulls=55, nulls_per_inactive_member=None, first_sender_per_second=97.5)
 
 
 def statistics(*runs: str) -> Statistics:
-    members = tuple(MemberStatistics(name, 1234, 99.5, LATENCY, 17, FLOW) for name in ("a", "b"))
-    group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, 17, FLOW, members)
+    members = tuple(MemberStatistics(name, 617, 1234, 99.5, LATENCY, LATENCY, 17, 27, FLOW) for name in ("a", "b"))
+    group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, 17, FLOW, EXPERIMENT, members)
     overall = run_statistics(None, replace(group, members=()))
     return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs))
 
 
 def run_statistics(run: str | None, *groups: GroupStatistics) -> RunStatistics:
-    return RunStatistics(run, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, None, 17, FLOW, None, groups)
+    return RunStatistics(
+        run, 20.0, 0, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, None, 17, FLOW, None, EXPERIMENT, groups
+    )
 
 
 def entry(property_id: str, outcome: Outcome, group: str | None = None) -> PropertySummary:
@@ -133,8 +137,8 @@ def broken_page() -> Page:
 def hostile_page() -> Page:
     """Every text that can come from outside tries to leave its place."""
     about = About(HOSTILE, HOSTILE, 7, HOSTILE, HOSTILE, finished=False, scenario_toml=HOSTILE)
-    member = MemberStatistics(HOSTILE, 1, 1.0, None, None, FLOW)
-    group = GroupStatistics(HOSTILE, None, None, None, 0, None, TRAFFIC, BUSY, None, FLOW, (member,))
+    member = MemberStatistics(HOSTILE, 1, 1, 1.0, None, None, None, 0, FLOW)
+    group = GroupStatistics(HOSTILE, None, None, None, 0, None, TRAFFIC, BUSY, None, FLOW, EXPERIMENT, (member,))
     figures = replace(run_statistics(HOSTILE, group), latency=None, traffic=replace(TRAFFIC, frames={HOSTILE: 1}))
     drawn = Scene(
         window_ns=(0, MS),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from antiphon.pipeline.statistics import _statistics
+from antiphon.pipeline.summing import summed
 
 TALLY: dict[str, Any] = {
     "run": "r",
@@ -17,7 +17,9 @@ TALLY: dict[str, Any] = {
     "unblocks": 0,
     "first_request_ns": 0,
     "frames_with_copies": 0,
+    "first_ns": 0,
     "last_ns": 2_000,
+    "later_views": [],
 } | dict.fromkeys(
     "payload_bytes header_bytes stamp_bytes packed copies wire_bytes sender_work receiver_work unstable_max waits_ns "
     "idle_ns unstable_blocks_max buffers_max".split()
@@ -30,7 +32,7 @@ def tally(process: str, delivered: int, **columns: Any) -> dict[str, Any]:
 
 def test_the_rate_of_a_group_is_that_of_members_who_were_there_all_along() -> None:
     rows = [tally("p1", 10), tally("p2", 8), tally("p3", 1, moves=1)]
-    (group,) = _statistics(rows, [], exact=True).runs[0].groups
+    (group,) = summed(rows, [], exact=True).runs[0].groups
     assert group.per_second == 8e6
     assert [member.process for member in group.members] == ["p1", "p2", "p3"]
 
@@ -38,7 +40,7 @@ def test_the_rate_of_a_group_is_that_of_members_who_were_there_all_along() -> No
 def test_incarnations_of_a_process_are_one_member() -> None:
     reborn = tally("p2", 3, incarnation=1, blocks=1, waits_ns=-5_000, last_ns=9_000)
     rows = [tally("p1", 10), tally("p2", 4, moves=1, blocks=1, waits_ns=-500), reborn]
-    (group,) = _statistics(rows, [], exact=True).runs[0].groups
+    (group,) = summed(rows, [], exact=True).runs[0].groups
     assert [(member.process, member.delivered) for member in group.members] == [("p1", 10), ("p2", 7)]
     # An open wait lasts to the end of the incarnation that waits.
     assert group.flow.blocked_ns == (2_000 - 500) + (9_000 - 5_000)

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 
 from antiphon.pipeline.read import events
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.tables import Row, count_kinds, deliveries, detail, fetched, parted
+from antiphon.pipeline.summing import Row, parted
+from antiphon.pipeline.tables import count_kinds, deliveries, detail, fetched
 
 
 @dataclass(frozen=True, slots=True)

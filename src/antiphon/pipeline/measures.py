@@ -74,16 +74,37 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class Experiment:
+    """What the papers' experiments measure, by their definitions (Macedo94 §7.3, §8.2); see docs/reference/stats.md."""
+
+    delay_overhead_ns: float | None
+    """From the receipt of a message, of its own from the transmission, to its delivery.
+
+    The mean over the messages at each member, then over the members.
+    """
+    nulls: int
+    """Null frames of all members, each counted once whatever the fan-out."""
+    nulls_per_inactive_member: float | None
+    """The mean over the members that sent at most a reply while another sent more; None where there is none."""
+    first_sender_per_second: float | None
+    """Messages that the first sender sent, from its first request to its last delivery; groups are added up."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemberStatistics:
     """One process in one group, all its incarnations together."""
 
     process: str
+    sent: int
     delivered: int
     per_second: float | None
     """Messages delivered per second, from the group's first request to this member's last delivery."""
     latency: Latency | None
+    delay_overhead: Latency | None
+    """From the receipt of a message, of its own from the transmission, to its delivery."""
     unstable_max: int | None
     """The most frames it held as unstable at once."""
+    nulls: int
     flow: Flow
 
 
@@ -113,6 +134,8 @@ class GroupStatistics:
     """
     unstable_max: int | None
     flow: Flow
+    experiment: Experiment
+    """Over all runs, the mean of the runs; nulls are added up."""
     members: tuple[MemberStatistics, ...]
 
 
@@ -122,6 +145,10 @@ class RunStatistics:
 
     run: str | None
     """None: several runs."""
+    seconds: float
+    """From the first row of a process to the last; of several runs, added up."""
+    view_changes: int
+    """Views that took the place of another, each counted once whoever installed it."""
     latency: Latency | None
     stability_latency: Latency | None
     sent_to_nobody: int
@@ -138,6 +165,8 @@ class RunStatistics:
     flow: Flow
     costs: Costs | None
     """None where the protocol does not count them."""
+    experiment: Experiment
+    """Over all runs, the mean of the runs; nulls are added up."""
     groups: tuple[GroupStatistics, ...]
 
 

@@ -4,15 +4,10 @@ Each function takes the events of any number of runs. A `select` at its entry an
 reads and what it gives; times are in nanoseconds.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
-
-Row = Mapping[str, Any]
-"""A row of a result, by column."""
 
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
 """What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
@@ -39,21 +34,33 @@ def messages(events: DataFrame) -> DataFrame:
 
 
 def deliveries(events: DataFrame) -> DataFrame:
-    """One row for each delivery with its request and its latency, from the request to the hand-over.
+    """One row for each delivery: how long after the request, and how long after the message had arrived.
 
-    Both are null where the send is not in the trace: the log of a killed sender may be cut short.
+    `received` is when it arrived, of an own message when it left. What is told elsewhere is null where that is
+    not in the trace: the log of a killed sender may be cut short.
     """
     delivers = events.filter(F.col("kind") == "deliver").select(*MESSAGE_KEY, "process", "incarnation", "time")
-    requests = messages(events).select(*MESSAGE_KEY, "requested")
-    joined = delivers.join(requests, on=list(MESSAGE_KEY), how="left")
+    requests = messages(events).select(*MESSAGE_KEY, "requested", "sent")
+    known = delivers.join(requests, on=list(MESSAGE_KEY), how="left")
+    joined = known.join(_arrivals(events), on=[*MESSAGE_KEY, "process", "incarnation"], how="left")
+    is_own = (F.col("process") == F.col("sender")) & (F.col("incarnation") == F.col("sender_incarnation"))
+    received = F.when(is_own, F.col("sent")).otherwise(F.col("arrived"))
     return joined.select(
         *MESSAGE_KEY,
         "process",
         "incarnation",
         "time",
         "requested",
+        received.alias("received"),
         (F.col("time") - F.col("requested")).alias("latency_ns"),
+        (F.col("time") - received).alias("overhead_ns"),
     )
+
+
+def _arrivals(events: DataFrame) -> DataFrame:
+    """When each message first reached each process."""
+    receives = events.filter("kind = 'receive' AND number IS NOT NULL")
+    return receives.groupBy(*MESSAGE_KEY, "process", "incarnation").agg(F.min("time").alias("arrived"))
 
 
 def stabilities(events: DataFrame) -> DataFrame:
@@ -161,12 +168,3 @@ def fetched(frame: DataFrame) -> list[dict[str, Any]]:
     """Runs the query; its rows, here."""
     rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return rows
-
-
-def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
-    """Rows by the value of a column, in its order; rows without a value are left out."""
-    parts = defaultdict(list)
-    for row in rows:
-        if row[column] is not None:
-            parts[row[column]].append(row)
-    return dict(sorted(parts.items()))
