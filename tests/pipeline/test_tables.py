@@ -3,7 +3,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from antiphon.pipeline.read import events
-from antiphon.pipeline.tables import answers, deliveries, messages, stabilities, transmits
+from antiphon.pipeline.tables import answers, deliveries, messages, stability
 from tests.pipeline.traces import Row, row, two_members, write
 
 
@@ -43,20 +43,6 @@ def test_a_delivery_without_its_send_stays_without_latency(tmp_path: Path, spark
     assert [(each["sender_incarnation"], each["latency_ns"]) for each in rows] == [(1, None)]
 
 
-def test_transmits_unfold_their_detail(tmp_path: Path, spark: SparkSession) -> None:
-    bare = row("a", 7, 900, "transmit", header_bytes=4, detail={"type": "suspect", "count": "many"})
-    copied = row("a", 8, 950, "transmit", header_bytes=4, payload_bytes=0, detail={"type": "open", "copies": 5})
-    write(tmp_path, [*two_members(), bare, copied])
-    rows = transmits(events(spark, tmp_path)).orderBy("time").collect()
-    columns = ("process", "time", "type", "frame", "payload_bytes", "header_bytes", "stamp_bytes", "count", "copies")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("a", 200, "data", "a:1", 200, 30, 8, 2, None),
-        ("b", 700, "null", "b:1", 0, 20, 8, 0, None),
-        ("a", 900, "suspect", None, None, 4, None, None, None),
-        ("a", 950, "open", None, 0, 4, None, None, 5),
-    ]
-
-
 def sent(index: int, number: int, requested: int, incarnation: int = 0) -> Row:
     who = {"sender": "a", "sender_incarnation": incarnation, "number": number}
     return row("a", index, requested + 1, "send", requested=requested, **who) | {"incarnation": incarnation}
@@ -72,7 +58,7 @@ def test_the_first_report_that_covers_a_message_counts(tmp_path: Path, spark: Sp
     reports = [told(4, 500, a=0, b=7), told(5, 600, b=9), told(6, 900, a=2), told(7, 950, a=1)]
     another = row("b", 0, 300, "stable", upto={"a": 3})
     write(tmp_path, [*sends, *reports, another])
-    rows = stabilities(events(spark, tmp_path)).orderBy("number").collect()
+    rows = stability(events(spark, tmp_path)).orderBy("number").collect()
     columns = ("sender", "sender_incarnation", "number", "requested", "time", "latency_ns")
     assert [tuple(each[name] for name in columns) for each in rows] == [
         ("a", 0, 0, 0, 500, 500),
@@ -84,19 +70,19 @@ def test_the_first_report_that_covers_a_message_counts(tmp_path: Path, spark: Sp
 def test_a_restarted_sender_is_told_apart_from_what_it_was(tmp_path: Path, spark: SparkSession) -> None:
     reborn = [sent(0, 0, 2000, 1), sent(1, 1, 2100, 1), told(2, 2500, 1, a=1), told(3, 2600, 1, **{"a#1": 0})]
     write(tmp_path, [sent(0, 0, 0), *reborn])
-    rows = stabilities(events(spark, tmp_path)).collect()
+    rows = stability(events(spark, tmp_path)).collect()
     assert [(each["sender_incarnation"], each["number"], each["latency_ns"]) for each in rows] == [(1, 0, 600)]
 
 
 def test_a_report_may_name_numbers_beyond_all_bounds(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, [sent(0, 0, 0), told(1, 700, a=2**62)])
-    assert [each["latency_ns"] for each in stabilities(events(spark, tmp_path)).collect()] == [700]
+    assert [each["latency_ns"] for each in stability(events(spark, tmp_path)).collect()] == [700]
 
 
 def test_groups_and_runs_are_stable_by_themselves(tmp_path: Path, spark: SparkSession) -> None:
     elsewhere = [told(1, 400, a=5) | {"group": "h"}, told(1, 300, a=5) | {"run": "r2"}]
     write(tmp_path, [sent(0, 0, 0), *elsewhere])
-    assert stabilities(events(spark, tmp_path)).collect() == []
+    assert stability(events(spark, tmp_path)).collect() == []
 
 
 def test_what_is_sent_to_nobody_is_marked(tmp_path: Path, spark: SparkSession) -> None:
@@ -111,7 +97,7 @@ def test_what_is_sent_to_nobody_is_marked(tmp_path: Path, spark: SparkSession) -
     reports = [told(6, 500, a=1) | {"view": "1"}, told(10, 995, a=3) | {"view": "3"}]
     other = sent(1, 0, 0) | {"process": "b", "sender": "b", "view": "1"}
     write(tmp_path, [*views, *sends, *reports, other, row("b", 2, 600, "stable", upto={"b": 0})])
-    rows = stabilities(events(spark, tmp_path)).orderBy("sender", "number").collect()
+    rows = stability(events(spark, tmp_path)).orderBy("sender", "number").collect()
     assert [(each["sender"], each["number"], each["latency_ns"], each["to_nobody"]) for each in rows] == [
         ("a", 0, 500, True),
         ("a", 1, 400, True),

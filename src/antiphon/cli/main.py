@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats
+from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, tables
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -32,6 +32,7 @@ app.command("simulate")(simulate.simulate)
 app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("stats")(stats.stats)
+app.command("tables")(tables.tables)
 app.command("report")(report.report)
 app.command("campaign")(campaign.campaign)
 app.command("compare")(compare.compare)

@@ -16,7 +16,7 @@ from antiphon.pipeline.measures import Statistics
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.summing import SPEAKS_ALWAYS, USEFUL, parted, summed
-from antiphon.pipeline.tables import answers, count_kinds, deliveries, detail, detail_number, fetched, stabilities
+from antiphon.pipeline.tables import answers, count_kinds, deliveries, detail, detail_number, fetched, stability
 from antiphon.types import WORLD
 
 EXACT_EVENTS_MAX: Final = 2_000_000
@@ -136,11 +136,10 @@ def phases(events: DataFrame) -> DataFrame:
 
 def waits(events: DataFrame) -> DataFrame:
     """One row for each time that a request led to something: what that is, where it came about, how long it took."""
-    stable = stabilities(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
-    delivered = deliveries(events)
+    stable = stability(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
+    of_delivery = F.expr("stack(2, 'delivery', latency_ns, 'overhead', overhead_ns)").alias("measure", "latency_ns")
     told = (
-        delivered.withColumn("measure", F.lit("delivery")),
-        delivered.withColumns({"measure": F.lit("overhead"), "latency_ns": F.col("overhead_ns")}),
+        deliveries(events).select("run", "group", "process", of_delivery),
         stable.withColumnRenamed("sender", "process"),
         answers(events).withColumn("measure", F.lit("request")),
     )
