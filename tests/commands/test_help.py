@@ -11,7 +11,7 @@ def test_version(antiphon: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "simulate", "run", "check", "stats", "report", "campaign", "compare", "bench"]
+    "command", ["demo", "simulate", "run", "check", "stats", "tables", "report", "campaign", "compare", "bench"]
 )
 def test_every_command_explains_itself(antiphon: Console, command: str) -> None:
     result = antiphon(command, "--help")

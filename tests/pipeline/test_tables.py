@@ -3,7 +3,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from antiphon.pipeline.read import events
-from antiphon.pipeline.tables import answers, deliveries, messages, stability
+from antiphon.pipeline.tables import answers, blocked, deliveries, messages, stability, views
 from tests.pipeline.traces import Row, row, two_members, write
 
 
@@ -20,6 +20,8 @@ def test_messages_are_the_sends(tmp_path: Path, spark: SparkSession) -> None:
             "requested": requested,
             "sent": 200,
             "payload_bytes": 100,
+            "service": None,
+            "view": None,
         }
         for number, requested in ((0, 0), (1, 100))
     ]
@@ -33,6 +35,27 @@ def test_deliveries_know_their_latency(tmp_path: Path, spark: SparkSession) -> N
         ("a", 1, 100, 900),
         ("b", 0, 0, 1100),
         ("b", 1, 100, 1200),
+    ]
+
+
+def test_delay_overhead_is_from_the_first_receipt_and_of_an_own_message_from_its_transmission(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    first = {"sender": "a", "sender_incarnation": 0, "number": 0}
+    receipts = [
+        row("b", 9, 650, "receive", **first),
+        row("b", 10, 690, "receive", **first),
+        row("c", 9, 10, "receive", **first),
+    ]
+    write(tmp_path, [*two_members(), *receipts, row("b", 11, 1400, "deliver", **first)])
+    rows = deliveries(events(spark, tmp_path)).orderBy("process", "number", "time").collect()
+    columns = ("process", "number", "time", "received", "overhead_ns")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("a", 0, 1000, 200, 800),
+        ("a", 1, 1000, 200, 800),
+        ("b", 0, 1100, 650, 450),
+        ("b", 0, 1400, 650, 750),
+        ("b", 1, 1300, None, None),
     ]
 
 
@@ -111,3 +134,38 @@ def test_answers_know_their_latency(tmp_path: Path, spark: SparkSession) -> None
     write(tmp_path, [row("a", 0, 900, "answer", requested=250), *two_members()[:2]])
     rows = answers(events(spark, tmp_path)).collect()
     assert [(each["process"], each["group"], each["latency_ns"]) for each in rows] == [("a", "g", 650)]
+
+
+def test_a_view_is_in_force_until_the_next_the_leaving_or_the_end(tmp_path: Path, spark: SparkSession) -> None:
+    left = [{"process": "c", "reason": "silent"}, {"process": "d", "reason": "left"}]
+    write(
+        tmp_path,
+        [
+            row("a", 0, 10, "view", view="1", members=["a", "b", "c", "d"], transitional=[]),
+            row("a", 1, 30, "view", view="2", previous="1", members=["a", "b"], detail={"left": left}),
+            row("a", 2, 50, "leave", view="2"),
+            row("a", 3, 90, "view", view="5", members=["a", "b"], detail={"left": [], "epoch": 1}),
+            row("a", 4, 95, "view", view="6", previous="5", members=["a"], detail={"receivers": [], "senders": []}),
+            row("a", 5, 120, "stop", group=None),
+        ],
+    )
+    rows = views(events(spark, tmp_path)).orderBy("installed").collect()
+    assert [(each["view"], each["in_force_ns"], each["reason"]) for each in rows] == [
+        ("1", 20, "start"),
+        ("2", 20, "left, silent"),
+        ("5", 5, "formed"),
+        ("6", 25, None),
+    ]
+
+
+def test_each_wait_has_its_end_and_the_last_that_of_the_trace(tmp_path: Path, spark: SparkSession) -> None:
+    marks = [(300, "block"), (340, "unblock"), (400, "block")]
+    waits = [row("a", 20 + at, time, kind, peer="b") for at, (time, kind) in enumerate(marks)]
+    elsewhere = row("a", 23, 350, "block") | {"group": "h"}
+    write(tmp_path, [*two_members(), *waits, elsewhere])
+    rows = blocked(events(spark, tmp_path)).orderBy("began").collect()
+    assert [(each["group"], each["began"], each["ended"], each["blocked_ns"], each["peer"]) for each in rows] == [
+        ("g", 300, 340, 40, "b"),
+        ("h", 350, None, 2000 - 350, None),
+        ("g", 400, None, 2000 - 400, "b"),
+    ]

@@ -5,6 +5,7 @@ the rest of the adding is done here; the other takes the latency percentiles, wh
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
+from antiphon.pipeline.configurations import configurations
 from antiphon.pipeline.measures import Statistics
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
@@ -33,7 +35,8 @@ def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = 
     with as_trace_error(directory):
         rows = fetched(tallies(source))
         taken = fetched(latencies(waits(source).withColumn("part", F.lit("all")), exact=exact))
-    return summed(rows, taken, exact=exact)
+    figures = summed(rows, taken, exact=exact)
+    return replace(figures, configurations=configurations(directory, figures.runs))
 
 
 def statistics_of_parts(
