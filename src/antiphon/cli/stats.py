@@ -40,10 +40,9 @@ _BESIDE: Final = (
 
 
 _INTERVALS: Final = {
-    "mean ms": ("latency_mean_ns", 1e6),
-    "p99 ms": ("latency_p99_ns", 1e6),
-    "delay\noverhead ms": ("delay_overhead_ns", 1e6),
-    "first sender,\na second": ("first_sender_per_second", 1),
+    "latency\nms": ("latency_mean_ns", 1e6),
+    "overhead\nms": ("delay_overhead_ns", 1e6),
+    "first sender\na second": ("first_sender_per_second", 1),
     "unstable\nblocks": ("unstable_blocks_max", 1),
     "nulls": ("nulls", 1),
     "nulls per\ninactive": ("nulls_per_inactive_member", 1),
@@ -108,9 +107,9 @@ def _print_work(run: "RunStatistics") -> None:
 
 
 def _configurations(configurations: "Sequence[Configuration]") -> Table:
-    """Those figures that some configuration has, each as mean ± half width."""
+    """Those figures that some configuration has, each as its mean and, below, half its width."""
     title = "Configurations: the mean of their runs, and half of its 95 % confidence interval"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", show_lines=True)
     table.add_column("configuration", overflow="fold", min_width=20)
     table.add_column("runs", justify="right")
     shown = {heading: of for heading, of in _INTERVALS.items() if any(of[0] in each.figures for each in configurations)}
@@ -126,8 +125,13 @@ def _configurations(configurations: "Sequence[Configuration]") -> Table:
 def _mean(interval: "Interval | None", divisor: float) -> str:
     if interval is None:
         return _NOTHING
-    mean = f"{interval.mean / divisor:,.4g}"
-    return mean if interval.half_width is None else f"{mean} ± {interval.half_width / divisor:,.2g}"
+    mean = _rounded(interval.mean / divisor, 4)
+    return mean if interval.half_width is None else f"{mean}\n± {_rounded(interval.half_width / divisor, 2)}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """So many significant digits, and all that stand before the point."""
+    return f"{value:,.0f}" if value >= 10**digits else f"{value:,.{digits}g}"
 
 
 def _print_note(*percentiles: str) -> None:
