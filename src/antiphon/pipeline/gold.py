@@ -54,17 +54,16 @@ def _each_group(statistics: Statistics, rows: Callable[[GroupStatistics], _Rows]
 
 
 def _latency(group: GroupStatistics) -> _Rows:
-    yield from _spread(None, "delivery", group.latency)
+    yield from _spread(None, "delivery", group.latency, group.experiment.delay_overhead_ns)
     yield from _spread(None, "stability", group.stability_latency)
     yield from _spread(None, "request", group.request_latency)
     for member in group.members:
-        yield from _spread(member.process, "delivery", member.latency)
-        yield from _spread(member.process, "overhead", member.delay_overhead)
+        yield from _spread(member.process, "delivery", member.latency, member.delay_overhead_ns)
 
 
-def _spread(process: str | None, measure: str, latency: Latency | None) -> _Rows:
+def _spread(process: str | None, measure: str, latency: Latency | None, overhead_ns: float | None = None) -> _Rows:
     if latency is not None:
-        yield {"process": process, "measure": measure, **asdict(latency)}
+        yield {"process": process, "measure": measure, **asdict(latency), "overhead_mean_ns": overhead_ns}
 
 
 def _throughput(group: GroupStatistics) -> _Rows:

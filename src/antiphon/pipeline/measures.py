@@ -100,8 +100,8 @@ class MemberStatistics:
     per_second: float | None
     """Messages delivered per second, from the group's first request to this member's last delivery."""
     latency: Latency | None
-    delay_overhead: Latency | None
-    """From the receipt of a message, of its own from the transmission, to its delivery."""
+    delay_overhead_ns: float | None
+    """From the receipt of a message, of its own from the transmission, to its delivery: the mean."""
     unstable_max: int | None
     """The most frames it held as unstable at once."""
     nulls: int

@@ -44,9 +44,8 @@ def tallies(events: pa.Table) -> list[Row]:
         "type": told["type"],
         "idle": pc.greater(events["time"], _FOR_EVER if done_ns is None else done_ns),
     }
-    sums, smallest, largest, distinct = _sums(events, told), _smallest(events), _largest(events, told), _views(events)
-    table = pa.table({**keys, **sums, **smallest, **largest, **distinct})
-    only_valid = pc.CountOptions(mode="only_valid")
+    sums, smallest, largest = _sums(events, told), _smallest(events), _largest(events, told)
+    table = pa.table({**keys, **sums, **smallest, **largest})
     added = (
         table.filter(pc.not_equal(events["process"], WORLD))
         .group_by(list(keys), use_threads=False)
@@ -54,10 +53,10 @@ def tallies(events: pa.Table) -> list[Row]:
             [(name, "sum") for name in sums]
             + [(name, "min") for name in smallest]
             + [(name, "max") for name in largest]
-            + [(name, "distinct", only_valid) for name in distinct]
         )
     )
-    return [{**row, "idle_ns": idle_ns} for row in added.rename_columns(table.column_names).to_pylist()]
+    of_run = {"idle_ns": idle_ns, "view_changes": _view_changes(events)}
+    return [{**row, **of_run} for row in added.rename_columns(table.column_names).to_pylist()]
 
 
 def _sums(events: pa.Table, told: _Columns) -> _Columns:
@@ -99,9 +98,10 @@ def _largest(events: pa.Table, told: _Columns) -> _Columns:
     }
 
 
-def _views(events: pa.Table) -> _Columns:
+def _view_changes(events: pa.Table) -> int:
+    """How many views took the place of another."""
     is_later = pc.and_(_is(events["kind"], "view"), pc.is_valid(events["previous"]))
-    return {"later_views": _where(is_later, events["view"])}
+    return len(events.filter(is_later).select(["group", "view"]).group_by(["group", "view"]).aggregate([]))
 
 
 def _phases(events: pa.Table, told: _Columns) -> tuple[int | None, int | None]:
@@ -131,7 +131,18 @@ def _details(events: pa.Table) -> _Columns:
 def latencies(events: pa.Table) -> list[Row]:
     """Each measure per member, group and run: how often, the mean, percentiles and the longest; null stands for all."""
     run = events["run"][0].as_py()
-    return list(chain.from_iterable(_taken(run, measure, waits) for measure, waits in _waits(events).items()))
+    delivered = _deliveries(events)
+    taken = (_taken(run, measure, waits) for measure, waits in _waits(events, delivered).items())
+    return [*chain.from_iterable(taken), *_overheads(run, _lasting(delivered, _arrived(delivered)))]
+
+
+def _overheads(run: str, waits: pa.Table) -> list[Row]:
+    """The mean delay overhead at each member."""
+    means = waits.group_by(["group", "process"], use_threads=False).aggregate([("latency_ns", "mean")])
+    return [
+        {**row, "run": run, "measure": "delivery", "count": 0, "overhead_mean_ns": row["latency_ns_mean"]}
+        for row in means.to_pylist()
+    ]
 
 
 def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
@@ -152,6 +163,7 @@ def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
                 "p90_ns": p90,
                 "p99_ns": p99,
                 "max_ns": int(spread.max()),
+                "overhead_mean_ns": None,
             }
 
 
@@ -168,14 +180,12 @@ def _parts(keys: pa.Table) -> Iterator[tuple[dict[str, Any], Any]]:
         yield keys.slice(chosen[0], 1).to_pylist()[0], chosen
 
 
-def _waits(events: pa.Table) -> dict[Measure, pa.Table]:
+def _waits(events: pa.Table, delivered: pa.Table) -> dict[Measure, pa.Table]:
     """For each time that a request led to something: where it came about, and how long it took."""
-    delivered = _deliveries(events)
     stable = _stabilities(events)
     answers = events.filter(pc.equal(events["kind"], "answer"))
     return {
         "delivery": _lasting(delivered, delivered["requested"]),
-        "overhead": _lasting(delivered, _arrived(delivered)),
         "stability": stable.filter(pc.invert(stable["to_nobody"])),
         "to nobody": stable.filter(stable["to_nobody"]),
         "request": _lasting(answers, answers["requested"]),
