@@ -19,7 +19,7 @@ from antiphon.trace.table import events_table
 from tests.pipeline.traces import Row, of_run, row, table, two_members, write
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-SIMULATED = ("first.toml", "overlapping.toml", "merge.toml", "restart.toml", "ladder/total.toml")
+SIMULATED = ("first.toml", "overlapping.toml", "restart.toml", "ladder/total.toml")
 
 
 def by_hand() -> list[Row]:

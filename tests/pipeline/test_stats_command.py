@@ -8,6 +8,7 @@ import pytest
 
 from antiphon.cli.output import out
 from antiphon.pipeline.statistics import statistics
+from antiphon.trace.directory import RunRecord, write_index
 from tests.commands.console import Console
 from tests.pipeline.traces import of_run, row, two_members, write
 
@@ -24,11 +25,13 @@ def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def directories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The second holds two runs; in one of them a waits to send."""
+    """The second holds two runs that differ in their seed alone; in one of them a waits to send."""
     waits = [row("a", 10, 300, "block"), row("a", 11, 300 + 2 * 10**9, "unblock")]
     quick, slow = tmp_path_factory.mktemp("quick"), tmp_path_factory.mktemp("slow")
     write(quick, two_members())
     write(slow, [*two_members(), *of_run([*two_members(), *waits], "r2")])
+    records = [RunRecord(f"r{seed}", "waiting", seed, "0", "virtual", finished=True) for seed in (1, 2)]
+    write_index(slow, [(record, f'name = "waiting"\nseed = {record.seed}\n') for record in records])
     return quick, slow
 
 
@@ -130,3 +133,13 @@ def test_the_runs_of_one_directory_have_a_row_each(antiphon: Console, directorie
     assert ("2.000" in rows["r2"], "2.000" in rows["r1"]) == (True, False)
     [blocked] = [line for line in lines if line.startswith("│ blocked, all members (ms)")]
     assert "2,000.000" in blocked
+
+
+def test_runs_that_differ_in_their_seed_alone_have_a_mean(antiphon: Console, directories: tuple[Path, Path]) -> None:
+    lines = antiphon("stats", directories[1]).out.splitlines()
+    [at] = [at for at, line in enumerate(lines) if line.startswith("│ waiting ")]
+    assert [line.split("│")[-2].strip() for line in lines[at : at + 2]] == ["1,000", "± 12,706"]
+    [told] = json.loads(antiphon("stats", directories[1], "--json").out)["configurations"]
+    assert (told["scenario"], told["settings"], told["runs"]) == ("waiting", {}, ["r1", "r2"])
+    assert (told["figures"]["blocked_ns"]["least"], told["figures"]["blocked_ns"]["most"]) == (0, 2 * 10**9)
+    assert "± " not in antiphon("stats", directories[0]).out

@@ -46,7 +46,7 @@ EXPERIMENT = Experiment(delay_overhead_ns=1.5e6, nulls=55, nulls_per_inactive_me
 
 
 def statistics(*runs: str) -> Statistics:
-    members = tuple(MemberStatistics(name, 617, 1234, 99.5, LATENCY, LATENCY, 17, 27, FLOW) for name in ("a", "b"))
+    members = tuple(MemberStatistics(name, 617, 1234, 99.5, LATENCY, 1.5e6, 17, 27, FLOW) for name in ("a", "b"))
     group = GroupStatistics("orders", 98.5, LATENCY, STABILITY, 0, None, TRAFFIC, BUSY, 17, FLOW, EXPERIMENT, members)
     overall = run_statistics(None, replace(group, members=()))
     return Statistics("exact", overall, tuple(run_statistics(run, group) for run in runs))

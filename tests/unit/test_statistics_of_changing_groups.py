@@ -19,7 +19,7 @@ TALLY: dict[str, Any] = {
     "frames_with_copies": 0,
     "first_ns": 0,
     "last_ns": 2_000,
-    "later_views": [],
+    "view_changes": 0,
 } | dict.fromkeys(
     "payload_bytes header_bytes stamp_bytes packed copies wire_bytes sender_work receiver_work unstable_max waits_ns "
     "idle_ns unstable_blocks_max buffers_max".split()

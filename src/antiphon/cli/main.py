@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, sweep, watch
+from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, sweep, tables, watch
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -33,6 +33,7 @@ app.command("run")(run.run)
 app.command("watch")(watch.watch)
 app.command("check")(check.check)
 app.command("stats")(stats.stats)
+app.command("tables")(tables.tables)
 app.command("report")(report.report)
 app.command("campaign")(campaign.campaign)
 app.command("sweep")(sweep.sweep)

@@ -12,7 +12,15 @@ from rich.table import Table
 from antiphon.cli.output import Json, Master, out, print_json, waiting
 
 if TYPE_CHECKING:
-    from antiphon.pipeline.measures import GroupStatistics, Latency, MemberStatistics, RunStatistics, Statistics
+    from antiphon.pipeline.measures import (
+        Configuration,
+        GroupStatistics,
+        Interval,
+        Latency,
+        MemberStatistics,
+        RunStatistics,
+        Statistics,
+    )
 
 RUNS_MAX: Final = 20
 """Up to this many runs of one directory have a row each."""
@@ -29,6 +37,18 @@ _BESIDE: Final = (
     "blocked\ns",
     "unstable\nblocks",
 )
+
+
+_INTERVALS: Final = {
+    "latency\nms": ("latency_mean_ns", 1e6),
+    "overhead\nms": ("delay_overhead_ns", 1e6),
+    "first sender\na second": ("first_sender_per_second", 1),
+    "unstable\nblocks": ("unstable_blocks_max", 1),
+    "nulls": ("nulls", 1),
+    "nulls per\ninactive": ("nulls_per_inactive_member", 1),
+    "blocked\nms": ("blocked_ns", 1e6),
+}
+"""What is shown of a configuration: the figure, and what it is divided by."""
 
 
 def stats(
@@ -72,6 +92,8 @@ def print_statistics(figures: "Statistics") -> None:
         _print_beside("run", [*rows, ("all", figures.overall)] if len(runs) > 1 else rows)
     else:
         _print_work(shown)
+    if any(len(each.runs) > 1 for each in figures.configurations):
+        out.print(_configurations(figures.configurations))
     _print_note(figures.percentiles)
 
 
@@ -82,6 +104,34 @@ def _print_work(run: "RunStatistics") -> None:
     if run.costs is not None:
         work = run.costs
         out.print(f"work of the protocol: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
+
+
+def _configurations(configurations: "Sequence[Configuration]") -> Table:
+    """Those figures that some configuration has, each as its mean and, below, half its width."""
+    title = "Configurations: the mean of their runs, and half of its 95 % confidence interval"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    table.add_column("configuration", overflow="fold", min_width=20)
+    table.add_column("runs", justify="right")
+    shown = {heading: of for heading, of in _INTERVALS.items() if any(of[0] in each.figures for each in configurations)}
+    for heading in shown:
+        table.add_column(heading, justify="right")
+    for each in configurations:
+        settings = [f"{key}={value}" for key, value in each.settings.items() if key != "name"]
+        cells = (_mean(each.figures.get(name), divisor) for name, divisor in shown.values())
+        table.add_row(escape(" ".join([each.scenario, *settings])), f"{len(each.runs):,}", *cells)
+    return table
+
+
+def _mean(interval: "Interval | None", divisor: float) -> str:
+    if interval is None:
+        return _NOTHING
+    mean = _rounded(interval.mean / divisor, 4)
+    return mean if interval.half_width is None else f"{mean}\n± {_rounded(interval.half_width / divisor, 2)}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    """So many significant digits, and all that stand before the point."""
+    return f"{value:,.0f}" if value >= 10**digits else f"{value:,.{digits}g}"
 
 
 def _print_note(*percentiles: str) -> None:
@@ -174,7 +224,7 @@ def _cells(of: "MemberStatistics | GroupStatistics", delivered: int) -> tuple[st
 
 def _traffic(group: "GroupStatistics") -> Table:
     """What there is in every trace, then what only some have."""
-    traffic, flow = group.traffic, group.flow
+    traffic, flow, experiment = group.traffic, group.flow, group.experiment
     frames = ", ".join(f"{count:,} {kind}" for kind, count in sorted(traffic.frames.items()))
     table = Table(title=f"Group {escape(group.group)}: traffic", title_justify="left", show_header=False)
     for name, value in (
@@ -195,6 +245,9 @@ def _traffic(group: "GroupStatistics") -> Table:
     ):
         table.add_row(name, value)
     for name, value in (
+        ("delay overhead: from receipt to delivery, mean of the members (ms)", _mean_ms(experiment.delay_overhead_ns)),
+        ("nulls per inactive member", _number(experiment.nulls_per_inactive_member)),
+        ("messages a second of the first sender, to its last delivery", _number(experiment.first_sender_per_second)),
         ("copies (point-to-point messages) per message", _number(traffic.copies_per_message)),
         ("of these, while the run was busy", _busy_copies(group)),
         ("bytes on the wire per message, all copies", _number(traffic.wire_bytes_per_message)),
@@ -224,6 +277,10 @@ def _latency(latency: "Latency | None") -> tuple[str, str, str, str]:
     if latency is None:
         return (_NOTHING,) * 4
     return _ms(latency.p50_ns), _ms(latency.p90_ns), _ms(latency.p99_ns), _ms(latency.max_ns)
+
+
+def _mean_ms(value_ns: float | None) -> str:
+    return _NOTHING if value_ns is None else _ms(value_ns)
 
 
 def _ms(value_ns: float) -> str:

@@ -1,7 +1,7 @@
 """What is measured of a dataset: latency, traffic, flow control, costs; `dataclasses.asdict` gives its JSON."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class MemberStatistics:
     per_second: float | None
     """Messages delivered per second, from the group's first request to this member's last delivery."""
     latency: Latency | None
-    delay_overhead: Latency | None
-    """From the receipt of a message, of its own from the transmission, to its delivery."""
+    delay_overhead_ns: float | None
+    """From the receipt of a message, of its own from the transmission, to its delivery: the mean."""
     unstable_max: int | None
     """The most frames it held as unstable at once."""
     nulls: int
@@ -171,9 +171,36 @@ class RunStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure over several runs."""
+
+    count: int
+    """How many of them tell it."""
+    mean: float
+    half_width: float | None
+    """Of the 95 % confidence interval of the mean (Student's t); None of a single run."""
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Runs that differ in their seed alone."""
+
+    scenario: str
+    settings: dict[str, Any]
+    """In what it differs from the other configurations of the directory, as sweeps address it."""
+    runs: tuple[str, ...]
+    figures: dict[str, Interval]
+    """By the names of `schemas.FIGURES`; without those that no run tells."""
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Figures of a dataset; `dataclasses.asdict` gives its JSON."""
 
     percentiles: Literal["exact", "approximate"]
     overall: RunStatistics
     runs: tuple[RunStatistics, ...]
+    configurations: tuple[Configuration, ...] = ()
+    """None where nothing stands beside the events that tells the runs' scenarios."""

@@ -1,13 +1,27 @@
 """The tables that people read: their columns, types and meaning, in one place.
 
-Bronze is the trace itself (`antiphon.trace.schema`). Every time is in nanoseconds.
+Bronze is the trace itself (`antiphon.trace.schema`); silver says what its events mean, gold what a run comes to. A
+table is shaped by its schema where it is made, so that nothing else can come out. Times are in nanoseconds.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import pyarrow as pa
 
-_TEXT, _COUNT, _SMALL, _RATIO = pa.string(), pa.int64(), pa.int32(), pa.float64()
+_TEXT, _TEXTS, _TRUTH = pa.string(), pa.list_(pa.string()), pa.bool_()
+_SMALL, _COUNT, _RATIO = pa.int32(), pa.int64(), pa.float64()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: where it belongs, what a row of it is, and its columns."""
+
+    layer: Literal["silver", "gold"]
+    name: str
+    row: str
+    """What there is one row for."""
+    columns: pa.Schema
 
 
 def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = True) -> pa.Field:
@@ -15,9 +29,242 @@ def _column(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = True
 
 
 def meaning(field: pa.Field) -> str:
-    """What a column holds, in a sentence."""
+    """What a column holds, in a few words."""
     return str(field.metadata[b"comment"].decode())
 
+
+_RUN: Final = _column("run", _TEXT, "the run", nullable=False)
+_GROUP: Final = _column("group", _TEXT, "the group", nullable=False)
+_MESSAGE: Final = (
+    _RUN,
+    _GROUP,
+    _column("sender", _TEXT, "who sent the message", nullable=False),
+    _column("sender_incarnation", _SMALL, "how often it had restarted", nullable=False),
+    _column("number", _COUNT, "counts what this sender incarnation sent in the group", nullable=False),
+)
+_PROCESS: Final = (
+    _column("process", _TEXT, "where it happened", nullable=False),
+    _column("incarnation", _SMALL, "how often that process had restarted", nullable=False),
+)
+_MEMBER: Final = (_RUN, _GROUP, _column("process", _TEXT, "the member; null: the whole group"))
+
+MESSAGES: Final = Table(
+    "silver",
+    "messages",
+    "application message",
+    pa.schema(
+        [
+            *_MESSAGE,
+            _column("requested", _COUNT, "when the application called"),
+            _column("sent", _COUNT, "when a frame took it: its transmission", nullable=False),
+            _column("payload_bytes", _SMALL, "its size"),
+            _column("service", _TEXT, "what was promised of its delivery"),
+            _column("view", _TEXT, "the sender's view when it was sent"),
+        ]
+    ),
+)
+DELIVERIES: Final = Table(
+    "silver",
+    "deliveries",
+    "delivery of a message to an application",
+    pa.schema(
+        [
+            *_MESSAGE,
+            *_PROCESS,
+            _column("time", _COUNT, "when the application took it", nullable=False),
+            _column(
+                "requested", _COUNT, "when the sender's application called; null where the send is not in the trace"
+            ),
+            _column("received", _COUNT, "when the message first arrived here; of an own message, when it left"),
+            _column("latency_ns", _COUNT, "from the request to the delivery"),
+            _column("overhead_ns", _COUNT, "delay overhead: from `received` to the delivery"),
+        ]
+    ),
+)
+VIEWS: Final = Table(
+    "silver",
+    "views",
+    "installation of a view by a process",
+    pa.schema(
+        [
+            _RUN,
+            _GROUP,
+            *_PROCESS,
+            _column("view", _TEXT, "id of the view", nullable=False),
+            _column("previous", _TEXT, "the view that it replaces here; null: none"),
+            _column("members", _TEXTS, "who is in it", nullable=False),
+            _column("transitional", _TEXTS, "who came along from the previous one"),
+            _column("installed", _COUNT, "when", nullable=False),
+            _column("in_force_ns", _COUNT, "until the next view, the leaving, or the end of its trace", nullable=False),
+            _column("reason", _TEXT, "`start`, `formed`, or why members are out: `silent`, `left`, …; null: not told"),
+        ]
+    ),
+)
+STABILITY: Final = Table(
+    "silver",
+    "stability",
+    "message that its own sender called stable",
+    pa.schema(
+        [
+            *_MESSAGE,
+            _column("requested", _COUNT, "when the application called"),
+            _column("time", _COUNT, "when the sender first called it stable", nullable=False),
+            _column("latency_ns", _COUNT, "from the request to that"),
+            _column("to_nobody", _TRUTH, "it was sent in a view without receivers, and stable at once", nullable=False),
+        ]
+    ),
+)
+BLOCKED: Final = Table(
+    "silver",
+    "blocked",
+    "time that a sender had to wait",
+    pa.schema(
+        [
+            _RUN,
+            _GROUP,
+            *_PROCESS,
+            _column("began", _COUNT, "when it was stopped", nullable=False),
+            _column("ended", _COUNT, "when it was released; null: never"),
+            _column("blocked_ns", _COUNT, "until it was released, or its trace ends", nullable=False),
+            _column("peer", _TEXT, "whom it waited for, where it is told"),
+        ]
+    ),
+)
+LATENCY: Final = Table(
+    "gold",
+    "latency",
+    "run, group, member and measure",
+    pa.schema(
+        [
+            *_MEMBER,
+            _column("measure", _TEXT, "`delivery`, `stability` or `request`", nullable=False),
+            _column("count", _COUNT, "how often it was taken", nullable=False),
+            _column("mean_ns", _RATIO, "the mean", nullable=False),
+            _column("p50_ns", _RATIO, "the median", nullable=False),
+            _column("p90_ns", _RATIO, "the 90th percentile", nullable=False),
+            _column("p99_ns", _RATIO, "the 99th percentile", nullable=False),
+            _column("max_ns", _COUNT, "the longest", nullable=False),
+            _column(
+                "overhead_mean_ns", _RATIO, "of a delivery: the mean from the receipt; of a group, over its members"
+            ),
+        ]
+    ),
+)
+THROUGHPUT: Final = Table(
+    "gold",
+    "throughput",
+    "run, group and member",
+    pa.schema(
+        [
+            *_MEMBER,
+            _column("sent", _COUNT, "messages it sent", nullable=False),
+            _column("delivered", _COUNT, "messages it delivered", nullable=False),
+            _column(
+                "per_second", _RATIO, "deliveries a second, from the first request; of a group, its slowest member"
+            ),
+            _column(
+                "first_sender_per_second",
+                _RATIO,
+                "of a group: messages of the first sender, from its first request to its last delivery",
+            ),
+        ]
+    ),
+)
+OVERHEAD: Final = Table(
+    "gold",
+    "overhead",
+    "run and group",
+    pa.schema(
+        [
+            _RUN,
+            _GROUP,
+            _column("sent", _COUNT, "application messages", nullable=False),
+            _column("frames", _COUNT, "frames transmitted, each once whatever the fan-out", nullable=False),
+            _column("messages_per_data_frame", _RATIO, "how well packing did"),
+            _column("header_bytes_per_message", _RATIO, "protocol bytes of all frames"),
+            _column("header_ratio", _RATIO, "protocol bytes in all bytes transmitted"),
+            _column("stamp_bytes_per_message", _RATIO, "ordering information of all frames"),
+            _column("stamp_bytes_per_data_frame", _RATIO, "ordering information of frames that carry messages"),
+            _column("announcements_per_message", _RATIO, "`alive` frames"),
+            _column("acknowledgments_per_message", _RATIO, "`acknowledgment` frames"),
+            _column("repairs_per_message", _RATIO, "`status`, `ack`, `request` and `repair` frames"),
+            _column("copies_per_message", _RATIO, "frames counted as often as they have receivers"),
+            _column("wire_bytes_per_message", _RATIO, "bytes of all those copies"),
+            _column("delay_overhead_ns", _RATIO, "receipt to delivery: mean at each member, then over the members"),
+        ]
+    ),
+)
+BUFFERS: Final = Table(
+    "gold",
+    "buffers",
+    "run, group and member",
+    pa.schema(
+        [
+            *_MEMBER,
+            _column("unstable_blocks_max", _COUNT, "most blocks held as unstable at once"),
+            _column("unstable_max", _COUNT, "most frames held as unstable at once"),
+            _column("buffers_max", _COUNT, "most frames held in the pool at once"),
+            _column("blocked_times", _COUNT, "how often it had to wait to send", nullable=False),
+            _column("blocked_ns", _COUNT, "for how long", nullable=False),
+        ]
+    ),
+)
+NULLS: Final = Table(
+    "gold",
+    "nulls",
+    "run, group and member",
+    pa.schema(
+        [
+            *_MEMBER,
+            _column("sent", _COUNT, "application messages", nullable=False),
+            _column("nulls", _COUNT, "null frames, each once whatever the fan-out", nullable=False),
+            _column("nulls_per_message", _RATIO, "of a group: null frames in the messages sent"),
+            _column("nulls_per_inactive_member", _RATIO, "of a group: mean of members that sent a reply at most"),
+        ]
+    ),
+)
+VIEW_CHANGES: Final = Table(
+    "gold",
+    "view_changes",
+    "run, group and view that took the place of another",
+    pa.schema(
+        [
+            _RUN,
+            _GROUP,
+            _column("view", _TEXT, "id of the view", nullable=False),
+            _column("members", _TEXTS, "who is in it", nullable=False),
+            _column(
+                "lost", _TEXTS, "who was in the view before it, at a member of both, and is not in it", nullable=False
+            ),
+            _column("gained", _TEXTS, "who is in it and was not in the view before it", nullable=False),
+            _column("reason", _TEXT, "as in `views`"),
+            _column("installed_first", _COUNT, "when the first member installed it", nullable=False),
+            _column("installed_last", _COUNT, "when the last one did that came along", nullable=False),
+            _column("suspected", _COUNT, "when one of them first suspected one who is lost; null: nobody did"),
+            _column("faulted", _COUNT, "the last fault before that, or before the installation; null: none"),
+            _column("since_suspicion_ns", _COUNT, "from `suspected` to `installed_last`"),
+            _column("since_fault_ns", _COUNT, "from `faulted` to `installed_last`"),
+        ]
+    ),
+)
+RECOVERY: Final = Table(
+    "gold",
+    "recovery",
+    "run, group and time at which something broke",
+    pa.schema(
+        [
+            _RUN,
+            _GROUP,
+            _column("faulted", _COUNT, "when", nullable=False),
+            _column("faults", _TEXTS, "what: `crash`, `partition`, `cut`, `pause`, `stall`", nullable=False),
+            _column("survivors", _COUNT, "processes that deliver before the next fault", nullable=False),
+            _column("first_delivery_ns", _COUNT, "until the last of them delivers again", nullable=False),
+            _column(
+                "stood_still_ns", _COUNT, "the longest that one of them then waited for a delivery", nullable=False
+            ),
+        ]
+    ),
+)
 
 FIGURES: Final = pa.schema(
     [
@@ -50,3 +297,8 @@ FIGURES: Final = pa.schema(
     ]
 )
 """What one run comes to, in one row: what a sweep keeps of it, and what confidence intervals are of."""
+
+FIGURES_BY_RUN: Final = Table("gold", "figures", "run", pa.schema([_RUN, *FIGURES]))
+
+SILVER: Final = (MESSAGES, DELIVERIES, VIEWS, STABILITY, BLOCKED)
+GOLD: Final = (LATENCY, THROUGHPUT, OVERHEAD, BUFFERS, NULLS, VIEW_CHANGES, RECOVERY, FIGURES_BY_RUN)

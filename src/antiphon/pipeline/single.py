@@ -31,29 +31,47 @@ _NUMBERS: Final = {
 _STABLE: Final = pa.schema(
     {"group": pa.string(), "process": pa.string(), "latency_ns": pa.int64(), "to_nobody": pa.bool_()}
 )
+_FOR_EVER: Final = int(np.iinfo(np.int64).max)
+_Columns = dict[str, Any]
+"""Arrow arrays by name, all as long as the table."""
 
 
 def tallies(events: pa.Table) -> list[Row]:
     """Everything that can be added up, for each group, process incarnation and frame type, busy and idle."""
     told = _details(events)
     done_ns, idle_ns = _phases(events, told)
-    kind, time = events["kind"], events["time"]
-    frame_bytes = pc.add(pc.fill_null(events["payload_bytes"], 0), pc.fill_null(events["header_bytes"], 0))
-    changed = pc.and_(pc.equal(kind, "view"), pc.is_valid(events["previous"]))
-    signed_time = pc.if_else(pc.equal(kind, "unblock"), time, pc.if_else(pc.equal(kind, "block"), pc.negate(time), 0))
     keys = {name: events[name] for name in ("run", *_WHO)} | {
         "type": told["type"],
-        "idle": pc.greater(time, pa.scalar(done_ns if done_ns is not None else np.iinfo(np.int64).max)),
+        "idle": pc.greater(events["time"], _FOR_EVER if done_ns is None else done_ns),
     }
-    sums = {
+    sums, smallest, largest = _sums(events, told), _smallest(events), _largest(events, told)
+    table = pa.table({**keys, **sums, **smallest, **largest})
+    added = (
+        table.filter(pc.not_equal(events["process"], WORLD))
+        .group_by(list(keys), use_threads=False)
+        .aggregate(
+            [(name, "sum") for name in sums]
+            + [(name, "min") for name in smallest]
+            + [(name, "max") for name in largest]
+        )
+    )
+    of_run = {"idle_ns": idle_ns, "view_changes": _view_changes(events)}
+    return [{**row, **of_run} for row in added.rename_columns(table.column_names).to_pylist()]
+
+
+def _sums(events: pa.Table, told: _Columns) -> _Columns:
+    kind, time, is_frame = events["kind"], events["time"], _is(events["kind"], "transmit")
+    frame_bytes = pc.add(pc.fill_null(events["payload_bytes"], 0), pc.fill_null(events["header_bytes"], 0))
+    signed_time = pc.if_else(_is(kind, "unblock"), time, pc.if_else(_is(kind, "block"), pc.negate(time), 0))
+    return {
         "sent": _is(kind, "send"),
         "delivered": _is(kind, "deliver"),
-        "frames": _is(kind, "transmit"),
+        "frames": is_frame,
         "moves": _is(kind, "crash", "leave", "join"),
         "blocks": _is(kind, "block"),
         "unblocks": _is(kind, "unblock"),
-        "payload_bytes": _where(_is(kind, "transmit"), events["payload_bytes"]),
-        "header_bytes": _where(_is(kind, "transmit"), events["header_bytes"]),
+        "payload_bytes": _where(is_frame, events["payload_bytes"]),
+        "header_bytes": _where(is_frame, events["header_bytes"]),
         "stamp_bytes": told["stamp_bytes"],
         "packed": told["count"],
         "frames_with_copies": pc.is_valid(told["copies"]),
@@ -63,28 +81,30 @@ def tallies(events: pa.Table) -> list[Row]:
         "receiver_work": told["costs.receiver_work"],
         "waits_ns": pc.cast(signed_time, pa.decimal128(20)),  # times since 1970: 64 bits hold the sum of four
     }
-    smallest = {"first_request_ns": _where(_is(kind, "send"), events["requested"]), "first_ns": time}
-    largest = {
-        "last_delivery_ns": _where(_is(kind, "deliver"), time),
+
+
+def _smallest(events: pa.Table) -> _Columns:
+    first_request = _where(_is(events["kind"], "send"), events["requested"])
+    return {"first_request_ns": first_request, "first_ns": events["time"]}
+
+
+def _largest(events: pa.Table, told: _Columns) -> _Columns:
+    return {
+        "last_ns": events["time"],
+        "last_delivery_ns": _where(_is(events["kind"], "deliver"), events["time"]),
         "unstable_max": events["unstable"],
-        "last_ns": time,
         "unstable_blocks_max": _where(_is(told["name"], "unstable_blocks"), told["value"]),
         "buffers_max": _where(_is(told["name"], "buffers"), told["value"]),
     }
-    views = {"later_views": _where(changed, events["view"])}
-    table = pa.table({**keys, **sums, **smallest, **largest, **views}).filter(pc.not_equal(events["process"], WORLD))
-    only_valid = pc.CountOptions(mode="only_valid")
-    added = table.group_by(list(keys), use_threads=False).aggregate(
-        [(name, "sum") for name in sums]
-        + [(name, "min") for name in smallest]
-        + [(name, "max") for name in largest]
-        + [(name, "distinct", only_valid) for name in views]
-    )
-    added = added.rename_columns([*keys, *sums, *smallest, *largest, *views])
-    return [{**row, "idle_ns": idle_ns} for row in added.to_pylist()]
 
 
-def _phases(events: pa.Table, told: dict[str, pa.Array]) -> tuple[int | None, int | None]:
+def _view_changes(events: pa.Table) -> int:
+    """How many views took the place of another."""
+    is_later = pc.and_(_is(events["kind"], "view"), pc.is_valid(events["previous"]))
+    return len(events.filter(is_later).select(["group", "view"]).group_by(["group", "view"]).aggregate([]))
+
+
+def _phases(events: pa.Table, told: _Columns) -> tuple[int | None, int | None]:
     """When all was done, and for how long the run was idle then, where it was waited out."""
     done_ns = pc.max(events["time"].filter(_is(events["kind"], *USEFUL))).as_py()
     quiet_ns = pc.max(events["time"].filter(_is(told["quiet"], "true"))).as_py()
@@ -95,9 +115,9 @@ def _phases(events: pa.Table, told: dict[str, pa.Array]) -> tuple[int | None, in
     return done_ns, quiet_ns - done_ns
 
 
-def _details(events: pa.Table) -> dict[str, pa.Array]:
+def _details(events: pa.Table) -> _Columns:
     """What details tell, each as a column of all rows."""
-    columns: dict[str, pa.Array] = {}
+    columns: _Columns = {}
     for kind in {*_TEXTS, *_NUMBERS}:
         mask = pc.equal(events["kind"], kind).combine_chunks()
         details = [_parsed(text) for text in events["detail"].filter(mask).to_pylist()]
@@ -108,44 +128,21 @@ def _details(events: pa.Table) -> dict[str, pa.Array]:
     return columns
 
 
-def _spread(values: list[Any], mask: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values where the mask is true, nulls elsewhere."""
-    return pc.replace_with_mask(pa.nulls(len(mask), kind), mask, pa.array(values, kind))
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError as error:
-        raise TraceError(f"a detail is not JSON: {error}") from error
-
-
-def _at(detail: Any, path: str) -> Any:
-    for key in path.split("."):
-        detail = detail.get(key) if isinstance(detail, dict) else None
-    return detail
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is(column: pa.ChunkedArray | pa.Array, *values: str) -> Any:
-    return pc.is_in(column, pa.array(values, pa.string()))
-
-
-def _where(mask: Any, values: Any) -> Any:
-    return pc.if_else(mask, values, None)
-
-
 def latencies(events: pa.Table) -> list[Row]:
     """Each measure per member, group and run: how often, the mean, percentiles and the longest; null stands for all."""
     run = events["run"][0].as_py()
-    return list(chain.from_iterable(_taken(run, measure, waits) for measure, waits in _waits(events).items()))
+    delivered = _deliveries(events)
+    taken = (_taken(run, measure, waits) for measure, waits in _waits(events, delivered).items())
+    return [*chain.from_iterable(taken), *_overheads(run, _lasting(delivered, _arrived(delivered)))]
+
+
+def _overheads(run: str, waits: pa.Table) -> list[Row]:
+    """The mean delay overhead at each member."""
+    means = waits.group_by(["group", "process"], use_threads=False).aggregate([("latency_ns", "mean")])
+    return [
+        {**row, "run": run, "measure": "delivery", "count": 0, "overhead_mean_ns": row["latency_ns_mean"]}
+        for row in means.to_pylist()
+    ]
 
 
 def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
@@ -166,6 +163,7 @@ def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
                 "p90_ns": p90,
                 "p99_ns": p99,
                 "max_ns": int(spread.max()),
+                "overhead_mean_ns": None,
             }
 
 
@@ -182,14 +180,12 @@ def _parts(keys: pa.Table) -> Iterator[tuple[dict[str, Any], Any]]:
         yield keys.slice(chosen[0], 1).to_pylist()[0], chosen
 
 
-def _waits(events: pa.Table) -> dict[Measure, pa.Table]:
+def _waits(events: pa.Table, delivered: pa.Table) -> dict[Measure, pa.Table]:
     """For each time that a request led to something: where it came about, and how long it took."""
-    delivered = _deliveries(events)
     stable = _stabilities(events)
     answers = events.filter(pc.equal(events["kind"], "answer"))
     return {
         "delivery": _lasting(delivered, delivered["requested"]),
-        "overhead": _lasting(delivered, _arrived(delivered)),
         "stability": stable.filter(pc.invert(stable["to_nobody"])),
         "to nobody": stable.filter(stable["to_nobody"]),
         "request": _lasting(answers, answers["requested"]),
@@ -259,3 +255,37 @@ def _without_receivers(events: pa.Table) -> set[tuple[Any, ...]]:
     return {
         (*(row[name] for name in _WHO), row["view"]) for row in views if _at(_parsed(row["detail"]), "receivers") == []
     }
+
+
+def _spread(values: list[Any], mask: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values where the mask is true, nulls elsewhere."""
+    return pc.replace_with_mask(pa.nulls(len(mask), kind), mask, pa.array(values, kind))
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise TraceError(f"a detail is not JSON: {error}") from error
+
+
+def _at(detail: Any, path: str) -> Any:
+    for key in path.split("."):
+        detail = detail.get(key) if isinstance(detail, dict) else None
+    return detail
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _is(column: pa.ChunkedArray | pa.Array, *values: str) -> Any:
+    return pc.is_in(column, pa.array(values, pa.string()))
+
+
+def _where(mask: Any, values: Any) -> Any:
+    return pc.if_else(mask, values, None)

@@ -5,6 +5,7 @@ the rest of the adding is done here; the other takes the latency percentiles, wh
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Final
@@ -12,19 +13,18 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
+from antiphon.pipeline.configurations import configurations
 from antiphon.pipeline.measures import Statistics
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.summing import SPEAKS_ALWAYS, USEFUL, parted, summed
-from antiphon.pipeline.tables import answers, count_kinds, deliveries, detail, detail_number, fetched, stabilities
+from antiphon.pipeline.tables import answers, count_kinds, deliveries, detail, detail_number, fetched, stability
 from antiphon.types import WORLD
 
 EXACT_EVENTS_MAX: Final = 2_000_000
 """Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""
 
-_TALLIED: Final = (
-    "run group process incarnation kind time requested payload_bytes header_bytes unstable view previous".split()
-)
+_TALLIED: Final = "run group process incarnation kind time requested payload_bytes header_bytes unstable".split()
 
 
 def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX) -> Statistics:
@@ -33,7 +33,8 @@ def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = 
     with as_trace_error(directory):
         rows = fetched(tallies(source))
         taken = fetched(latencies(waits(source).withColumn("part", F.lit("all")), exact=exact))
-    return summed(rows, taken, exact=exact)
+    figures = summed(rows, taken, exact=exact)
+    return replace(figures, configurations=configurations(directory, figures.runs))
 
 
 def statistics_of_parts(
@@ -71,6 +72,7 @@ def tallies(events: DataFrame) -> DataFrame:
     rows = timed.filter(F.col("process") != WORLD).select(
         *_TALLIED,
         "idle_ns",
+        "view_changes",
         F.coalesce(F.col("time") > F.col("done_ns"), F.lit(False)).alias("idle"),
         _when("transmit", detail("type")).alias("type"),
         _when("transmit", detail_number("stamp_bytes")).alias("stamp_bytes"),
@@ -105,15 +107,15 @@ def tallies(events: DataFrame) -> DataFrame:
         F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # of times since 1970 a bigint holds the sum of four
         F.min("time").alias("first_ns"),
         F.max("time").alias("last_ns"),
-        F.collect_set(_when("view", F.when(F.col("previous").isNotNull(), F.col("view")))).alias("later_views"),
         F.max("idle_ns").alias("idle_ns"),
+        F.max("view_changes").alias("view_changes"),
         _highest("unstable_blocks").alias("unstable_blocks_max"),
         _highest("buffers").alias("buffers_max"),
     )
 
 
 def phases(events: DataFrame) -> DataFrame:
-    """One row for each run: when all was done, and for how long it was idle then, in a run that was waited out.
+    """One row for each run: when all was done, for how long it was idle then if it was waited out, its view changes.
 
     A run that ends when it falls silent has no idle time, and neither has one that was cut off while it was busy.
     """
@@ -131,21 +133,29 @@ def phases(events: DataFrame) -> DataFrame:
         F.bool_or("speaks_always").alias("speaks_always"),
     )
     is_waited_out = F.col("is_cut_off") | F.col("speaks_always")
-    return runs.select("run", "done_ns", F.when(is_waited_out, F.col("quiet_ns") - F.col("done_ns")).alias("idle_ns"))
+    known = runs.join(F.broadcast(_view_changes(events)), on="run", how="left")
+    idle_ns = F.when(is_waited_out, F.col("quiet_ns") - F.col("done_ns"))
+    return known.select(
+        "run", "done_ns", idle_ns.alias("idle_ns"), F.coalesce("changes", F.lit(0)).alias("view_changes")
+    )
+
+
+def _view_changes(events: DataFrame) -> DataFrame:
+    """How many views of a run took the place of another."""
+    later = events.filter("kind = 'view' AND previous IS NOT NULL").select("run", "group", "view").distinct()
+    return later.groupBy("run").agg(F.count("*").alias("changes"))
 
 
 def waits(events: DataFrame) -> DataFrame:
     """One row for each time that a request led to something: what that is, where it came about, how long it took."""
-    stable = stabilities(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
-    delivered = deliveries(events)
+    stable = stability(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
     told = (
-        delivered.withColumn("measure", F.lit("delivery")),
-        delivered.withColumns({"measure": F.lit("overhead"), "latency_ns": F.col("overhead_ns")}),
-        stable.withColumnRenamed("sender", "process"),
-        answers(events).withColumn("measure", F.lit("request")),
+        deliveries(events).withColumn("measure", F.lit("delivery")),
+        stable.withColumns({"process": F.col("sender"), "overhead_ns": F.lit(None)}),
+        answers(events).withColumns({"measure": F.lit("request"), "overhead_ns": F.lit(None)}),
     )
-    alike = [rows.select("run", "group", "process", "measure", "latency_ns") for rows in told]
-    return reduce(DataFrame.unionByName, alike).filter("latency_ns IS NOT NULL")
+    alike = [rows.select("run", "group", "process", "measure", "latency_ns", "overhead_ns") for rows in told]
+    return reduce(DataFrame.unionByName, alike).filter("latency_ns IS NOT NULL OR overhead_ns IS NOT NULL")
 
 
 def latencies(waits: DataFrame, *, exact: bool) -> DataFrame:
@@ -159,9 +169,12 @@ def latencies(waits: DataFrame, *, exact: bool) -> DataFrame:
         F.mean("latency_ns").alias("mean_ns"),
         quantiles("latency_ns", shares).cast("array<double>").alias("shares"),
         F.max("latency_ns").alias("max_ns"),
+        F.mean("overhead_ns").alias("overhead_mean_ns"),
     )
     p50, p90, p99 = (F.col("shares")[i].alias(name) for i, name in enumerate(("p50_ns", "p90_ns", "p99_ns")))
-    return figures.select(*within, "run", "group", "process", "count", "mean_ns", p50, p90, p99, "max_ns")
+    return figures.select(
+        *within, "run", "group", "process", "count", "mean_ns", p50, p90, p99, "max_ns", "overhead_mean_ns"
+    )
 
 
 def _only(kind: str, column: str) -> Column:

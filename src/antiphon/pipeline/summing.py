@@ -6,6 +6,7 @@ Spark adds up for many runs (`statistics.py`), Arrow for one (`single.py`); what
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final, Literal
 
@@ -24,7 +25,7 @@ from antiphon.pipeline.measures import (
 Row = Mapping[str, Any]
 """A row of a result, by column."""
 
-Measure = Literal["delivery", "overhead", "stability", "to nobody", "request"]
+Measure = Literal["delivery", "stability", "to nobody", "request"]
 """What a latency is the latency of."""
 
 USEFUL: Final = ("send", "deliver", "stable", "answer")
@@ -37,8 +38,18 @@ _REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
 
 _Latencies = Mapping[tuple[Measure, str | None, str | None, str | None], Latency]
 """By what is measured, run, group and process, None standing for all."""
+_Overheads = Mapping[tuple[str | None, str | None, str | None], float | None]
+"""The mean delay overhead by run, group and process, likewise."""
 _Ends = Mapping[tuple[str, str, int], int]
 """By run, process and incarnation."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What cannot be added up."""
+
+    latencies: _Latencies
+    overheads: _Overheads
 
 
 def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
@@ -50,9 +61,9 @@ def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
     return dict(sorted(parts.items()))
 
 
-def summed(rows: Sequence[Row], latencies: Iterable[Row], *, exact: bool) -> Statistics:
+def summed(rows: Sequence[Row], latencies: Sequence[Row], *, exact: bool) -> Statistics:
     """All figures of the runs whose tallies and latencies these are."""
-    taken = _by_scope(latencies)
+    taken = _Taken(_by_scope(latencies), _overheads(latencies))
     runs = tuple(_run(run, own, taken) for run, own in parted(rows, "run").items())
     return Statistics("exact" if exact else "approximate", _overall(rows, runs, taken), runs)
 
@@ -62,16 +73,25 @@ def _by_scope(rows: Iterable[Row]) -> _Latencies:
     return {
         (row["measure"], row["run"], row["group"], row["process"]): Latency(**{name: row[name] for name in figures})
         for row in rows
+        if row["count"]
     }
 
 
-def _run(run: str, rows: Sequence[Row], latencies: _Latencies) -> RunStatistics:
+def _overheads(rows: Iterable[Row]) -> _Overheads:
+    return {
+        (row["run"], row["group"], row["process"]): row["overhead_mean_ns"]
+        for row in rows
+        if row["overhead_mean_ns"] is not None
+    }
+
+
+def _run(run: str, rows: Sequence[Row], taken: _Taken) -> RunStatistics:
     moved = {row["process"] for row in rows if row["moves"]}
     ends_ns = _ends(rows)
-    groups = tuple(_group(run, group, own, moved, ends_ns, latencies) for group, own in parted(rows, "group").items())
+    groups = tuple(_group(run, group, own, moved, ends_ns, taken) for group, own in parted(rows, "group").items())
     rates = [group.experiment.first_sender_per_second for group in groups]
     experiment = _experiment([member for group in groups for member in group.members], _added(rates))
-    return _together(run, rows, groups, experiment, ends_ns, latencies)
+    return _together(run, rows, groups, experiment, ends_ns, taken)
 
 
 def _together(
@@ -80,17 +100,17 @@ def _together(
     groups: tuple[GroupStatistics, ...],
     experiment: Experiment,
     ends_ns: _Ends,
-    latencies: _Latencies,
+    taken: _Taken,
 ) -> RunStatistics:
     """The figures of all groups of a run, or of several runs."""
     return RunStatistics(
         run=run,
         seconds=sum(_lasted_ns(own) for own in parted(rows, "run").values()) / 1e9,
-        view_changes=_view_changes(rows),
-        latency=latencies.get(("delivery", run, None, None)),
-        stability_latency=latencies.get(("stability", run, None, None)),
-        sent_to_nobody=_count(latencies.get(("to nobody", run, None, None))),
-        request_latency=latencies.get(("request", run, None, None)),
+        view_changes=sum(_largest(own, "view_changes") or 0 for own in parted(rows, "run").values()),
+        latency=taken.latencies.get(("delivery", run, None, None)),
+        stability_latency=taken.latencies.get(("stability", run, None, None)),
+        sent_to_nobody=_count(taken.latencies.get(("to nobody", run, None, None))),
+        request_latency=taken.latencies.get(("request", run, None, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
         idle_copies_per_second=_idle_copies_per_second(rows),
@@ -103,7 +123,7 @@ def _together(
 
 
 def _group(
-    run: str, group: str, rows: Sequence[Row], moved: AbstractSet[str], ends_ns: _Ends, latencies: _Latencies
+    run: str, group: str, rows: Sequence[Row], moved: AbstractSet[str], ends_ns: _Ends, taken: _Taken
 ) -> GroupStatistics:
     first_request_ns = _least(rows, "first_request_ns")
     members = tuple(
@@ -112,8 +132,8 @@ def _group(
             own,
             first_request_ns,
             ends_ns,
-            latencies.get(("delivery", run, group, process)),
-            latencies.get(("overhead", run, group, process)),
+            taken.latencies.get(("delivery", run, group, process)),
+            taken.overheads.get((run, group, process)),
         )
         for process, own in parted(rows, "process").items()
     )
@@ -121,10 +141,10 @@ def _group(
     return GroupStatistics(
         group=group,
         per_second=min((rate for rate in rates if rate is not None), default=None),
-        latency=latencies.get(("delivery", run, group, None)),
-        stability_latency=latencies.get(("stability", run, group, None)),
-        sent_to_nobody=_count(latencies.get(("to nobody", run, group, None))),
-        request_latency=latencies.get(("request", run, group, None)),
+        latency=taken.latencies.get(("delivery", run, group, None)),
+        stability_latency=taken.latencies.get(("stability", run, group, None)),
+        sent_to_nobody=_count(taken.latencies.get(("to nobody", run, group, None))),
+        request_latency=taken.latencies.get(("request", run, group, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
         unstable_max=_largest(rows, "unstable_max"),
@@ -140,7 +160,7 @@ def _member(
     first_request_ns: int | None,
     ends_ns: _Ends,
     latency: Latency | None,
-    delay_overhead: Latency | None,
+    delay_overhead_ns: float | None,
 ) -> MemberStatistics:
     delivered = _total(rows, "delivered")
     return MemberStatistics(
@@ -149,7 +169,7 @@ def _member(
         delivered=delivered,
         per_second=_per_second(delivered, first_request_ns, _largest(rows, "last_delivery_ns")),
         latency=latency,
-        delay_overhead=delay_overhead,
+        delay_overhead_ns=delay_overhead_ns,
         unstable_max=_largest(rows, "unstable_max"),
         nulls=_total((row for row in rows if row["type"] == "null"), "frames"),
         flow=_flow(rows, ends_ns),
@@ -165,27 +185,27 @@ def _per_second(count: int, first_request_ns: int | None, last_delivery_ns: int 
     return _ratio(count * 1e9, last_delivery_ns - first_request_ns)
 
 
-def _overall(rows: Sequence[Row], runs: Sequence[RunStatistics], latencies: _Latencies) -> RunStatistics:
+def _overall(rows: Sequence[Row], runs: Sequence[RunStatistics], taken: _Taken) -> RunStatistics:
     ends_ns = _ends(rows)
     parts = [part for run in runs for part in run.groups]
     groups = tuple(
-        _group_overall(group, own, [part for part in parts if part.group == group], ends_ns, latencies)
+        _group_overall(group, own, [part for part in parts if part.group == group], ends_ns, taken)
         for group, own in parted(rows, "group").items()
     )
     experiment = _mean_experiment([run.experiment for run in runs])
-    return _together(None, rows, groups, experiment, ends_ns, latencies)
+    return _together(None, rows, groups, experiment, ends_ns, taken)
 
 
 def _group_overall(
-    group: str, rows: Sequence[Row], parts: Sequence[GroupStatistics], ends_ns: _Ends, latencies: _Latencies
+    group: str, rows: Sequence[Row], parts: Sequence[GroupStatistics], ends_ns: _Ends, taken: _Taken
 ) -> GroupStatistics:
     return GroupStatistics(
         group=group,
         per_second=_mean(part.per_second for part in parts),
-        latency=latencies.get(("delivery", None, group, None)),
-        stability_latency=latencies.get(("stability", None, group, None)),
-        sent_to_nobody=_count(latencies.get(("to nobody", None, group, None))),
-        request_latency=latencies.get(("request", None, group, None)),
+        latency=taken.latencies.get(("delivery", None, group, None)),
+        stability_latency=taken.latencies.get(("stability", None, group, None)),
+        sent_to_nobody=_count(taken.latencies.get(("to nobody", None, group, None))),
+        request_latency=taken.latencies.get(("request", None, group, None)),
         traffic=_traffic(rows),
         busy_traffic=_traffic([row for row in rows if not row["idle"]]),
         unstable_max=_largest(rows, "unstable_max"),
@@ -199,7 +219,7 @@ def _experiment(members: Sequence[MemberStatistics], first_sender_per_second: fl
     most = max((member.sent for member in members), default=0)
     inactive = [member for member in members if member.sent <= min(1, most - 1)]
     return Experiment(
-        delay_overhead_ns=_mean(mean_ns(member.delay_overhead) for member in members),
+        delay_overhead_ns=_mean(member.delay_overhead_ns for member in members),
         nulls=sum(member.nulls for member in members),
         nulls_per_inactive_member=_mean(member.nulls for member in inactive),
         first_sender_per_second=first_sender_per_second,
@@ -227,10 +247,6 @@ def _first_sender_per_second(rows: Sequence[Row]) -> float | None:
     first = min(first_requests, key=lambda process: (first_requests[process], process))
     own = [row for row in rows if row["process"] == first]
     return _per_second(_total(own, "sent"), first_requests[first], _largest(own, "last_delivery_ns"))
-
-
-def _view_changes(rows: Iterable[Row]) -> int:
-    return len({(row["run"], row["group"], view) for row in rows for view in row["later_views"] or ()})
 
 
 def _lasted_ns(rows: Sequence[Row]) -> int:
