@@ -78,7 +78,13 @@ def test_the_same_sweep_again_gives_the_same_bytes_and_traces_on_request(antipho
     document = json.loads(results[0].out)
     assert (document["runs"], document["failed"], document["keys"]) == (2, 0, ["options.window"])
     assert [each["values"] for each in document["combinations"]] == [{"options.window": 2}, {"options.window": 8}]
-    assert document["combinations"][0]["figures"]["sent"] == {"runs": 1, "mean": 6.0, "deviation": None}
+    assert document["combinations"][0]["figures"]["sent"] == {
+        "count": 1,
+        "mean": 6.0,
+        "half_width": None,
+        "least": 6,
+        "most": 6,
+    }
     assert sorted(document["traces"]) == sorted(path.stem for path in (tmp_path / "one/events").iterdir())
     assert antiphon("check", tmp_path / "one").code == 0
     assert "holds other runs" in antiphon.refused("sweep", path, "--out", tmp_path / "one", "--seeds", 3)

@@ -25,8 +25,9 @@ from antiphon.trace.unfinished import PARTS, continued, unfinished
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from antiphon.pipeline.measures import Interval
     from antiphon.sweep.run import Item
-    from antiphon.sweep.summary import CombinationSummary, Figure
+    from antiphon.sweep.summary import CombinationSummary
 
 LIMIT_SECONDS: Final = 600.0
 SHOWN_MAX: Final = 20
@@ -206,7 +207,7 @@ def _print(order: _Order, summary: "Sequence[CombinationSummary]", seconds: floa
 
 
 def _table(sweep: Sweep, summary: "Sequence[CombinationSummary]") -> Table:
-    table = Table(title="Mean ± standard deviation over the seeds", title_justify="left")
+    table = Table(title="Mean over the seeds ± half of its 95 % confidence interval", title_justify="left")
     for key in sweep.keys:
         table.add_column(key.replace(".", ".\n"), overflow="fold")
     table.add_column("runs", justify="right")
@@ -219,11 +220,11 @@ def _table(sweep: Sweep, summary: "Sequence[CombinationSummary]") -> Table:
     return table
 
 
-def _number(figure: "Figure | None", scale: float) -> str:
+def _number(figure: "Interval | None", scale: float) -> str:
     if figure is None:
         return "-"
     mean = _short(figure.mean * scale, 3)
-    return mean if figure.deviation is None else f"{mean} ± {_short(figure.deviation * scale, 2)}"
+    return mean if figure.half_width is None else f"{mean} ± {_short(figure.half_width * scale, 2)}"
 
 
 def _short(value: float, digits: int) -> str:

@@ -3,26 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import Any
 
 import pyarrow as pa
 
+from antiphon.pipeline.configurations import interval
+from antiphon.pipeline.measures import Interval
 from antiphon.pipeline.schemas import FIGURES
 from antiphon.sweep.plan import Combination, Sweep
 from antiphon.sweep.run import RESULTS
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure over the runs of a combination that have it."""
-
-    runs: int
-    mean: float
-    deviation: float | None
-    """Sample standard deviation over the seeds; none of a single run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +26,7 @@ class CombinationSummary:
     failed: int
     error: str | None
     """Of the first that failed."""
-    figures: dict[str, Figure]
+    figures: dict[str, Interval]
 
 
 def figure_table(sweep: Sweep, results: pa.Table) -> pa.Table:
@@ -94,9 +85,5 @@ def _summary(values: dict[str, Any], rows: Sequence[Row]) -> CombinationSummary:
         settled=sum(row["settled"] is True for row in rows),
         failed=len(errors),
         error=errors[0] if errors else None,
-        figures={name: _figure(found) for name, found in figures.items() if found},
+        figures={name: interval(found) for name, found in figures.items() if found},
     )
-
-
-def _figure(found: Sequence[float]) -> Figure:
-    return Figure(len(found), fmean(found), stdev(found) if len(found) > 1 else None)
