@@ -46,6 +46,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.real_runs
 	$(BIN)/python -m benchmarks.stalled
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.judging
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

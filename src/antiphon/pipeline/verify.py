@@ -27,8 +27,8 @@ from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table
 Judge = Callable[[pa.Table], Iterable[Verdict]]
 """Judges all runs of an events table."""
 
-TASKS_PER_CORE_MAX: Final = 64
-"""Above this many units a core, a task takes several: smaller tasks would only add overhead."""
+TASKS_PER_CORE_MAX: Final = 16
+"""Above this many units a core, a task takes several: each task costs Spark and its worker a tenth of a second."""
 
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
