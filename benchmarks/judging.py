@@ -158,9 +158,9 @@ def under_spark(spark: SparkSession, directory: Path) -> dict[str, Any]:
 
 
 class Memory:
-    """The most memory that this process and all below it had at once, looked at every second, for to look costs time too.
+    """The most memory that this process and all below it had at once, looked at every second: looking costs time too.
 
-    A page that several share counts once (`Pss`): workers are forked from one another.
+    A page that several share counts once (`Pss`), for workers are forked from one another.
     """
 
     def __init__(self) -> None:
