@@ -48,6 +48,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.watching
 	$(BIN)/python -m benchmarks.sweeping
+	$(BIN)/python -m benchmarks.judging
 
 $(INSTALLED): pyproject.toml requirements/constraints.txt
 	@echo "installing pinned packages into $(VENV), once; this takes a minute or two"

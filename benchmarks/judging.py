@@ -158,9 +158,9 @@ def under_spark(spark: SparkSession, directory: Path) -> dict[str, Any]:
 
 
 class Memory:
-    """The most memory that this process and all below it had at once, looked at every quarter of a second.
+    """The most memory that this process and all below it had at once, looked at every second: looking costs time too.
 
-    A page that several share counts once (`Pss`): workers are forked from one another.
+    A page that several share counts once (`Pss`), for workers are forked from one another.
     """
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class Memory:
         self._watcher.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(0.25):
+        while not self._over.wait(1.0):
             self.peak_bytes = max(self.peak_bytes, sum(map(_memory_bytes, _family())))
 
 

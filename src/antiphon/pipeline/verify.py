@@ -28,8 +28,8 @@ from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
 
-TASKS_PER_CORE_MAX: Final = 64
-"""Above this many shares a core, a task takes several: smaller tasks would only add overhead."""
+TASKS_PER_CORE_MAX: Final = 16
+"""Above this many shares a core, a task takes several: each task costs Spark and its worker a tenth of a second."""
 
 ROWS_PER_TASK: Final = 4_000_000
 """A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
