@@ -67,7 +67,7 @@ def test_each_unit_is_judged_once_and_whole(tmp_path: Path, spark: SparkSession)
     assert [each.opportunities for each in verdicts[5:9]] == [1, 2, 3 + 13, 4]
     assert {each.note for each in verdicts[-2:]} == {"200,201"}
     assert steps == sorted(set(steps))
-    assert (steps[0], steps[-1]) == ((0, 128), (128, 128))
+    assert (steps[0], steps[-1]) == ((0, 32), (32, 32))
 
 
 def test_an_ill_formed_trace_comes_back_as_one_sentence(tmp_path: Path, spark: SparkSession) -> None:

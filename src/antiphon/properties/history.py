@@ -67,7 +67,9 @@ class Deliveries:
     group: IntArray
 
     def where(self, chosen: BoolArray) -> "Deliveries":
-        """The chosen ones of them."""
+        """The chosen ones of them; mostly these are all, and many."""
+        if chosen.all():
+            return self
         return Deliveries(self.row[chosen], self.process[chosen], self.message[chosen], self.group[chosen])
 
 
