@@ -243,4 +243,7 @@ def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_ar
     (tmp_path / f"events/{second}.parquet").unlink()
     result = antiphon("check", tmp_path)
     assert result.code == 2
-    assert f"no file in events holds it, run {second}" in result.out
+    assert (
+        f"cannot tell of {second}: runs.parquet names this run, and no file in events that can be read holds it"
+        in result.out
+    )
