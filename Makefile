@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types imports unit campaign campaigns bench pin clean
+SPARK_TESTS := tests/commands tests/pipeline tests/report
+
+.PHONY: demo test lint types imports unit unit-spark unit-rest campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-test: lint types imports unit
+# Two at a time: what needs Spark, in one session, takes as long as all the rest together.
+test: $(INSTALLED)
+	$(MAKE) --jobs 2 --output-sync=line unit-spark lint types imports unit-rest
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check
@@ -21,8 +25,13 @@ types: $(INSTALLED)
 imports: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache --no-logo
 
-unit: $(INSTALLED)
-	$(BIN)/pytest
+unit: unit-spark unit-rest
+
+unit-spark: $(INSTALLED)
+	$(BIN)/pytest $(SPARK_TESTS)
+
+unit-rest: $(INSTALLED)
+	$(BIN)/pytest $(SPARK_TESTS:%=--ignore=%)
 
 campaign: $(INSTALLED)
 	$(BIN)/antiphon campaign newtop --runs 10000 --out campaign-run
