@@ -13,7 +13,7 @@ demo: $(INSTALLED)
 
 # Two at a time: what needs Spark, in one session, takes as long as all the rest together.
 test: $(INSTALLED)
-	$(MAKE) --jobs 2 --output-sync=line unit-spark lint types imports unit-rest
+	$(MAKE) --jobs 2 unit-spark lint types imports unit-rest
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check
