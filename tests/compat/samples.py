@@ -5,6 +5,8 @@ from typing import Final
 from antiphon.core.acks import frames as acks
 from antiphon.core.classic import frames as classic
 from antiphon.core.effects import Frame
+from antiphon.core.intergroup import frames as intergroup
+from antiphon.core.intergroup.requests import Ticket
 from antiphon.core.newtop.frames import (
     AbortFrame,
     AckFrame,
@@ -162,8 +164,24 @@ ACKS: Final[dict[str, Frame]] = {
     "open for some": acks.OpenFrame(G, P2, 2, 1, 6, "receiver", (P1, P3)),
     "close": acks.CloseFrame(G, P2, 1),
 }
+_EPOCH: Final = ViewId("0000.000000.0123456789abcdef")
+_SAID: Final = intergroup.DataFrame(G, P1, 17, 1_700_000_000_000_000, _EPOCH, 1_699_999_999_000_000, (b"hello",), 41)
+INTERGROUP: Final[dict[str, Frame]] = {
+    "data": _SAID,
+    "keep-alive": intergroup.KeepAliveFrame(G, P1, 17, LARGEST, _EPOCH, 0),
+    "request": intergroup.RequestFrame(G, P2, Ticket(P1, 16)),
+    "repair": intergroup.RepairFrame(G, P3, _SAID),
+    "gone": intergroup.GoneFrame(G, P1, Ticket(P1, 3), _EPOCH, 1_600_000_000_000_000),
+    "report": intergroup.ReportFrame(G, P2, _EPOCH, 1_699_999_999_000_000, None),
+    "report on some sources": intergroup.ReportFrame(G, P2, _EPOCH, 1_699_999_999_000_000, (P1,)),
+    "report of who leaves": intergroup.ReportFrame(G, P2, _EPOCH, 1_699_999_999_000_000, ()),
+    "join request": intergroup.JoinRequestFrame(G, P2, 5),
+    "join info": intergroup.JoinInfoFrame(G, P1, P2, _EPOCH, 1_700_000_000_000_000, ((P1, 18), (P3, 4))),
+    "source request": intergroup.SourceRequestFrame(G, P2, 3),
+    "source accept": intergroup.SourceAcceptFrame(G, P1, P2, 3, _EPOCH, (P1, P3), 18, 1_700_000_000_000_000),
+}
 SAMPLES: Final[dict[str, Frame]] = {
     f"{family}: {name}": frame
-    for family, samples in (("newtop", NEWTOP), ("classic", CLASSIC), ("acks", ACKS))
+    for family, samples in (("newtop", NEWTOP), ("classic", CLASSIC), ("acks", ACKS), ("intergroup", INTERGROUP))
     for name, frame in samples.items()
 }

@@ -61,6 +61,8 @@ class Scope(Enum):
     """Those whom the sender's view names as receivers of its messages (001 §2: R_s)."""
     SENDERS = "senders"
     """Those whom it names as senders of what it receives (001 §2: S_r)."""
+    GROUP = "group"
+    """Whoever listens to the group, in a view or not (InterGroup)."""
     LOCAL = "local"
     """The sender's local group (InterGroup)."""
     COORDINATORS = "coordinators"

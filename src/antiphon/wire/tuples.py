@@ -7,6 +7,8 @@ millions travel, have layouts of their own (`newtop.py`).
 
     kind 16-23: data, relay, proposal, commit, inquiry, report, query, answer (classic)
     kind 32-36: message, acknowledgment, vector of acknowledgments, open, close (acks)
+    kind 51-60: data, keep-alive, request, repair, gone, report, join request and info, source request and accept
+                (intergroup)
 """
 
 from dataclasses import fields, is_dataclass
@@ -17,6 +19,7 @@ import msgspec
 from antiphon.core.acks import frames as acks_frames
 from antiphon.core.classic import frames as classic_frames
 from antiphon.core.effects import Frame
+from antiphon.core.intergroup import frames as intergroup_frames
 from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId
 from antiphon.wire.names import encode_identity, require_process
@@ -38,7 +41,18 @@ _KINDS: Final[dict[int, type[Any]]] = {
     34: acks_frames.VectorAckFrame,
     35: acks_frames.OpenFrame,
     36: acks_frames.CloseFrame,
+    51: intergroup_frames.DataFrame,
+    52: intergroup_frames.KeepAliveFrame,
+    53: intergroup_frames.RequestFrame,
+    54: intergroup_frames.RepairFrame,
+    55: intergroup_frames.GoneFrame,
+    56: intergroup_frames.ReportFrame,
+    57: intergroup_frames.JoinRequestFrame,
+    58: intergroup_frames.JoinInfoFrame,
+    59: intergroup_frames.SourceRequestFrame,
+    60: intergroup_frames.SourceAcceptFrame,
 }
+_MESSAGES: Final = (classic_frames.DataFrame, intergroup_frames.DataFrame)
 _KIND_OF: Final = {frame: kind for kind, frame in _KINDS.items()}
 
 
@@ -78,7 +92,7 @@ def read(kind: int, reader: Reader) -> Frame:
     except (ValueError, RecursionError) as error:  # DecodeError, and names that are not UTF-8
         raise ProtocolViolation("body", f"a body of kind {kind} cannot be read: {error}") from error
     frame: Frame = _KINDS[kind](group, sender, *values)
-    if isinstance(frame, classic_frames.DataFrame):
+    if isinstance(frame, _MESSAGES):
         _require_message(frame, group)
     for copy in frame.copies:
         _require_message(copy, group)
@@ -87,9 +101,10 @@ def read(kind: int, reader: Reader) -> Frame:
 
 
 def _require_message(frame: Frame, group: GroupId) -> None:
-    """A classic message travels alone, in frames of its own group, and gets its stamp where it is delivered."""
-    assert isinstance(frame, classic_frames.DataFrame)
-    if len(frame.payloads) != 1 or frame.stamp is not None:
+    """A message travels in frames of its own group; a classic one alone, and gets its stamp where it is delivered."""
+    assert isinstance(frame, _MESSAGES)
+    given = isinstance(frame, classic_frames.DataFrame) and frame.stamp is not None
+    if len(frame.payloads) != 1 or given:
         raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp cannot be")
     if frame.group != group:
         raise ProtocolViolation("body", f"a frame of group {group} holds a message of group {frame.group}")
@@ -107,7 +122,7 @@ def _require_values(values: tuple[object, ...]) -> None:
                 raise ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
         elif isinstance(value, str):
             require_process(value)
-        elif isinstance(value, classic_frames.DataFrame):
+        elif isinstance(value, _MESSAGES):
             _require_values(value[1:])  # its group has been compared already
         elif isinstance(value, tuple):
             _require_values(value)
@@ -121,12 +136,16 @@ def stamp_bytes(frame: Frame) -> int:
     match frame:
         case classic_frames.DataFrame(copies=context):
             return sum(len(msgspec.msgpack.encode(each)) for each in context)
-        case classic_frames.ProposalFrame() | classic_frames.CommitFrame():
-            return _NUMBER_BYTES
         case acks_frames.MessageFrame(past=past, alone=alone):
-            return _NUMBER_BYTES * (1 + len(past) + len(alone))
+            numbers = 1 + len(past) + len(alone)
         case acks_frames.AckFrame(time=time):
-            return _NUMBER_BYTES * (2 if time else 1)
+            numbers = 2 if time else 1
         case acks_frames.VectorAckFrame(entries=entries):
-            return _NUMBER_BYTES * len(entries)
-    return 0
+            numbers = len(entries)
+        case classic_frames.ProposalFrame() | classic_frames.CommitFrame() | intergroup_frames.ReportFrame():
+            numbers = 1
+        case intergroup_frames.DataFrame() | intergroup_frames.KeepAliveFrame():
+            numbers = 3  # on the stream, the timestamp, the acknowledgment
+        case _:
+            numbers = 0
+    return _NUMBER_BYTES * numbers

@@ -1,0 +1,114 @@
+"""How long requests and repairs wait: bounds that follow what was observed (Berket00 Figs 3.1, 3.2; errata R3, R4, R7).
+
+A timer is drawn from [low, low + high] distances. Too many duplicates widen the range, long delays move it down. Delays
+are in seconds where the figures compare them with 1, as in the default profile; the SRM literature counts them in
+round trips.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Profile = Literal["default", "intergroup", "srm"]
+"""`intergroup` begins repairs as slowly as printed; `srm` adapts requests in the order of the SRM literature."""
+
+SECOND: Final = 1_000_000_000
+_GAIN: Final = 0.25
+_SLACK: Final = 0.1
+_TARGET: Final = 1.0
+"""AVG_DUP_REQ, AVG_REQ_DELAY, AVG_RTX_DELAY."""
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Of a timer, in distances; each within its own range."""
+
+    low: float
+    high: float
+    low_range: tuple[float, float]
+    high_range: tuple[float, float]
+
+    def move(self, low: float = 0.0, high: float = 0.0) -> None:
+        """Clamped after each change (R4)."""
+        self.low = min(max(self.low + low, self.low_range[0]), self.low_range[1])
+        self.high = min(max(self.high + high, self.high_range[0]), self.high_range[1])
+
+    def delay(self, distance: int, share: float) -> int:
+        """The delay at that share of the range."""
+        return int((self.low + self.high * share) * distance)
+
+
+def _averaged(average: float, observed: float) -> float:
+    return (1 - _GAIN) * average + _GAIN * observed
+
+
+class RequestBounds:
+    """How long requests wait."""
+
+    def __init__(self, profile: Profile = "default") -> None:
+        self.bounds = Bounds(2.0, 2.0, (0.5, 2.0), (1.0, 100.0))
+        self._srm = profile == "srm"
+        self._duplicates = self._delay = 0.0
+
+    def asked(self, elapsed: int, distance: int) -> None:
+        """A request of ours left, so long after the loss was noticed."""
+        self._delay = _averaged(self._delay, self._unit(elapsed, distance))
+        self.bounds.move(low=-0.05)
+
+    def renew(self, duplicates: int) -> None:
+        """Before the timer of a new ticket: so many duplicates there were since that of the last."""
+        self._duplicates = _averaged(self._duplicates, duplicates)
+        if self._srm:
+            self._as_srm()
+        else:
+            self._as_printed()
+
+    def _unit(self, elapsed: int, distance: int) -> float:
+        return elapsed / (2 * distance) if self._srm else elapsed / SECOND
+
+    def _as_printed(self) -> None:
+        """Fig. 3.1: delays are looked at before duplicates."""
+        few, quick = self._duplicates < _TARGET - _SLACK, self._delay < _TARGET - _SLACK
+        if self._delay >= _TARGET:
+            self.bounds.move(low=-0.05, high=-0.1 if few else 0.0)
+        elif self._duplicates >= _TARGET:
+            self.bounds.move(low=0.05 if quick else 0.0, high=0.5)
+        elif few and quick:
+            self.bounds.move(high=-0.1)
+
+    def _as_srm(self) -> None:
+        if self._duplicates >= _TARGET:
+            self.bounds.move(low=0.1, high=0.5)
+        elif self._duplicates < _TARGET - _SLACK:
+            self.bounds.move(
+                low=-0.05 if self._duplicates < _GAIN else 0.0, high=-0.1 if self._delay > _TARGET else 0.0
+            )
+        else:
+            self.bounds.move(low=0.05)
+
+
+class RepairBounds:
+    """How long repairs wait."""
+
+    def __init__(self, profile: Profile = "default") -> None:
+        first = (
+            10.0 if profile == "intergroup" else 1.0
+        )  # R7: as printed, the first repairs wait for 10 to 20 distances
+        self.bounds = Bounds(first, first, (0.5, 10.0), (1.0, 100.0))
+        self._delay = 0.0
+
+    def sent(self, elapsed: int) -> None:
+        """A repair of ours left, so long after it was asked for."""
+        self._delay = _averaged(self._delay, elapsed / SECOND)
+        self.bounds.move(low=-0.05)
+
+    def cancelled(self, elapsed: int) -> None:
+        """Somebody else was quicker."""
+        self._delay = _averaged(self._delay, elapsed / SECOND)
+        self.bounds.move(high=-0.05 if self._delay >= _TARGET else 0.1)
+
+    def renew(self) -> None:
+        """Before the timer of a new repair."""
+        if self._delay >= _TARGET:
+            self.bounds.move(low=-0.05)
+        elif self._delay < _TARGET - _SLACK:
+            self.bounds.move(low=0.05)

@@ -1,0 +1,13 @@
+"""A receiver of an unreliable service: it takes what comes, and owes nothing to anybody (Berket00 §4.6)."""
+
+from antiphon.core.effects import InstallView
+from antiphon.core.intergroup.party import Party
+from antiphon.types import private_view
+
+
+class Bystander(Party):
+    """Nobody knows that it is there."""
+
+    def _begin(self, now: int) -> None:  # noqa: ARG002
+        view = private_view(self._me, self._name, (), self._plan.view.members, None)
+        self._effects.append(InstallView(view))

@@ -1,0 +1,149 @@
+"""A receiver of the group timestamp order: asks a sender where to begin, and begins anew when it cannot follow.
+
+Intergroup.md 7.3 and 7.7; errata M16, M27, J8 to J10, J13.
+"""
+
+from collections.abc import Iterable
+
+from antiphon.core.clocks import TimestampClock
+from antiphon.core.effects import InstallView
+from antiphon.core.intergroup.buffer import Buffer
+from antiphon.core.intergroup.frames import (
+    DataFrame,
+    GoneFrame,
+    JoinInfoFrame,
+    JoinRequestFrame,
+    KeepAliveFrame,
+    ReportFrame,
+    SourceAcceptFrame,
+    SourceRequestFrame,
+)
+from antiphon.core.intergroup.holder import Holder
+from antiphon.core.intergroup.orders import GroupTimestamp
+from antiphon.core.intergroup.repairs import Repairs
+from antiphon.core.intergroup.requests import Draw
+from antiphon.core.intergroup.rules import Rules
+from antiphon.core.intergroup.settings import ASK_EVERY_NS, InterGroupPlan, InterGroupSettings
+from antiphon.types import ProcessId, View, ViewId
+
+
+class Follower(Holder):
+    """Not a sender; asking, or following."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        plan: InterGroupPlan,
+        settings: InterGroupSettings,
+        clock: TimestampClock,
+        draw: Draw,
+        rules: Rules,
+    ) -> None:
+        super().__init__(me, plan, settings, clock, draw, rules)
+        self._view: View | None = None
+        self._floor = 0  # the greatest stamp that the application has been shown
+        self._resets = 0
+        self._heard: dict[ProcessId, int] = {}  # senders, and when
+        self._forget(0)
+
+    def _forget(self, now: int) -> None:
+        """As if nothing had ever come."""
+        members = self._plan.view.members
+        self._following = False
+        self._order = GroupTimestamp(None, {}, start=self._floor)
+        self._stability = self._rules.stability(self._me, members, 0, self._settings.stall_ns)
+        self._requests = self._rules.requests(self._draw, self._settings.profile)
+        self._repairs = Repairs(self._draw, self._settings.profile)
+        self._buffer = Buffer()
+        self._asked = 0
+        self._next_at = now  # the next question, or the next report
+        self._moved_at = now
+
+    def _begin(self, now: int) -> None:
+        self._forget(now)
+
+    def _end(self) -> None:
+        if self._following:
+            self._say(ReportFrame(self._name, self._me, self._plan.view.id, self._order.gate, ()))
+        self._forget(0)
+
+    # What comes in
+
+    def _data(self, message: DataFrame, now: int) -> None:
+        self._heard[message.sender] = now
+        super()._data(message, now)
+
+    def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        self._heard[frame.sender] = now
+        super()._keep_alive(frame, now)
+
+    def _answer(
+        self,
+        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
+        now: int,
+    ) -> None:
+        if isinstance(frame, ReportFrame):
+            self._reported(frame, now)
+        elif isinstance(frame, JoinInfoFrame) and frame.to == self._me and not self._following:
+            self._follow(frame, now)
+
+    def _follow(self, info: JoinInfoFrame, now: int) -> None:
+        if info.start <= self._floor:
+            return
+        self._following, self._floor = True, info.start
+        self._order = GroupTimestamp(None, dict(info.first), info.start, self._rules.stream)
+        self._install(f"{info.start:020d}.3.{info.epoch}", tuple(sorted(dict(info.first))))
+        self._next_at = self._moved_at = now  # the first report says that we have begun (J9)
+
+    # What follows
+
+    def _conclude(self, now: int) -> None:
+        if not self._following:
+            if now >= self._next_at:
+                self._ask(now)
+            return
+        gate = self._order.gate
+        super()._conclude(now)
+        self._floor = max(self._floor, self._order.gate)
+        if self._order.gate > gate:
+            self._moved_at = now
+        elif now - self._moved_at >= self._settings.stall_ns and any(
+            at > self._moved_at for at in self._heard.values()
+        ):
+            self._reset(now)
+            self._ask(now)
+            return
+        if now >= self._next_at:
+            self._say(ReportFrame(self._name, self._me, self._plan.view.id, self._ack(now), None))
+            self._next_at = now + int(self._settings.report_every_ns * (0.5 + self._draw()))
+
+    def _hears_in_vain(self) -> bool:
+        """Somebody sends, and yet we get no further (J13); in an idle group keep-alives would move us on."""
+        return any(at > self._moved_at for at in self._heard.values())
+
+    def _ask(self, now: int) -> None:
+        """One of the senders that are heard, another each time."""
+        candidates = sorted(self._heard)
+        if candidates:
+            frame = JoinRequestFrame(self._name, self._me, self._floor)
+            self._say(frame, candidates[self._asked % len(candidates)])
+            self._asked += 1
+        self._next_at = now + ASK_EVERY_NS
+
+    def _reset(self, now: int) -> None:
+        """We cannot follow: a view of our own ends what was promised of the one before (M16)."""
+        self._resets += 1
+        self._install(f"{self._floor:020d}.4.{self._me}.{self._resets:06d}", (self._me,))
+        self._forget(now)
+
+    def _install(self, name: str, members: tuple[ProcessId, ...]) -> None:
+        before = self._view
+        together = tuple(member for member in members if before is not None and member in before.members)
+        self._view = View(
+            self._name, ViewId(name), members, previous=before.id if before else None, transitional=together
+        )
+        self._effects.append(InstallView(self._view))
+
+    def _deadlines(self) -> Iterable[int]:
+        watch = (self._moved_at + self._settings.stall_ns,) if self._following and self._hears_in_vain() else ()
+        return (*super()._deadlines(), self._next_at, *watch)

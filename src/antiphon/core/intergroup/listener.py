@@ -1,0 +1,153 @@
+"""A receiver in source order: asks each of its sources where to begin (Berket00 §4.7; errata D1, T5, J9)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from antiphon.core.clocks import TimestampClock
+from antiphon.core.effects import InstallView
+from antiphon.core.intergroup.frames import (
+    DataFrame,
+    GoneFrame,
+    JoinInfoFrame,
+    JoinRequestFrame,
+    KeepAliveFrame,
+    ReportFrame,
+    SourceAcceptFrame,
+    SourceRequestFrame,
+)
+from antiphon.core.intergroup.orders import SourceOrder
+from antiphon.core.intergroup.party import Repaired
+from antiphon.core.intergroup.requests import Draw, Ticket
+from antiphon.core.intergroup.rules import Rules
+from antiphon.core.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES, InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.stream import Stream
+from antiphon.types import ProcessId, View, private_view
+
+
+@dataclass(slots=True)
+class _Asking:
+    """A source that has not answered yet."""
+
+    nonce: int
+    tries: int
+    next_at: int
+
+
+class Listener(Repaired):
+    """Its views are its own affair: they name the sources that it hears in order."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        plan: InterGroupPlan,
+        settings: InterGroupSettings,
+        clock: TimestampClock,
+        draw: Draw,
+        rules: Rules,
+    ) -> None:
+        super().__init__(me, plan, settings, clock, draw, rules)
+        self._order: SourceOrder[DataFrame] = SourceOrder(rules.stream)
+        self._asking: dict[ProcessId, _Asking] = {}
+        self._heard: dict[ProcessId, int] = {}
+        self._gone: dict[Ticket, int] = {}  # what we were told is gone, and when
+        self._nonces = 0
+        self._report_at = 0
+        self._view: View | None = None
+
+    def _begin(self, now: int) -> None:
+        for source in self._plan.sources:
+            self._ask_source(source, now)
+        self._install()
+
+    def _end(self) -> None:
+        self._say(ReportFrame(self._name, self._me, self._plan.view.id, 0, ()))
+        for source in [*self._order.streams]:
+            self._drop(source)
+        self._asking.clear()
+
+    # What comes in
+
+    def _streams(self) -> dict[ProcessId, Stream[DataFrame]]:
+        return self._order.streams
+
+    def _ordered(self, message: DataFrame) -> list[DataFrame]:
+        return self._order.data(message.sender, message)
+
+    def _data(self, message: DataFrame, now: int) -> None:
+        self._heard[message.sender] = now
+        super()._data(message, now)
+
+    def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        self._heard[frame.sender] = now
+        super()._keep_alive(frame, now)
+
+    def _answer(
+        self,
+        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
+        now: int,
+    ) -> None:
+        if isinstance(frame, SourceAcceptFrame) and frame.to == self._me:
+            self._accepted(frame, now)
+        elif isinstance(frame, GoneFrame) and frame.ticket in self._requests:
+            self._gone.setdefault(frame.ticket, now)
+
+    def _accepted(self, frame: SourceAcceptFrame, now: int) -> None:
+        asking = self._asking.get(frame.sender)
+        if asking is None or asking.nonce != frame.nonce:
+            return
+        del self._asking[frame.sender]
+        self._order.activate(frame.sender, frame.first, frame.start)
+        self._heard[frame.sender] = now
+        self._install()
+        self._report_at = now  # names it, and so ends its hold (J9)
+
+    # What follows
+
+    def _conclude(self, now: int) -> None:
+        super()._conclude(now)
+        self._gone = {ticket: at for ticket, at in self._gone.items() if ticket in self._requests}
+        for source in [*self._order.streams]:
+            if self._lost(source, now):
+                self._drop(source)
+                self._install()
+                self._ask_source(source, now)
+        for source, asking in [*self._asking.items()]:
+            if now >= asking.next_at:
+                self._try(source, asking, now)
+        if self._order.streams and now >= self._report_at:
+            ack = int(min(stream.horizon for stream in self._order.streams.values()))
+            sources = tuple(sorted(self._order.streams))
+            self._say(ReportFrame(self._name, self._me, self._plan.view.id, ack, sources))
+            self._report_at = now + int(self._settings.report_every_ns * (0.5 + self._draw()))
+
+    def _lost(self, source: ProcessId, now: int) -> bool:
+        """Nothing is heard of it, or something of it is gone for good."""
+        gone = [at for ticket, at in self._gone.items() if ticket.sender == source]
+        waited = self._settings.suspect_after_ns
+        return now - self._heard[source] >= 2 * waited or any(now - at >= waited for at in gone)
+
+    def _drop(self, source: ProcessId) -> None:
+        stream = self._order.streams[source]
+        self._requests.forget(source, below=stream.expected + 1)
+        self._order.drop(source)
+
+    def _ask_source(self, source: ProcessId, now: int) -> None:
+        self._nonces += 1
+        self._asking[source] = _Asking(self._nonces, 0, now)
+
+    def _try(self, source: ProcessId, asking: _Asking, now: int) -> None:
+        """Five times, a second apart; then again when something is heard of it."""
+        if asking.tries < SOURCE_TRIES or self._heard.get(source, -1) >= asking.next_at - ASK_EVERY_NS:
+            asking.tries += 1
+            self._say(SourceRequestFrame(self._name, self._me, asking.nonce), source)
+        asking.next_at = now + ASK_EVERY_NS
+
+    def _install(self) -> None:
+        self._view = private_view(self._me, self._name, (), self._order.streams, self._view)
+        self._effects.append(InstallView(self._view))
+
+    def _deadlines(self) -> Iterable[int]:
+        waits = [2 * self._settings.suspect_after_ns + self._heard[source] for source in self._order.streams]
+        waits += [at + self._settings.suspect_after_ns for at in self._gone.values()]
+        reports = [self._report_at] if self._order.streams else []
+        return (*super()._deadlines(), *waits, *reports, *(asking.next_at for asking in self._asking.values()))

@@ -1,0 +1,208 @@
+"""One process in one group, whatever it is there: what all have in common, and what all who ask for repairs have."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from antiphon.core.clocks import TimestampClock
+from antiphon.core.effects import Channel, Deliver, Effect, Scope, Transmit
+from antiphon.core.intergroup.frames import (
+    DataFrame,
+    GoneFrame,
+    InterGroupFrame,
+    JoinInfoFrame,
+    JoinRequestFrame,
+    KeepAliveFrame,
+    RepairFrame,
+    ReportFrame,
+    RequestFrame,
+    SourceAcceptFrame,
+    SourceRequestFrame,
+)
+from antiphon.core.intergroup.requests import Draw, Ticket
+from antiphon.core.intergroup.rules import Rules
+from antiphon.core.intergroup.services import offered
+from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.stream import Stream
+from antiphon.types import GroupId, ProcessId
+
+
+class Party:
+    """Takes frames, and says at each `settle` what follows."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        plan: InterGroupPlan,
+        settings: InterGroupSettings,
+        clock: TimestampClock,
+        draw: Draw,
+        rules: Rules,
+    ) -> None:
+        self._me, self._plan, self._settings, self._clock, self._draw = me, plan, settings, clock, draw
+        self._rules = rules
+        self._name: GroupId = plan.view.group
+        self._service = offered(plan.service, settings, plan.view.members)
+        self.outbox: deque[tuple[bytes, int]] = deque()
+        self.writable = True
+        self.joined = False
+        self._effects: list[Effect] = []
+
+    # What is asked of it
+
+    def join(self, now: int) -> None:
+        """Be in the group from now on."""
+        if not self.joined:
+            self.joined = True
+            self._begin(now)
+
+    def leave(self) -> None:
+        """Be in it no more."""
+        if self.joined:
+            self._end()
+            self.joined = False
+
+    def receive(self, frame: InterGroupFrame, now: int) -> None:
+        """Take a frame; what comes before and after concerns nobody."""
+        if not self.joined:
+            return
+        if isinstance(frame, DataFrame):
+            self._data(frame, now)
+        elif isinstance(frame, KeepAliveFrame):
+            self._clock.merge(frame.stamp)
+            self._service.heard(frame.sender, frame.stamp)
+            self._keep_alive(frame, now)
+        elif isinstance(frame, RepairFrame):
+            self._repair(frame, now)
+        elif isinstance(frame, RequestFrame):
+            self._request(frame, now)
+        else:
+            self._answer(frame, now)
+
+    def settle(self, now: int, effects: list[Effect]) -> None:
+        """What follows from all that has come, and from the time."""
+        if self.joined:
+            self._conclude(now)
+            self._deliver(self._service.due(now // 1000))
+        effects += self._effects
+        self._effects.clear()
+
+    @property
+    def deadline(self) -> int | None:
+        """When it must be looked at again."""
+        if not self.joined:
+            return None
+        due = self._service.deadline_us
+        times = [*self._deadlines(), *([due * 1000] if due is not None else [])]
+        return min(times, default=None)
+
+    @property
+    def unstable(self) -> int:
+        """How many messages are held because somebody may lack them."""
+        return 0
+
+    # What each kind does
+
+    def _begin(self, now: int) -> None:
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        """Nothing is owed to anybody."""
+
+    def _data(self, message: DataFrame, now: int) -> None:  # noqa: ARG002
+        self._arrived(message, repair=False)
+
+    def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        """Nothing follows."""
+
+    def _repair(self, frame: RepairFrame, now: int) -> None:  # noqa: ARG002
+        self._arrived(frame.message, repair=True)
+
+    def _request(self, frame: RequestFrame, now: int) -> None:
+        """Others will answer."""
+
+    def _answer(
+        self,
+        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
+        now: int,
+    ) -> None:
+        """Not for us."""
+
+    def _conclude(self, now: int) -> None:
+        """Nothing follows."""
+
+    def _deadlines(self) -> Iterable[int]:
+        return ()
+
+    # What it does
+
+    def _arrived(self, message: DataFrame, *, repair: bool) -> None:
+        self._clock.merge(message.stamp)
+        self._service.heard(message.sender, message.stamp)
+        self._deliver(self._service.arrived(message, repair=repair))
+
+    def _deliver(self, messages: Iterable[DataFrame]) -> None:
+        self._effects += [Deliver(message) for message in messages]
+
+    def _say(self, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
+        self._effects.append(Transmit(frame, to, Channel.DATAGRAM))
+
+
+class Repaired(Party):
+    """A process that asks for what it misses, of those senders whose streams it follows."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        plan: InterGroupPlan,
+        settings: InterGroupSettings,
+        clock: TimestampClock,
+        draw: Draw,
+        rules: Rules,
+    ) -> None:
+        super().__init__(me, plan, settings, clock, draw, rules)
+        self._requests = rules.requests(draw, settings.profile)
+
+    def _streams(self) -> dict[ProcessId, Stream[DataFrame]]:
+        raise NotImplementedError
+
+    def _ordered(self, message: DataFrame) -> list[DataFrame]:
+        """A message of a stream that lacked it: what is in its sender's order now."""
+        raise NotImplementedError
+
+    def _data(self, message: DataFrame, now: int) -> None:
+        super()._data(message, now)
+        self._place(message, now)
+
+    def _repair(self, frame: RepairFrame, now: int) -> None:
+        super()._repair(frame, now)
+        self._place(frame.message, now)
+
+    def _place(self, message: DataFrame, now: int) -> None:
+        stream = self._streams().get(message.sender)
+        if stream is None or not stream.lacks(message.seq):
+            return
+        self._requests.done(Ticket(message.sender, message.seq))
+        for following in self._ordered(message):
+            self._deliver(self._service.in_source_order(following))
+        self._ask_for(message.sender, stream, message.seq, now)
+
+    def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        stream = self._streams().get(frame.sender)
+        if stream is not None:
+            stream.keep_alive(frame.seq, frame.stamp)
+            self._ask_for(frame.sender, stream, frame.seq, now)
+
+    def _request(self, frame: RequestFrame, now: int) -> None:
+        self._requests.heard(frame.ticket, now)
+
+    def _ask_for(self, sender: ProcessId, stream: Stream[DataFrame], upto: int, now: int) -> None:
+        for seq in stream.missing(upto):
+            self._requests.missing(Ticket(sender, seq), self._settings.distance(sender), now)
+
+    def _conclude(self, now: int) -> None:
+        for ticket in self._requests.due(now):
+            self._say(RequestFrame(self._name, self._me, ticket))
+
+    def _deadlines(self) -> Iterable[int]:
+        deadline = self._requests.deadline
+        return () if deadline is None else (deadline,)

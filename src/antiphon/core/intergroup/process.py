@@ -1,0 +1,112 @@
+"""A process under InterGroup: its groups, each with its own part in it, and one clock for all of them (Berket00 §4.3).
+
+Offers the contract of `core/contract.py`. `draw` is where chance comes in: the cores have none of their own.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, get_args
+
+from antiphon.core.effects import Effect, Frame
+from antiphon.core.intergroup.bystander import Bystander
+from antiphon.core.intergroup.follower import Follower
+from antiphon.core.intergroup.frames import InterGroupFrame
+from antiphon.core.intergroup.listener import Listener
+from antiphon.core.intergroup.party import Party
+from antiphon.core.intergroup.requests import Draw
+from antiphon.core.intergroup.rules import ADOPTED, Rules
+from antiphon.core.intergroup.sender import Sender
+from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.timers import Timers
+from antiphon.types import GroupId, ProcessId
+
+
+class InterGroupProcess:
+    """One participant, in its groups from the start or not yet."""
+
+    heeds_application: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        me: ProcessId,
+        groups: Mapping[GroupId, InterGroupPlan],
+        settings: InterGroupSettings,
+        draw: Draw,
+        rules: Rules = ADOPTED,
+    ) -> None:
+        self.deadline: int | None = None
+        """When time alone makes something due; a plain attribute, for it is read after every event."""
+        clock = rules.clock(physical=True)
+        self._parties: dict[GroupId, Party] = {
+            name: _party(me, plan)(me, plan, settings, clock, draw, rules) for name, plan in groups.items()
+        }
+        self._absent = [name for name, plan in groups.items() if plan.present]
+        """Groups that it is in from the start: that is when time is first known."""
+        self._stirred = dict.fromkeys(groups)
+        self._timers: Timers[tuple[GroupId]] = Timers()
+
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
+        """Keep a message until `drain` lets it leave."""
+        assert isinstance(self._parties[group], Sender), "who only receives has nothing to send"
+        self._stir(group).outbox.append((payload, label))
+
+    def receive(self, frame: Frame, now: int) -> None:
+        """Take a frame; those of other groups and families are not ours."""
+        if frame.group in self._parties and isinstance(frame, get_args(InterGroupFrame)):
+            self._start(now)
+            self._stir(frame.group).receive(frame, now)
+
+    def tick(self, now: int) -> None:
+        """Nothing but the passing of time: `drain` looks at what is due."""
+        for (name,) in self._timers.due(now):
+            self._stir(name)
+        self.deadline = self._timers.deadline
+
+    def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
+        """Of no consequence: what is delivered is acknowledged, taken or not."""
+        return False
+
+    def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
+        """While the transport is full, application messages wait; all else leaves, others need it."""
+        for name in self._parties:
+            self._stir(name).writable = ready
+
+    def join(self, group: GroupId, now: int) -> None:
+        """Be in a group from now on."""
+        self._stir(group).join(now)
+
+    def leave(self, group: GroupId, now: int) -> None:  # noqa: ARG002
+        """Be in it no more."""
+        self._stir(group).leave()
+
+    def drain(self, now: int) -> list[Effect]:
+        """What follows in every group that something has happened in."""
+        self._start(now)
+        effects: list[Effect] = []
+        for name in self._stirred:
+            party = self._parties[name]
+            party.settle(now, effects)
+            self._timers.set((name,), party.deadline)
+        self._stirred.clear()
+        self.deadline = self._timers.deadline
+        return effects
+
+    def unstable(self, group: GroupId) -> int:
+        """How many messages are held because somebody may lack them."""
+        return self._parties[group].unstable
+
+    def _start(self, now: int) -> None:
+        for name in self._absent:
+            self._parties[name].join(now)
+        self._absent.clear()
+
+    def _stir(self, group: GroupId) -> Party:
+        self._stirred[group] = None
+        return self._parties[group]
+
+
+def _party(me: ProcessId, plan: InterGroupPlan) -> type[Party]:
+    if me in plan.view.members:
+        return Sender
+    if plan.service == "total":
+        return Follower
+    return Listener if plan.service == "fifo" else Bystander

@@ -1,0 +1,142 @@
+"""InterGroup processes on a network that loses, repeats and reorders: as small as it can be, for tests of the core."""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count
+
+from antiphon.core.effects import Deliver, Discard, Frame, InstallView, Scope, Transmit
+from antiphon.core.intergroup.process import InterGroupProcess
+from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
+from antiphon.types import GroupId, ProcessId, View, first_view
+
+GROUP = GroupId("g")
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Weather:
+    loss: float = 0.0
+    duplicate: float = 0.0
+    latency: tuple[int, int] = (5 * MS, 5 * MS)
+
+
+class Cluster:
+    """One group: senders s1 … sn, and receivers of any service."""
+
+    def __init__(
+        self,
+        senders: int,
+        receivers: Mapping[str, Service] | None = None,
+        *,
+        weather: Weather = Weather(),  # noqa: B008
+        settings: InterGroupSettings | None = None,
+        seed: int = 1,
+        services: Mapping[str, Service] | None = None,
+        absent: frozenset[str] = frozenset(),
+        skew: Mapping[str, int] | None = None,
+    ) -> None:
+        self.random, self._weather = random.Random(seed), weather
+        names = [ProcessId(f"s{number}") for number in range(1, senders + 1)]
+        view = first_view(GROUP, frozenset(names))
+        settings = replace(settings or InterGroupSettings(), tracing=True, distance=lambda _: weather.latency[1])
+        plans: dict[ProcessId, InterGroupPlan] = {
+            name: InterGroupPlan(view, (services or {}).get(name, "total")) for name in names
+        }
+        for name, service in (receivers or {}).items():
+            plans[ProcessId(name)] = InterGroupPlan(view, service, tuple(names), name not in absent)
+        self.cores = {
+            name: InterGroupProcess(name, {GROUP: plan}, settings, random.Random(f"{seed}/{name}").random)
+            for name, plan in plans.items()
+        }
+        self._skew = skew or {}
+        self.now = 0
+        self._order = count()
+        self._events: list[tuple[int, int, ProcessId, Frame | None]] = []
+        self._armed: dict[ProcessId, int] = {}
+        self.cut: set[ProcessId] = set()
+        """Who hears nothing, and is not heard."""
+        self.delivered: dict[ProcessId, list[tuple[ProcessId, bytes]]] = defaultdict(list)
+        self.views: dict[ProcessId, list[View]] = defaultdict(list)
+        self.discarded: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
+        self.said: dict[str, int] = defaultdict(int)
+        self.took: list[int] = []
+        self._sent_at: dict[bytes, int] = {}
+        self._labels: dict[ProcessId, int] = defaultdict(int)
+        for name in self.cores:
+            self._settle(name)
+
+    def clock(self, process: ProcessId) -> int:
+        return self.now + self._skew.get(process, 0)
+
+    def send(self, sender: str) -> bytes:
+        name = ProcessId(sender)
+        payload = f"{name}:{self._labels[name]}".encode()
+        self.cores[name].send(GROUP, payload, self.clock(name), self._labels[name])
+        self._labels[name] += 1
+        self._sent_at[payload] = self.now
+        self._settle(name)
+        return payload
+
+    def join(self, name: str) -> None:
+        self.cores[ProcessId(name)].join(GROUP, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
+
+    def leave(self, name: str) -> None:
+        self.cores[ProcessId(name)].leave(GROUP, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
+
+    def run(self, ms: float) -> None:
+        end = self.now + int(ms * MS)
+        while self._events and self._events[0][0] <= end:
+            self.now, _, name, frame = heappop(self._events)
+            core, clock = self.cores[name], self.clock(name)
+            if frame is not None:
+                if name in self.cut or frame.sender in self.cut:
+                    continue
+                core.receive(frame, clock)
+            elif self._armed.get(name) == self.now:
+                del self._armed[name]
+                core.tick(clock)
+            else:
+                continue
+            self._settle(name)
+        self.now = end
+
+    def payloads(self, name: str) -> list[bytes]:
+        return [payload for _, payload in self.delivered[ProcessId(name)]]
+
+    def _settle(self, name: ProcessId) -> None:
+        core = self.cores[name]
+        for effect in core.drain(self.clock(name)):
+            if isinstance(effect, Transmit):
+                self._transmit(name, effect)
+            elif isinstance(effect, Deliver):
+                for payload in effect.frame.payloads:
+                    self.delivered[name].append((effect.frame.sender, payload))
+                    self.took.append(self.now - self._sent_at[payload])
+            elif isinstance(effect, InstallView):
+                self.views[name].append(effect.view)
+            elif isinstance(effect, Discard):
+                self.discarded[name].update(effect.upto)
+        deadline = core.deadline
+        if deadline is not None:
+            when = deadline - self._skew.get(name, 0)
+            assert when > self.now, f"{name} wants to be woken in the past"
+            if self._armed.get(name) != when:
+                self._armed[name] = when
+                heappush(self._events, (when, next(self._order), name, None))
+        else:
+            self._armed.pop(name, None)
+
+    def _transmit(self, sender: ProcessId, effect: Transmit) -> None:
+        self.said[effect.frame.kind] += 1
+        others = [name for name in self.cores if name != sender] if effect.to is Scope.GROUP else [effect.to]
+        for other in others:
+            assert isinstance(other, str)
+            copies = (self.random.random() >= self._weather.loss) + (self.random.random() < self._weather.duplicate)
+            for _ in range(copies):
+                arrives = self.now + self.random.randint(*self._weather.latency)
+                heappush(self._events, (arrives, next(self._order), ProcessId(other), effect.frame))
