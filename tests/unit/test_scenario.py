@@ -281,7 +281,7 @@ def test_a_group_with_block_numbering_refuses_those_that_come_later_too() -> Non
         ('name = "small"\ngroup = []', ["group"]),
         ('name = "small"\ngroup = 3', ["group"]),
         ('name = "../escape"\n[[group]]\nname="a"\nmembers=1', ["name", "escape"]),
-        ('name = "small"\nprotocol = "intergroup"\n[[group]]\nname="a"\nmembers=1', ["protocol", "intergroup"]),
+        ('name = "small"\nprotocol = "isis"\n[[group]]\nname="a"\nmembers=1', ["protocol", "isis", "intergroup"]),
         ('name = "small"\nseed = -1\n[[group]]\nname="a"\nmembers=1', ["seed"]),
         ('name = "small"\nduration = "0s"\n[[group]]\nname="a"\nmembers=1', ["duration"]),
         ('name = "small"\ntrace = "sampled"\n[[group]]\nname="a"\nmembers=1', ["trace", "sampled"]),

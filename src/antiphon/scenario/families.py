@@ -1,12 +1,14 @@
 """What each family of protocols asks of a scenario, beyond what holds for all: services, options, roles, faults."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from antiphon.core.acks import literal as acks_literal
 from antiphon.core.classic import literal as classic_literal
+from antiphon.core.intergroup import literal as intergroup_literal
 from antiphon.core.newtop import literal as newtop_literal
 from antiphon.scenario.changes import change_problems
+from antiphon.scenario.intergroup import intergroup_problems
 from antiphon.scenario.model import (
     OPTIONS_IN_FORCE,
     PROTOCOLS,
@@ -14,13 +16,9 @@ from antiphon.scenario.model import (
     Change,
     Crash,
     Cut,
-    Fault,
-    Form,
-    Group,
     Join,
     Leave,
     Loss,
-    Merge,
     Options,
     Partition,
     Recover,
@@ -32,14 +30,15 @@ from antiphon.scenario.model import (
     membership,
     role_of,
 )
+from antiphon.scenario.refusals import Problems, kind, no_links, no_requests, source_problems
 
-Problems = Iterator[tuple[str, str]]
 _STATE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 ERRATA: Final[Mapping[str, tuple[str, ...]]] = {
     "newtop": newtop_literal.ERRATA,
     "classic": classic_literal.ERRATA,
     "acks": acks_literal.ERRATA,
+    "intergroup": intergroup_literal.ERRATA,
 }
 """By family, the errata whose printed rule can be followed."""
 
@@ -63,6 +62,8 @@ def concerns(erratum: str, scenario: Scenario) -> bool:
         )
     if scenario.protocol == "classic":
         return classic_literal.concerns(erratum, services)
+    if scenario.protocol == "intergroup":
+        return True
     return erratum not in _ABOUT or getattr(options, _ABOUT[erratum][0]) == _ABOUT[erratum][1]
 
 
@@ -128,6 +129,8 @@ def _member_problems(scenario: Scenario) -> Problems:
         if (member.group, member.process) in seen:
             yield key, f"{member.process} is spoken of twice in group {member.group}"
         seen.add((member.group, member.process))
+        if member.service and scenario.protocol != "intergroup":
+            yield f"{key}.service", "is the same for all members of a group; with intergroup alone each may choose"
     for i, group in enumerate(scenario.group):
         roles = [role_of(scenario, group.name, name).role for name in members[group.name]]
         if roles and "both" not in roles and not {"sender", "receiver"} <= {*roles}:
@@ -167,8 +170,8 @@ def _newtop_problems(scenario: Scenario) -> Problems:
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Crash | Partition | Cut | Suspect) and not membership(scenario):
             why = "with options.suspect_after = 0s nobody would ever find out"
-            yield f"fault[{i}].kind", f"{_kind(fault)!r} needs membership: {why}"
-    yield from _no_requests(scenario)
+            yield f"fault[{i}].kind", f"{kind(fault)!r} needs membership: {why}"
+    yield from no_requests(scenario)
 
 
 FORMING: Final = ("total", "total-safe")
@@ -179,7 +182,7 @@ def _formation_problems(scenario: Scenario) -> Problems:
     """What groups that change ask for (newtop.md 11)."""
     options = scenario.options
     keys = [(f"fault[{i}].kind", fault) for i, fault in enumerate(scenario.fault) if isinstance(fault, Change)]
-    asking = [(key, _kind(fault), _concerned(scenario, fault)) for key, fault in keys]
+    asking = [(key, kind(fault), _concerned(scenario, fault)) for key, fault in keys]
     if options.merge_every:
         asking.append(("options.merge_every", "merging", tuple(group.name for group in scenario.group)))
     asking += [
@@ -214,20 +217,6 @@ def _concerned(scenario: Scenario, fault: Change) -> tuple[str, ...]:
     return (fault.group,)
 
 
-def _no_formations(scenario: Scenario) -> Problems:
-    """What only groups have that are formed while others work."""
-    for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Form | Merge | Recover):
-            why = "its groups are there from the start, and whoever crashes is gone for good"
-            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with {scenario.protocol}: {why}"
-        if isinstance(fault, Join) and fault.via is not None:
-            yield f"fault[{i}].via", f"changes nothing: with {scenario.protocol} whoever joins asks nobody"
-    for i, group in enumerate(scenario.group):
-        if group.formed or group.state_bytes != Group(name="", members=()).state_bytes:
-            key = "formed" if group.formed else "state_bytes"
-            yield f"group[{i}].{key}", "belongs to groups that are formed while others work, which newtop alone has"
-
-
 def _asymmetric_problems(scenario: Scenario) -> Problems:
     """What goes with a sequencer (newtop.md 11.3 rule 8)."""
     options = scenario.options
@@ -246,29 +235,20 @@ def _asymmetric_problems(scenario: Scenario) -> Problems:
         yield "options.flow_control", f"{options.flow_control} is for symmetric groups, take 3 or 0: {why}"
 
 
-def _no_links(scenario: Scenario) -> Problems:
-    """Faults of which only members that find out for themselves recover."""
-    for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Partition | Cut | Suspect):
-            why = "who has failed is told there, never wrongly"
-            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with {scenario.protocol}: {why}"
-    yield from _no_formations(scenario)
-
-
 def _classic_problems(scenario: Scenario) -> Problems:
     if scenario.network.loss:
         yield "network.loss", "the notes' algorithms ask for links that lose nothing"
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Loss | Join | Leave):
             why = "links that lose nothing" if isinstance(fault, Loss) else "groups that only crashes change"
-            yield f"fault[{i}].kind", f"{_kind(fault)!r} is not available with classic: its algorithms ask for {why}"
+            yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with classic: its algorithms ask for {why}"
     for i, member in enumerate(scenario.member):
         if member.role == "receiver" or member.sources is not None:
             yield f"member[{i}]", "in a classic group everybody receives; a sender may stand outside it"
     for i, workload in enumerate(scenario.workload):
         if workload.answers != "none" and workload.replies:
             yield f"workload[{i}].replies", "goes with messages, not with requests that are answered"
-    yield from _no_links(scenario)
+    yield from no_links(scenario)
 
 
 def _acks_problems(scenario: Scenario) -> Problems:
@@ -282,24 +262,11 @@ def _acks_problems(scenario: Scenario) -> Problems:
         yield "quiet", "must be longer than twice options.send_every and options.ack_every together"
     for i, member in enumerate(scenario.member):
         if member.sources is not None:
-            yield from ((f"member[{i}].sources", problem) for problem in _source_problems(scenario, i))
+            yield from ((f"member[{i}].sources", problem) for problem in source_problems(scenario, i))
     if options.stability == "all":
         yield from _static_problems(scenario)
-    yield from _no_links(scenario)
-    yield from _no_requests(scenario)
-
-
-def _source_problems(scenario: Scenario, i: int) -> Iterator[str]:
-    member = scenario.member[i]
-    if member.role == "sender":
-        yield "a sender receives from nobody"
-    if len({*(member.sources or ())}) < len(member.sources or ()):
-        yield "must be different processes"
-    group = next(group for group in scenario.group if group.name == member.group)
-    for name in member.sources or ():
-        known = name in members_of(group) and name != member.process
-        if not known or role_of(scenario, member.group, name).role == "receiver":
-            yield f"{name!r} is no other sender of group {member.group}"
+    yield from no_links(scenario)
+    yield from no_requests(scenario)
 
 
 def _static_problems(scenario: Scenario) -> Problems:
@@ -312,18 +279,9 @@ def _static_problems(scenario: Scenario) -> Problems:
         yield "options.stability", "needs a group that nobody joins or leaves"
 
 
-def _no_requests(scenario: Scenario) -> Problems:
-    for i, workload in enumerate(scenario.workload):
-        if workload.answers != "none":
-            yield f"workload[{i}].answers", "requests to a group belong to the classic protocols"
-
-
-def _kind(fault: Fault) -> str:
-    return str(fault.__struct_config__.tag)
-
-
 _OWN: Final[Mapping[str, Callable[[Scenario], Problems]]] = {
     "newtop": _newtop_problems,
     "classic": _classic_problems,
     "acks": _acks_problems,
+    "intergroup": intergroup_problems,
 }

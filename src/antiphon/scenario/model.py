@@ -20,6 +20,30 @@ ACKS: Final[tuple[Acks, ...]] = get_args(Acks)
 """How receivers may acknowledge; what stands for a service in the family whose protocols differ in this."""
 
 
+class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
+    """Every frame takes the same time."""
+
+    value: Duration
+
+
+class Uniform(_Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Any time between two bounds, all alike."""
+
+    low: Duration
+    high: Duration
+
+
+class Lognormal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
+    """Half of the frames below the median, with a tail to the right, as on real networks."""
+
+    median: Duration
+    sigma: float = 0.5
+    """Standard deviation of the logarithm."""
+
+
+Latency = Fixed | Uniform | Lognormal
+
+
 class Options(_Table, frozen=True, kw_only=True):
     """Settings of the protocol, the same for all members."""
 
@@ -57,6 +81,14 @@ class Options(_Table, frozen=True, kw_only=True):
     """t_ack: how often a receiver acknowledges."""
     stability: Literal["own", "all"] = "own"
     """Whether a member finds out about its own messages only, or about everybody's."""
+    keep_alive: Fixed | Uniform = Uniform(low=Duration(25_000_000), high=Duration(75_000_000))
+    """intergroup: a sender with nothing to say sends a keep-alive after this long."""
+    repair_timers: Literal["default", "srm"] = "default"
+    """intergroup: how the timers of requests and repairs adapt: as printed, or as in the literature on SRM."""
+    rate: Bandwidth | None = None
+    """intergroup: what a group sends at first, all senders together; it grows while nothing is lost. None: any."""
+    wait: Duration = Duration(200_000_000)
+    """unreliable-total: so long a message waits for those that may come before it."""
     literal: tuple[str, ...] = ()
     """Errata to follow as printed, e.g. ["E-15"]: evidence that the printed rule is wrong. Simulator only."""
 
@@ -65,6 +97,7 @@ PROTOCOLS: Final = {
     "newtop": ("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
     "classic": ("total", "causal", "fifo", "reliable"),
     "acks": ("fifo",),
+    "intergroup": ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable-total"),
 }
 """The families and their services; the first is what a group gets that names none."""
 
@@ -75,6 +108,7 @@ OPTIONS_IN_FORCE: Final = {
     ),
     "classic": frozenset("suspect_after literal".split()),
     "acks": frozenset("acks clock send_every ack_every stability suspect_after literal".split()),
+    "intergroup": frozenset("keep_alive ack_every suspect_after window repair_timers rate wait literal".split()),
 }
 """The options that act in this version, by family."""
 
@@ -83,24 +117,32 @@ STATE_BYTES_MIN: Final = 24
 """What the simulated applications need for their state: a hash, and a count of messages."""
 
 
+Chosen = Literal[
+    "",
+    "total",
+    "total-safe",
+    "causal-slow",
+    "causal-fast",
+    "causal-relative",
+    "causal-vector",
+    "causal",
+    "fifo",
+    "reliable",
+    "unreliable",
+    "unreliable-fifo",
+    "unreliable-total",
+    "framed",
+]
+"""The services of all families; empty: the strongest of the protocol, or that of the group."""
+
+
 class Group(_Table, frozen=True, kw_only=True):
     """A group of processes and the service it gets."""
 
     name: str
     members: tuple[str, ...] | int
     """Names, or a number n for p1 … pn."""
-    service: Literal[
-        "",
-        "total",
-        "total-safe",
-        "causal-slow",
-        "causal-fast",
-        "causal-relative",
-        "causal-vector",
-        "causal",
-        "fifo",
-        "reliable",
-    ] = ""
+    service: Chosen = ""
     """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
     mode: Literal["symmetric", "asymmetric"] = "symmetric"
     """newtop: who numbers messages: each sender its own, or one member, the sequencer, those of all."""
@@ -118,33 +160,14 @@ class Member(_Table, frozen=True, kw_only=True):
     process: str
     group: str
     role: Literal["both", "sender", "receiver"] = "both"
-    """A sender gets nothing delivered: in the classic family it stands outside the group. A receiver never sends."""
+    """A sender gets nothing delivered: in the classic family it stands outside the group. A receiver never sends.
+
+    intergroup: receivers are not in views, everybody else is in the sender group, and delivers too.
+    """
+    service: Chosen = ""
+    """intergroup: what this member asks for; default: what its group does."""
     sources: tuple[str, ...] | None = None
     """Whose messages a receiver takes; without it, everybody's."""
-
-
-class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
-    """Every frame takes the same time."""
-
-    value: Duration
-
-
-class Uniform(_Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Any time between two bounds, all alike."""
-
-    low: Duration
-    high: Duration
-
-
-class Lognormal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
-    """Half of the frames below the median, with a tail to the right, as on real networks."""
-
-    median: Duration
-    sigma: float = 0.5
-    """Standard deviation of the logarithm."""
-
-
-Latency = Fixed | Uniform | Lognormal
 
 
 class Network(_Table, frozen=True, kw_only=True):
@@ -160,6 +183,21 @@ class Network(_Table, frozen=True, kw_only=True):
     """Share of datagrams held back by up to ten latencies more."""
     bandwidth: Bandwidth | None = None
     """Of each process's line out; a stream sends one copy a receiver over it, a datagram one for all."""
+
+
+class Site(_Table, frozen=True, kw_only=True):
+    """Processes that are near each other (intergroup)."""
+
+    name: str
+    processes: tuple[str, ...]
+
+
+class Path(_Table, frozen=True, kw_only=True):
+    """What lies between two sites: in place of the network's own latency, and in addition to its loss."""
+
+    between: tuple[str, str]
+    latency: Latency
+    loss: float = 0.0
 
 
 class Workload(_Table, frozen=True, kw_only=True):
@@ -342,7 +380,7 @@ class Scenario(_Table, frozen=True, kw_only=True):
 
     name: str
     seed: int = 1
-    protocol: Literal["newtop", "classic", "acks"] = "newtop"
+    protocol: Literal["newtop", "classic", "acks", "intergroup"] = "newtop"
     duration: Duration = Duration(60_000_000_000)
     """Stop at this time at the latest; earlier when all is quiet."""
     quiet: Duration = Duration(5_000_000_000)
@@ -352,6 +390,8 @@ class Scenario(_Table, frozen=True, kw_only=True):
     group: tuple[Group, ...]
     member: tuple[Member, ...] = ()
     network: Network = Network()
+    site: tuple[Site, ...] = ()
+    path: tuple[Path, ...] = ()
     workload: tuple[Workload, ...] = ()
     hosts: Hosts = Hosts()
     fault: tuple[Fault, ...] = field(default=())
@@ -420,6 +460,27 @@ def role_of(scenario: Scenario, group: str, process: str) -> Member:
         if (member.group, member.process) == (group, process):
             return member
     return Member(process=process, group=group)
+
+
+def service_of(scenario: Scenario, group: Group, process: str) -> str:
+    """What a member asks for, or its group."""
+    return role_of(scenario, group.name, process).service or group.service
+
+
+def senders_of(scenario: Scenario, group: Group) -> tuple[str, ...]:
+    """Its members but for those who only receive."""
+    return tuple(name for name in members_of(group) if role_of(scenario, group.name, name).role != "receiver")
+
+
+def typical(latency: Latency) -> int:
+    """A travel time that half of the frames stay below, in nanoseconds."""
+    match latency:
+        case Fixed(value=value):
+            return int(value)
+        case Uniform(low=low, high=high):
+            return (low + high) // 2
+        case Lognormal(median=median):
+            return int(median)
 
 
 def absent_at_first(scenario: Scenario, group: str) -> frozenset[str]:

@@ -25,14 +25,13 @@ from antiphon.scenario.model import (
     Scenario,
     Workload,
     members_of,
-    role_of,
+    senders_of,
 )
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.scenario.validate import MEMBERS_MAX, problems
 
 _Parsed = TypeVar("_Parsed")
 _LATER: Final = {
-    "protocol": (["intergroup"], "this version has newtop, classic and acks"),
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
 """Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""
@@ -154,9 +153,6 @@ def _with_key(message: str) -> str:
 def _refuse_later_words(table: dict[str, Any]) -> None:
     if "sweep" in table:
         raise ConfigurationError("sweep: this table makes many runs of a scenario; `antiphon sweep` takes it")
-    for key in ("site", "path"):
-        if key in table:
-            raise ConfigurationError(f"{key}: this table belongs to a part that this version does not have")
     places = [("", table)]
     places += [(f"{kind}[{i}].", entry) for kind in ("group", "fault") for i, entry in _entries(table, kind)]
     for place, entry in places:
@@ -182,10 +178,7 @@ def completed(scenario: Scenario) -> Scenario:
     groups = tuple(
         replace(group, members=members_of(group), service=group.service or default) for group in scenario.group
     )
-    senders = {
-        group.name: tuple(name for name in members_of(group) if role_of(scenario, group.name, name).role != "receiver")
-        for group in groups
-    }
+    senders = {group.name: senders_of(scenario, group) for group in groups}
     workloads = tuple(
         replace(
             workload,

@@ -29,6 +29,7 @@ from antiphon.scenario.model import (
     members_of,
     membership,
 )
+from antiphon.scenario.topology import topology_problems
 from antiphon.types import WORLD
 
 PAYLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -63,6 +64,7 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield from _membership_problems(scenario)
     yield from _group_problems(scenario)
     yield from _network_problems(scenario)
+    yield from topology_problems(scenario)
     for i, workload in enumerate(scenario.workload):
         for key, problem in _workload_problems(scenario, workload):
             yield f"workload[{i}].{key}", problem

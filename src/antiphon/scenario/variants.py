@@ -57,8 +57,9 @@ def variant(scenario: Scenario, name: str) -> Scenario:
 
 def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
     """What else a variant has different from its scenario, beyond protocol, services and acknowledgments, in words."""
-    if changed.network.transport != scenario.network.transport:
-        yield f"on streams in place of datagrams: messages of {changed.protocol} need them; latencies are the same"
+    on, before = changed.network.transport, scenario.network.transport
+    if on != before:
+        yield f"on {on}s in place of {before}s: messages of {changed.protocol} need them; latencies are the same"
     alone = changed.protocol == "newtop" and not membership(changed) and scenario.protocol != "newtop"
     if alone:
         yield "without membership (options.suspect_after = 0s): nobody fails here"
@@ -112,8 +113,10 @@ def _group(group: Group, protocol: str, service: str) -> Group:
 def _network(scenario: Scenario, protocol: str) -> Network:
     """Acknowledgment protocols run over streams, so of a datagram network that loses nothing they get the latencies.
 
-    One that loses is another matter: no stream behaves like it.
+    One that loses is another matter: no stream behaves like it. InterGroup runs over datagrams.
     """
     network = scenario.network
+    if protocol == "intergroup":
+        return _replace(network, transport="datagram")
     loses = network.loss or any(isinstance(fault, Loss) for fault in scenario.fault)
     return _replace(network, transport="stream") if protocol == "acks" and not loses else network

@@ -14,12 +14,18 @@ from antiphon.core.classic.process import ClassicProcess
 from antiphon.core.classic.settings import ClassicGroupPlan, ClassicSettings
 from antiphon.core.classic.settings import Service as ClassicService
 from antiphon.core.contract import Core
+from antiphon.core.intergroup.literal import printed as intergroup_rules
+from antiphon.core.intergroup.process import InterGroupProcess
+from antiphon.core.intergroup.rate import RateSettings
+from antiphon.core.intergroup.settings import DISTANCE_MIN, Distance, InterGroupPlan, InterGroupSettings
 from antiphon.core.newtop.literal import printed as newtop_rules
 from antiphon.core.newtop.process import NewtopProcess
 from antiphon.core.newtop.settings import NewtopSettings, Service
 from antiphon.scenario.model import (
     OPTIONS_IN_FORCE,
+    Fixed,
     Group,
+    Options,
     Scenario,
     absent_at_first,
     asymmetric,
@@ -28,7 +34,10 @@ from antiphon.scenario.model import (
     members_of,
     membership,
     role_of,
+    senders_of,
+    service_of,
 )
+from antiphon.scenario.topology import distances_from
 from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import GroupId, ProcessId, View, first_view, split_process_id
 
@@ -44,7 +53,7 @@ def core_builder(scenario: Scenario, chance: random.Random) -> Build:
 def perpetual(scenario: Scenario) -> bool:
     """Whether its processes never fall silent, so that a run ends a quiet time after the last request and fault."""
     speaks_on = bool(scenario.options.idle_probe) or changes(scenario) or asymmetric(scenario)
-    return scenario.protocol == "acks" or (membership(scenario) and speaks_on)
+    return scenario.protocol in ("acks", "intergroup") or (membership(scenario) and speaks_on)
 
 
 def companies(scenario: Scenario) -> list[frozenset[ProcessId]]:
@@ -54,8 +63,24 @@ def companies(scenario: Scenario) -> list[frozenset[ProcessId]]:
     """
     if membership(scenario):
         return [frozenset(map(ProcessId, scenario.processes))]
+    if scenario.protocol == "intergroup":
+        return [frozenset(map(ProcessId, senders_of(scenario, group))) for group in scenario.group]
     waiting = scenario.protocol == "newtop" and scenario.options.flow_control
     return [frozenset(map(ProcessId, members_of(group))) for group in scenario.group if waiting]
+
+
+def told_of_losses(scenario: Scenario) -> bool:
+    """Whether its processes learn from outside who has crashed."""
+    return scenario.protocol in ("classic", "acks")
+
+
+def listened_to(scenario: Scenario, process: ProcessId) -> list[GroupId]:
+    """The groups whose multicasts reach a process from the start."""
+    return [
+        GroupId(group.name)
+        for group in groups_of(scenario, process)
+        if process not in absent_at_first(scenario, group.name)
+    ]
 
 
 def rides(scenario: Scenario) -> bool:
@@ -166,6 +191,50 @@ def _acks_plan(scenario: Scenario, group: Group) -> AcksGroupPlan:
     )
 
 
+def _intergroup(scenario: Scenario, chance: random.Random) -> Build:
+    options, rules = scenario.options, intergroup_rules(scenario.options.literal)
+    views = {
+        group.name: first_view(GroupId(group.name), frozenset(map(ProcessId, senders_of(scenario, group))))
+        for group in scenario.group
+    }
+
+    def build(process: ProcessId) -> Core:
+        settings = InterGroupSettings(
+            keep_alive_ns=_keep_alive(options),
+            report_every_ns=options.ack_every,
+            suspect_after_ns=options.suspect_after,
+            window=options.window,
+            rate=RateSettings(None if options.rate is None else options.rate / 8),
+            profile=options.repair_timers,
+            wait_us=options.wait // 1000,
+            distance=_distances(scenario, process),
+            tracing=scenario.trace == "full",
+        )
+        plans = {}
+        for group in groups_of(scenario, process):
+            view, sources = views[group.name], role_of(scenario, group.name, process).sources
+            plans[view.group] = InterGroupPlan(
+                view,
+                service_of(scenario, group, process),  # type: ignore[arg-type]  # of this family, validated
+                tuple(map(ProcessId, sources)) if sources is not None else view.members,
+                present=process not in absent_at_first(scenario, group.name),
+            )
+        return InterGroupProcess(process, plans, settings, random.Random(chance.random()).random, rules)
+
+    return build
+
+
+def _keep_alive(options: Options) -> tuple[int, int]:
+    every = options.keep_alive
+    return (every.value, every.value) if isinstance(every, Fixed) else (every.low, every.high)
+
+
+def _distances(scenario: Scenario, process: ProcessId) -> Distance:
+    """The configured table."""
+    known = {ProcessId(name): max(far, DISTANCE_MIN) for name, far in distances_from(scenario, process).items()}
+    return known.__getitem__
+
+
 def _first_views(scenario: Scenario) -> Mapping[str, View]:
     """The configured view of each group, one object for all its members.
 
@@ -192,6 +261,7 @@ _BUILDERS: Final[Mapping[str, Callable[[Scenario, random.Random], Build]]] = {
     "newtop": _newtop,
     "classic": _classic,
     "acks": _acks,
+    "intergroup": _intergroup,
 }
 
 
@@ -211,6 +281,8 @@ def start_detail(scenario: Scenario, process: ProcessId) -> str:
 
 def _service(scenario: Scenario, group: Group, process: ProcessId) -> str:
     """What a process gets in a group; one that only sends there gets nothing delivered."""
+    if scenario.protocol == "intergroup":
+        return service_of(scenario, group, process)
     return "sending" if role_of(scenario, group.name, process).role == "sender" else group.service
 
 
@@ -225,6 +297,8 @@ def _told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, obj
             told["members"] = sorted(present_in(scenario, group))
     else:
         told["members"] = sorted(members_of(group))
+    if scenario.protocol == "intergroup":
+        told |= {"senders": sorted(senders_of(scenario, group))}
     if scenario.protocol == "acks":
         member = role_of(scenario, group.name, process)
         told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})

@@ -6,7 +6,7 @@ frames themselves, with the same result (tests compare the traces).
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from heapq import heappush
 from statistics import NormalDist
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
 from antiphon.core.newtop.frames import FormationFrame
-from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Uniform
+from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Path, Uniform
 from antiphon.sim.links import Break, Direction, Links
 from antiphon.sim.world import EventQueue
 from antiphon.types import GroupId, ProcessId, View, ViewId, name_of, split_process_id
@@ -96,7 +96,16 @@ class Endpoint(Protocol):
 class SimulatedNetwork:
     """Carries frames between nodes; the faults of links act here."""
 
-    def __init__(self, settings: Network, queue: EventQueue, chance: random.Random, carry: Carry, links: Links) -> None:
+    def __init__(
+        self,
+        settings: Network,
+        queue: EventQueue,
+        chance: random.Random,
+        carry: Carry,
+        links: Links,
+        paths: Mapping[tuple[str, str], Path] | None = None,
+    ) -> None:
+        """`paths`: by two processes, what lies between them in place of what lies between all."""
         self._settings = settings
         self._streams = settings.transport == "stream"
         self._queue = queue
@@ -107,6 +116,8 @@ class SimulatedNetwork:
         self._views: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
         self._members: dict[ViewId, list[Endpoint]] = {}  # shared by all who install the view
         self._private: dict[tuple[ProcessId, GroupId, Scope], list[Endpoint]] = {}
+        self._listeners: dict[GroupId, list[Endpoint]] = {}
+        self._paths = {ends: (latency_source(path.latency, chance), path.loss) for ends, path in (paths or {}).items()}
         self._disturbances: list[Delay | Loss] = []
         self.pack: Callable[[Frame], Any] = encode if carry == "bytes" else _same
         self.unpack: Callable[[Any], Frame] = decode if carry == "bytes" else _same
@@ -124,6 +135,14 @@ class SimulatedNetwork:
         self._views[process, view.group] = self._members[view.id]
         for scope, chosen in ((Scope.RECEIVERS, view.receivers), (Scope.SENDERS, view.senders)):
             self._private[process, view.group, scope] = [self._nodes[member] for member in chosen or ()]
+
+    def listen(self, node: Endpoint, group: GroupId) -> None:
+        """Frames to whoever listens to that group go to it too."""
+        self._listeners.setdefault(group, []).append(node)
+
+    def unlisten(self, node: Endpoint, group: GroupId) -> None:
+        """No more."""
+        self._listeners[group].remove(node)
 
     def forget(self, process: ProcessId, group: GroupId) -> None:
         """The process has no view of that group any more, if it had one."""
@@ -254,6 +273,8 @@ class SimulatedNetwork:
         to = effect.to
         if to is Scope.VIEW:
             return self._views[sender.id, effect.frame.group]
+        if to is Scope.GROUP:
+            return self._listeners[effect.frame.group]
         if isinstance(to, Scope):
             return self._private[sender.id, effect.frame.group, to]
         return [self._nodes[to]]
@@ -288,8 +309,13 @@ class SimulatedNetwork:
         if sender.line is not None:
             departure = sender.line.send(_size(frame), departure)
         for receiver in receivers:
+            lost_on_path = 0.0
+            if self._paths:
+                draw, lost_on_path = self._paths.get((_name(sender.id), _name(receiver.id)), (self._draw, 0.0))
             for _ in range(receiver is not sender and 1 + (chance() < settings.duplicate)):
                 if chance() < settings.loss or self._lost(sender.id, receiver.id):
+                    continue
+                if lost_on_path and chance() < lost_on_path:
                     continue
                 arrival = departure + draw() + self._extra_ns(sender.id, receiver.id)
                 if chance() < settings.reorder:

@@ -366,6 +366,7 @@ class Node:
             self._joining.add(group)
             self._changing.join(group, contacts, now)
         else:
+            self._network.listen(self, group)
             cast("Connecting", self._core).join(group, now)
 
     def _leave(self, group: GroupId, now: int) -> None:
@@ -379,6 +380,7 @@ class Node:
         if self.recorder is not None:
             self.recorder.moved("leave", group, self._queue.now)
         cast("Connecting", self._core).leave(group, now)
+        self._network.unlisten(self, group)
 
     def _form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         self._outside.discard(group)

@@ -18,7 +18,18 @@ from antiphon.scenario.model import (
     uniting,
 )
 from antiphon.scenario.read import run_id
-from antiphon.sim.cores import companies, core_builder, groups_of, outside_of, perpetual, recorder_of, start_detail
+from antiphon.scenario.topology import paths_between
+from antiphon.sim.cores import (
+    companies,
+    core_builder,
+    groups_of,
+    listened_to,
+    outside_of,
+    perpetual,
+    recorder_of,
+    start_detail,
+    told_of_losses,
+)
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
@@ -74,7 +85,9 @@ class _Simulation:
             renews=changes(scenario),
             merges=bool(scenario.options.merge_every),
         )
-        self._network = SimulatedNetwork(scenario.network, self._queue, self._chance("network"), carry, links)
+        self._network = SimulatedNetwork(
+            scenario.network, self._queue, self._chance("network"), carry, links, paths_between(scenario)
+        )
         self._build = core_builder(scenario, self._chance("cores"))
         names = scenario.processes
         hosts = [Host() for _ in range(min(scenario.hosts.count or len(names), len(names)))]
@@ -95,7 +108,7 @@ class _Simulation:
                 self._network,
                 self._world,
                 companies(scenario),
-                None if scenario.protocol == "newtop" else int(scenario.options.suspect_after),
+                int(scenario.options.suspect_after) if told_of_losses(scenario) else None,
                 self._chance("notices"),
                 self._revive,
             )
@@ -235,6 +248,8 @@ class _Simulation:
     def _begin(self, node: Node) -> None:
         if node.recorder is not None:
             node.recorder.note("start", self._queue.now, start_detail(self._scenario, node.id))
+        for group in listened_to(self._scenario, node.id):
+            self._network.listen(node, group)
         node.turn()
 
     def _stop(self, ended: bool, quiet: bool) -> None:

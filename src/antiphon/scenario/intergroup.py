@@ -1,0 +1,78 @@
+"""What InterGroup asks of a scenario: a fixed sender group, datagrams, services that each member chooses."""
+
+from antiphon.scenario.model import (
+    PROTOCOLS,
+    Crash,
+    Cut,
+    Fixed,
+    Join,
+    Leave,
+    Partition,
+    Scenario,
+    Suspect,
+    Uniform,
+    members_of,
+    role_of,
+    senders_of,
+    service_of,
+)
+from antiphon.scenario.refusals import Problems, kind, no_formations, no_requests, source_problems
+
+
+def intergroup_problems(scenario: Scenario) -> Problems:
+    """Every (key, what is wrong with it)."""
+    if scenario.network.transport != "datagram":
+        yield "network.transport", "must be datagram: InterGroup repairs what a network loses, and asks no more of it"
+    yield from _option_problems(scenario)
+    yield from _choices(scenario)
+    yield from _fault_problems(scenario)
+    yield from no_formations(scenario)
+    yield from no_requests(scenario)
+
+
+def _option_problems(scenario: Scenario) -> Problems:
+    options = scenario.options
+    longest = options.keep_alive.value if isinstance(options.keep_alive, Fixed) else options.keep_alive.high
+    if not longest:
+        yield "options.keep_alive", "must be above zero"
+    if isinstance(options.keep_alive, Uniform) and options.keep_alive.low > options.keep_alive.high:
+        yield "options.keep_alive.low", "is above options.keep_alive.high"
+    if not options.ack_every:
+        yield "options.ack_every", "must be above zero"
+    if options.suspect_after <= 2 * longest:
+        yield "options.suspect_after", "must be more than twice options.keep_alive: one keep-alive may be lost"
+
+
+def _choices(scenario: Scenario) -> Problems:
+    services = PROTOCOLS["intergroup"]
+    for i, member in enumerate(scenario.member):
+        if member.service and member.service not in services:
+            yield f"member[{i}].service", f"intergroup offers {', '.join(services)}, not {member.service!r}"
+        if member.sources is None:
+            continue
+        group = next(group for group in scenario.group if group.name == member.group)
+        if member.role != "receiver" or service_of(scenario, group, member.process) != "fifo":
+            yield f"member[{i}].sources", "are what a receiver in source order (service fifo) chooses"
+        yield from ((f"member[{i}].sources", problem) for problem in source_problems(scenario, i))
+    for i, group in enumerate(scenario.group):
+        if members_of(group) and not senders_of(scenario, group):
+            yield f"group[{i}].members", "somebody must send"
+
+
+def _fault_problems(scenario: Scenario) -> Problems:
+    """The sender group stays as it is, so whoever is in it must come back, and does not come later."""
+    groups = {group.name: group for group in scenario.group}
+    for i, fault in enumerate(scenario.fault):
+        if isinstance(fault, Suspect):
+            yield f"fault[{i}].kind", "'suspect' is not available with intergroup: its sender groups do not change"
+        if isinstance(fault, Partition | Cut) and fault.until is None:
+            yield f"fault[{i}].until", "is needed: sender groups do not change, so whoever is cut off must come back"
+        concerned = [fault.group] if isinstance(fault, Join | Leave) else [*groups] if isinstance(fault, Crash) else []
+        for name in concerned:
+            group = groups.get(name)
+            if not isinstance(fault, Crash | Join | Leave) or group is None:
+                continue
+            sends = fault.process in members_of(group) and role_of(scenario, name, fault.process).role != "receiver"
+            if sends:
+                why = f"{fault.process} is in the sender group of {name}, which does not change"
+                yield f"fault[{i}].kind", f"{kind(fault)!r} is for receivers: {why}"
