@@ -44,7 +44,7 @@ class Party:
         self._name: GroupId = plan.view.group
         self._untaken = Untaken()
         self._service = offered(plan.service, settings, plan.view.members)
-        self.outbox: deque[tuple[bytes, int]] = deque()
+        self.outbox: deque[tuple[bytes, int, bytes]] = deque()
         self.writable = True
         self.joined = False
         self._view: View | None = None
