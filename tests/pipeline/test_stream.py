@@ -151,3 +151,39 @@ def test_a_part_that_comes_damaged_is_named(spark: SparkSession, tmp_path: Path,
     with pytest.raises(TraceError, match=r"part-0001\.parquet is "):
         watch.follow(spoil)
     assert asdict(watch.figures)["runs"][0]["events"] > 0
+
+
+def without_state(checkpoint: Path) -> None:
+    (checkpoint / "state.msgpack").unlink()
+
+
+def without_offsets(checkpoint: Path) -> None:
+    for path in checkpoint.glob("spark/*/offsets/*"):
+        path.unlink()
+
+
+def with_strange_offsets(checkpoint: Path) -> None:
+    for path in checkpoint.glob("spark/*/offsets/[0-9]*"):
+        path.write_text("nonsense")
+        (path.parent / f".{path.name}.crc").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (without_state, r"^the checkpoint \S+/checkpoint has lost state\.msgpack, .*; name a new folder$"),
+        (without_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: "),
+        (with_strange_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: .*offsets/0"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(
+    spark: SparkSession, tmp_path: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    add_part(tmp_path, 0, EVENTS)
+    place = find(tmp_path)
+    assert place is not None
+    Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
+    damage(tmp_path / "checkpoint")
+    with pytest.raises(TraceError, match=words) as raised:
+        Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
+    assert "Query [" not in str(raised.value)
