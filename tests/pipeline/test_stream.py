@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
+from antiphon.pipeline import stream
 from antiphon.pipeline.statistics import statistics
 from antiphon.pipeline.stream import Watch
 from antiphon.pipeline.watched.figures import PROPERTIES, Figures
@@ -116,6 +117,33 @@ def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSes
     watch.follow(finish)
     require_all_counted(watch.figures)
     assert sorted(path.name for path in directory.iterdir()) == ["events", "run.json", "scenario.toml"]
+
+
+@pytest.mark.parametrize("step", ["find", "_seen"])
+def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """It ends after that step of looking for it."""
+    aside, directory = tmp_path / ".run-1", tmp_path / "run"
+    aside.mkdir()
+    parts = Parts(aside)
+    parts.begin(1)
+    parts.add(EVENTS)
+    taken = getattr(stream, step)
+
+    def late(*arguments: object) -> object:
+        found = taken(*arguments)
+        if aside.exists():
+            write_events(EVENTS, aside, "merge")
+            call_whole(aside)
+            parts.end()
+            aside.rename(directory)
+        return found
+
+    monkeypatch.setattr(stream, step, late)
+    watch = Watch(spark, directory, tmp_path / "checkpoint", every_s=0.05)
+    watch.follow(lambda _figures: None)
+    require_all_counted(watch.figures)
 
 
 def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path: Path) -> None:

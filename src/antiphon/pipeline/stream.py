@@ -135,6 +135,11 @@ class Watch:
         if len(late_ns := now_ns - happened_ns[happened_ns >= self._since_ns]):
             self.delay.take(late_ns)
 
+    @staticmethod
+    def _has_moved(place: Place) -> bool:
+        """The run has ended, and its parts went with it."""
+        return place.began_ns > 0 and not place.whole and not place.directory.exists()
+
     def _marks(self, place: Place) -> Path:
         """Where Spark remembers what it has read there."""
         return self._checkpoint / _SPARK / place.key
@@ -149,6 +154,8 @@ class Watch:
                 except StreamingQueryException as error:
                     raise self._failure or error from None
         except TraceError as error:
+            if self._failure is None and self._has_moved(place):
+                return  # Spark was to read parts that are gone: the finished directory has what they told
             if any(place.events.glob("*.parquet")):
                 find_event_files(place.directory)
             if resumed and self._failure is None:
