@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
-from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Missing, Scope, Transmit
+from antiphon.core.effects import Deliver, Discard, Effect, Frame, Gauge, InstallView, Missing, Scope, Transmit
 from antiphon.core.intergroup.process import InterGroupProcess
 from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.types import GroupId, ProcessId, View, first_view
@@ -66,6 +66,7 @@ class Cluster:
         self.stalled: set[ProcessId] = set()
         """Whose applications take nothing."""
         self.missed: dict[ProcessId, list[Missing]] = defaultdict(list)
+        self.gauges: dict[ProcessId, list[Gauge]] = defaultdict(list)
         self.wants = True
         """Whether applications ask for what they lack."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
@@ -147,6 +148,8 @@ class Cluster:
                 self.missed[name].append(effect)
                 if self.wants and not effect.gone:
                     self.cores[name].request(effect, self.clock(name))
+            elif isinstance(effect, Gauge):
+                self.gauges[name].append(effect)
             elif isinstance(effect, InstallView):
                 self.views[name].append(effect.view)
             elif isinstance(effect, Discard):
