@@ -44,6 +44,7 @@ campaigns: campaign
 	$(BIN)/antiphon campaign classic --runs 5000 --out campaign-classic
 	$(BIN)/antiphon campaign two-phase --runs 20000 --out campaign-two-phase
 	$(BIN)/antiphon campaign acks --runs 2000 --out campaign-acks
+	$(BIN)/antiphon campaign intergroup --runs 10000 --out campaign-intergroup
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/simulator.py
