@@ -100,4 +100,5 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
     overall = summarise(verdicts)
     if required:
         out.print(f"required of every service: {', '.join(_in_order(required))}")
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}; promised but without a checker yet: {', '.join(NOT_JUDGED)}")
+    unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{unjudged}")

@@ -1,6 +1,7 @@
 """Who promises what (properties.md 8), read from the `start` rows; and what somebody requires beyond that.
 
-A property is judged among the processes whose service in a group offers it, whatever others chose (O9).
+A property is judged among the processes whose service in a group offers it, whatever others chose: that is O9, mixed
+services, which so has no verdict of its own.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +31,7 @@ SENDING: Final = "sending"
 # -------------------------------------------------------------------------------- Newtop
 
 _N: Final = frozenset(
-    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 O9 S1 S2 S4 F1 F2 F3 "
+    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 "
     "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
 )
 """Class N of properties.md 8: Newtop's symmetric total order, where a view is installed at a cut or by a remove."""
@@ -93,7 +94,7 @@ F1, which the table has too, is left out: nothing is bounded there in this versi
 
 # -------------------------------------------------------------------------------- InterGroup
 
-_UU: Final = frozenset("W D1 D3 O9 L8".split())
+_UU: Final = frozenset("W D1 D3 L8".split())
 """Class UU: whatever the network brings."""
 
 _ALF: Final = _UU | frozenset(["D2"])
@@ -105,7 +106,7 @@ _USO: Final = _UU | frozenset("D2 O1".split())
 _UGTO: Final = _USO | frozenset("O3 O6 O8".split())
 """Unreliable group timestamp order, ours to name: one order everywhere, with gaps."""
 
-_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 O9 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L10".split())
+_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L10".split())
 """Class RSO. M1 is M1s: of senders. L7 is ours: flow control belongs to the sender, whatever is delivered to it.
 
 Left out while the sender group does not change: L5. L9, that there is one view, is not so of a receiver: its sources
