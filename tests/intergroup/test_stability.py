@@ -39,6 +39,13 @@ def test_a_receiver_counts_from_its_first_report_on_while_it_makes_progress() ->
     assert stability.stable == 200
 
 
+def test_receivers_that_crash_do_not_add_up() -> None:
+    stability = Stability(A, [A, B], 0, STALL)
+    for number in range(100):
+        stability.reported(ProcessId(f"r{number}"), 70, now=number * STALL)
+    assert stability.receivers <= 3
+
+
 def test_who_leaves_is_not_waited_for() -> None:
     stability = known(b=60)
     stability.told(B, 200)

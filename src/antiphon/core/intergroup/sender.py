@@ -46,7 +46,9 @@ class Sender(Holder):
         self._seq = self._freed = 0  # numbers of our last message, and of our last that is stable
         self._keep_alive_at = 0
         self._blocked = False
-        self._refused: dict[tuple[ProcessId, Ticket], int] = {}  # whom we told that something is gone, and when
+        self._refused: dict[
+            tuple[ProcessId, Ticket], int
+        ] = {}  # whom we told that something is gone, and until when that is enough
 
     def _begin(self, now: int) -> None:
         self._install(self._plan.view)
@@ -68,8 +70,9 @@ class Sender(Holder):
     def _refuse(self, frame: RequestFrame, distance: int, now: int) -> None:
         """It is stable and gone (R9); said once in a while."""
         key = frame.sender, frame.ticket
-        if now - self._refused.get(key, now - 2 * distance) >= 2 * distance:
-            self._refused[key] = now
+        if now >= self._refused.get(key, now):
+            self._refused = {each: until for each, until in self._refused.items() if until > now}
+            self._refused[key] = now + 2 * distance
             gone = GoneFrame(self._name, self._me, frame.ticket, self._plan.view.id, self._stability.stable)
             self._say(gone, frame.sender)
 

@@ -27,6 +27,11 @@ class Stability:
         self.stable = start
         """Everything stamped up to here is held by everybody who counts."""
 
+    @property
+    def receivers(self) -> int:
+        """How many are known that do not send."""
+        return len(self._receivers)
+
     def told(self, member: ProcessId, ack: int) -> None:
         """A member of the view acknowledges; what comes late says nothing new."""
         if ack > self._members.get(member, ack):
@@ -37,9 +42,16 @@ class Stability:
         self._holds.pop(receiver, None)
         known = self._receivers.get(receiver)
         if known is None:
+            self._forget_the_lost(now)
             self._receivers[receiver] = _Receiver(ack, now)
         elif ack > known.ack:
             known.ack, known.rose = ack, now
+
+    def _forget_the_lost(self, now: int) -> None:
+        """Who has not counted for long is no longer known: receivers that crash must not add up."""
+        lost = [each for each, known in self._receivers.items() if now - known.rose >= 2 * self._stall_ns]
+        for receiver in lost:
+            del self._receivers[receiver]
 
     def left(self, receiver: ProcessId) -> None:
         """It reports no more."""
