@@ -41,7 +41,7 @@ _SUSPECT_AFTER: Final = 200
 def draw_intergroup(chance: random.Random) -> Scenario:
     """One run of the family; the scenario's name tells what is special about it."""
     shape = chance.choice(SHAPES)
-    count = chance.choice([chance.randint(2, 8)] * 4 + [chance.randint(9, 30)])
+    count = chance.randint(2, 8) if shape == "pressed" or chance.random() < 0.75 else chance.randint(9, 30)
     names = tuple(f"p{number}" for number in range(1, count + 1))
     senders = names[: chance.randint(1, min(count, 6))]
     receivers = names[len(senders) :]
@@ -113,7 +113,7 @@ def _members(chance: random.Random, shape: str, names: tuple[str, ...], senders:
 
 
 def _workloads(chance: random.Random, shape: str, senders: tuple[str, ...]) -> tuple[Workload, ...]:
-    messages = [40, 100] if shape == "pressed" else [1, 5, 20]
+    messages = [20, 60] if shape == "pressed" else [1, 5, 20]
     return tuple(
         draw_workload(
             chance,

@@ -184,7 +184,7 @@ def check_stable_prefix(history: History, promises: Promises, prefixes: Prefixes
     # A total order that is only required of a process says nothing about how it finds stability.
     by_blocks = promised & promises.offered("O6") & (windows.by_block | ~windows.on[:, None] | promises.offered("S3"))
     order = _order(history, marks, by_blocks)
-    skipped, seen_at = _skipped(history, marks, order)
+    skipped, seen_at = _skipped(history, promises, marks, order)
 
     def tell(position: int) -> Violation:
         if position < len(lowered):
@@ -207,14 +207,17 @@ def _order(history: History, marks: Marks, asked: BoolArray) -> _Order:
     return _Order(kept, clock[chosen], stable_row)
 
 
-def _skipped(history: History, marks: Marks, order: _Order) -> tuple[IntArray, IntArray]:
+def _skipped(history: History, promises: Promises, marks: Marks, order: _Order) -> tuple[IntArray, IntArray]:
     """Deliveries left unstable below a stable one, and the last `stable` row at which each was.
 
     The largest clock among the stable ones only grows, so a delivery was left out at some row if it was at the last
     one before it became stable itself.
     """
     deliveries, width = order.deliveries, len(history.rows.kind) + 1
-    root = np.append(history.stays.root, -1)
+    stays = history.stays
+    # Who only receives begins anew with each of its views.
+    begun = np.where(promises.onlooking[stays.process, stays.group], np.arange(len(stays.row)), stays.root)
+    root = np.append(begun, -1)
     pair = root[history.stay_at(deliveries.row)]
     reports = distinct(marks.row)
     reports = np.sort(root[history.stay_at(reports)] * width + reports)

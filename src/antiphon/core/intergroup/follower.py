@@ -67,8 +67,8 @@ class Follower(Holder):
 
     @property
     def unfinished(self) -> bool:
-        """Whether it has not begun, and could."""
-        return self.joined and not self._following and not self._untaken
+        """Whether it has not begun, and could; or lacks something."""
+        return super().unfinished or (self.joined and not self._following and not self._untaken)
 
     # What comes in
 

@@ -44,6 +44,11 @@ class Framer(Party):
         self._requests = rules.requests(draw, settings.profile)
         self._collected = Collected()
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it lacks something that it asks for."""
+        return self.joined and len(self._requests) > 0
+
     def request(self, ticket: Ticket, now: int) -> None:
         """The application wants a message that it lacks."""
         self._requests.missing(ticket, self._settings.distance(ticket.sender), now)

@@ -67,8 +67,8 @@ class Listener(Repaired):
 
     @property
     def unfinished(self) -> bool:
-        """Whether a source has not answered, and could."""
-        return self.joined and bool(self._asking) and not self._untaken
+        """Whether a source has not answered, and could; or it lacks something."""
+        return super().unfinished or (self.joined and bool(self._asking) and not self._untaken)
 
     # What comes in
 

@@ -197,6 +197,11 @@ class Repaired(Party):
         super().__init__(me, plan, settings, clock, draw, rules)
         self._requests = rules.requests(draw, settings.profile)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it lacks something that it asks for, too."""
+        return super().unfinished or (self.joined and len(self._requests) > 0)
+
     def _streams(self) -> dict[ProcessId, Stream[DataFrame]]:
         raise NotImplementedError
 

@@ -53,6 +53,9 @@ class Requests:
         self._heap: list[tuple[int, Ticket]] = []
         self._duplicates = 0  # since the last new ticket
 
+    def __len__(self) -> int:
+        return len(self._pending)
+
     def __contains__(self, ticket: Ticket) -> bool:
         return ticket in self._pending
 
