@@ -1,0 +1,158 @@
+"""One member process of a local run under InterGroup: multicast sockets, one address a group, and nothing beneath.
+
+The driver is the one of all members. The application takes deliveries as they come, unless it is stalled, and has no
+state: there is nothing to hand over, and what is delivered is acknowledged, taken or not.
+"""
+
+import random
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+from antiphon.core.contract import Connecting
+from antiphon.core.effects import Blocked, Deliver, InstallView, Unblocked
+from antiphon.local.part import Part
+from antiphon.runtime.driver import Driver, Shown
+from antiphon.runtime.transports.contract import Address
+from antiphon.runtime.transports.multicast import MulticastMesh, Weather
+from antiphon.scenario.model import Scenario, Workload, typical
+from antiphon.scenario.topology import paths_between
+from antiphon.sim.cores import core_builder, listened_to
+from antiphon.sim.network import REORDER_LATENCIES
+from antiphon.types import GroupId, ProcessId, ViewId
+
+
+class Participant(Part):
+    """The process: what its driver shows it is recorded in that order."""
+
+    def __init__(self, scenario: Scenario, process: ProcessId, rows: Path, host: str) -> None:
+        super().__init__(scenario, process, rows)
+        chance = random.Random(f"{scenario.seed}/{process}/cores")
+        self._core = cast("Connecting", core_builder(scenario, chance)(process))
+        self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
+        self._untaken: deque[Deliver | InstallView] = deque()
+        self._stalled = False
+        self._views: dict[GroupId, ViewId] = {}
+        self._driver = Driver(
+            process,
+            self._core,
+            self._mesh,
+            self,
+            recorder=self._recorder,
+            clock=self._clock,
+            journal=self._journal,
+        )
+
+    # What the supervisor says
+
+    async def _open(self) -> Address:
+        await self._driver.open()
+        return self._mesh.address
+
+    async def _meet(self, order: dict[str, Any]) -> None:
+        """Who is in a group from the start listens before anybody speaks."""
+        addresses = [tuple(address) for address in order["addresses"]]
+        groups = {GroupId(name): tuple(address) for name, address in order["groups"].items()}
+        self._mesh.meet(dict(zip(order["peers"], addresses, strict=True)), groups)
+        for group in listened_to(self._scenario, self._process):
+            self._mesh.listen(group)
+
+    def _begin(self) -> None:
+        self._driver.begin()
+
+    def _do(self, what: str, order: dict[str, Any]) -> None:
+        if what == "stall":
+            self._stalled = order["begins"]
+            self._take()
+        elif what == "forbid":
+            self._mesh.forbid(frozenset(order["names"]))
+        else:
+            self._move(what, GroupId(order["group"]))
+        self._driver.stir()
+
+    def _move(self, what: str, group: GroupId) -> None:
+        now = self._clock()
+        self._recorder.moved(what, group, now)
+        if what == "join":
+            self._mesh.listen(group)
+            self._core.join(group, now)
+        else:
+            assert what == "leave", what
+            self._core.leave(group, now)
+            self._mesh.unlisten(group)
+
+    async def _end(self) -> None:
+        await self._driver.stop()
+        held = {group: self._core.unstable(group) for group in self._recorder.groups}
+        self._recorder.stopped(self._clock(), held, {})
+
+    # What the driver tells
+
+    def show(self, effect: Shown) -> None:
+        """What comes next in the order; a view that is nobody else's affair is told at once."""
+        if isinstance(effect, InstallView) and effect.view.receivers is not None:
+            self._enter(effect)
+        elif not isinstance(effect, Blocked | Unblocked):
+            assert isinstance(effect, Deliver | InstallView), effect
+            self._untaken.append(effect)
+            self._take()
+
+    def met(self, peer: ProcessId) -> None:
+        """All are known from the start."""
+
+    def collect(self) -> None:
+        """The core has what was sent."""
+
+    def turned(self) -> None:
+        """The core keeps what cannot leave."""
+
+    # The application
+
+    def _take(self) -> None:
+        while self._untaken and not self._stalled:
+            effect = self._untaken.popleft()
+            if isinstance(effect, Deliver):
+                self._deliveries += len(effect.frame.payloads)
+                self._recorder.delivered(effect.frame, self._clock())
+            else:
+                self._enter(effect)
+
+    def _enter(self, effect: InstallView) -> None:
+        self._viewed_at = self._clock()
+        self._views[effect.view.group] = effect.view.id
+        self._driver.enter(effect, None, self._viewed_at)
+
+    async def _request(self, workload: Workload, payload: bytes) -> None:
+        group, now = GroupId(workload.group), self._clock()
+        self._requested_at = now
+        self._core.send(group, payload, now, self._recorder.requested(group, payload, now))
+        self._driver.hurry(now)
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "left": self._left + self._recorder.waiting,
+            "requested_at": self._requested_at,
+            "viewed_at": self._viewed_at,
+            "deliveries": self._deliveries,
+            "unread": 0 if self._stalled else len(self._untaken),
+            "retains": any(self._core.unstable(group) for group in self._recorder.groups),
+            "moving": [],
+            "views": self._views,
+        }
+
+
+def _weather(scenario: Scenario, process: ProcessId) -> Weather:
+    """What the scenario's network does to datagrams on their way to a process, but for the time they take."""
+    network, paths = scenario.network, paths_between(scenario)
+    lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
+    return Weather(
+        random.Random(f"{scenario.seed}/{process}/network"),
+        {
+            ProcessId(name): 1 - (1 - network.loss) * (1 - lost_on_path.get(name, 0.0))
+            for name in scenario.processes
+            if name != process
+        },
+        network.duplicate,
+        network.reorder,
+        REORDER_LATENCIES * typical(network.latency) / 1e9,
+    )
