@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from antiphon.scenario.model import (
     Crash,
     Fault,
+    Group,
     Join,
     Leave,
     Partition,
@@ -128,10 +129,12 @@ class Evidence:
         rows = [row for row in self._rows[process] if kinds is None or row["kind"] in kinds]
         return begin == end or any(middle < row["time"] < end for row in rows)
 
-    def _span(self, fault: Pause | Stall) -> tuple[int, int]:
+    def _span(self, fault: Pause | Stall | Partition) -> tuple[int, int]:
         """When it began and ended, by the supervisor's clock; never, if it is not told of."""
         told = [(row["time"], json.loads(row["detail"])) for row in self._of("world", "fault")]
-        mine = {"kind": type(fault).__name__.lower(), "at": str(fault.at), "process": fault.process}
+        mine: dict[str, object] = {"kind": type(fault).__name__.lower(), "at": str(fault.at)}
+        if not isinstance(fault, Partition):
+            mine["process"] = fault.process
         times = [moment for moment, detail in told if detail.items() >= mine.items()]
         return (times[0], times[-1]) if times else (0, 0)
 
@@ -226,16 +229,31 @@ class InterGroupEvidence(Evidence):
         if not self._of(fault.process, "deliver", end):
             yield f"{fault.process} delivered nothing after it was stalled"
 
+    def _not_parted(self, fault: Partition) -> Iterator[str]:
+        """Who heard the other side in the second half of a split, which may begin late at a process."""
+        begin, end = self._span(fault)
+        for side in fault.sides:
+            others = {name for other in fault.sides if other is not side for name in other}
+            for process in side:
+                rows = self._of(process, "receive", (begin + end) // 2, end)
+                if begin == end or any(split_process_id(row["peer"])[0] in others for row in rows):
+                    yield f"{process} was not cut off from the other side of the split"
+
     def _unrepaired(self) -> Iterator[str]:
-        """Groups in which no sender had to ask for a message, or nobody sent one again, though there was loss.
+        """Whether no sender had to ask for a message, or nobody sent one again, though there was loss.
 
         A receiver may ask for what was sent before it came; a sender is there from the start.
         """
-        for group in self._run.scenario.group:
-            asked = self._transmitted("request", group.name, senders_of(self._run.scenario, group))
-            if not asked or not self._transmitted("repair", group.name, members_of(group)):
-                yield f"datagrams were to be lost in {group.name}, and no sender lacked anything"
+        asked = any(
+            self._transmitted("request", senders_of(self._run.scenario, each), each.name) for each in self._groups
+        )
+        if not asked or not any(self._transmitted("repair", members_of(each), each.name) for each in self._groups):
+            yield "datagrams were to be lost, and no sender lacked anything"
 
-    def _transmitted(self, kind: str, group: str, names: Iterable[str]) -> bool:
+    @property
+    def _groups(self) -> tuple[Group, ...]:
+        return self._run.scenario.group
+
+    def _transmitted(self, kind: str, names: Iterable[str], group: str) -> bool:
         rows = [row for name in names for row in self._of(name, "transmit") if row["group"] == group]
         return any(json.loads(row["detail"])["type"] == kind for row in rows)

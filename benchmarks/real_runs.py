@@ -83,11 +83,12 @@ def play(scenario: Path, transport: Sockets, keep: Path | None = None) -> Result
         violated=tuple(f"{each.property}: {each.example and each.example.sentence}" for each in verdicts),
     )
     if keep is not None and not result.holds:
-        _keep(run, events, keep / f"{scenario.stem}-{transport}-{time.time_ns()}")
+        keep_run(run, events, keep / f"{scenario.stem}-{transport}-{time.time_ns()}")
     return result
 
 
-def _keep(run: Run, events: Any, directory: Path) -> None:
+def keep_run(run: Run, events: Any, directory: Path) -> None:
+    """Write a run and its trace as `antiphon run` does."""
     with appearing(directory) as aside:
         write_events(events, aside, run.id)
         record = RunRecord(run.id, run.scenario.name, run.scenario.seed, __version__, clock="wall", finished=True)
