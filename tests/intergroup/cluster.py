@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
-from antiphon.core.effects import Deliver, Discard, Frame, InstallView, Scope, Transmit
+from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Scope, Transmit
 from antiphon.core.intergroup.process import InterGroupProcess
 from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.types import GroupId, ProcessId, View, first_view
@@ -63,6 +63,9 @@ class Cluster:
         self.discarded: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
         self.said: dict[str, int] = defaultdict(int)
         self.took: list[int] = []
+        self.stalled: set[ProcessId] = set()
+        """Whose applications take nothing."""
+        self._handed: dict[ProcessId, int] = defaultdict(int)
         self._sent_at: dict[bytes, int] = {}
         self._labels: dict[ProcessId, int] = defaultdict(int)
         for name in self.cores:
@@ -108,12 +111,28 @@ class Cluster:
     def payloads(self, name: str) -> list[bytes]:
         return [payload for _, payload in self.delivered[ProcessId(name)]]
 
+    def resume(self, name: str) -> None:
+        self.stalled.discard(ProcessId(name))
+        self._take(ProcessId(name))
+        self._settle(ProcessId(name))
+
+    def _take(self, name: ProcessId) -> None:
+        if name not in self.stalled and self._handed[name]:
+            self.cores[name].consumed(GROUP, self._handed[name], self.clock(name))
+
     def _settle(self, name: ProcessId) -> None:
         core = self.cores[name]
-        for effect in core.drain(self.clock(name)):
+        while effects := core.drain(self.clock(name)):
+            self._carry_out(name, effects)
+            self._take(name)
+        self._arm(name)
+
+    def _carry_out(self, name: ProcessId, effects: list[Effect]) -> None:
+        for effect in effects:
             if isinstance(effect, Transmit):
                 self._transmit(name, effect)
             elif isinstance(effect, Deliver):
+                self._handed[name] += 1
                 for payload in effect.frame.payloads:
                     self.delivered[name].append((effect.frame.sender, payload))
                     self.took.append(self.now - self._sent_at[payload])
@@ -121,7 +140,9 @@ class Cluster:
                 self.views[name].append(effect.view)
             elif isinstance(effect, Discard):
                 self.discarded[name].update(effect.upto)
-        deadline = core.deadline
+
+    def _arm(self, name: ProcessId) -> None:
+        deadline = self.cores[name].deadline
         if deadline is not None:
             when = deadline - self._skew.get(name, 0)
             assert when > self.now, f"{name} wants to be woken in the past"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.core.intergroup.settings import InterGroupSettings
+from antiphon.core.intergroup.settings import InterGroupSettings, Service
 from antiphon.types import ProcessId
 from tests.intergroup.cluster import GROUP, MS, Cluster, Weather
 
@@ -123,6 +123,49 @@ def test_a_full_window_stops_a_sender_until_half_of_it_is_stable() -> None:
     assert cluster.said["data"] == 8
     cluster.run(5000)
     assert cluster.payloads("s2") == sent
+
+
+QUICK = InterGroupSettings(window=8, suspect_after_ns=200 * MS)
+
+
+def test_a_sender_whose_application_takes_nothing_holds_everybody_up_and_nothing_is_lost() -> None:
+    cluster = Cluster(2, settings=QUICK)
+    cluster.stalled.add(ProcessId("s2"))
+    sent = [cluster.send("s1") for _ in range(40)]
+    cluster.run(5000)
+    assert cluster.said["data"] == 8
+    assert cluster.cores[ProcessId("s1")].unstable(GROUP) == 8
+    cluster.resume("s2")
+    cluster.run(5000)
+    assert cluster.payloads("s1") == cluster.payloads("s2") == sent
+
+
+@pytest.mark.parametrize("service", ["total", "fifo", "unreliable"])
+def test_a_receiver_whose_application_takes_nothing_holds_nobody_up_for_long_and_starts_over(service: Service) -> None:
+    """J13, J16: what waits for it is bounded; nobody else waits for it longer than the time after which it is given up.
+
+    A receiver that asks for reliable delivery begins anew, with a view, once its application has taken what it got.
+    """
+    cluster = Cluster(2, {"r1": service}, settings=QUICK)
+    cluster.run(2000)
+    cluster.stalled.add(ProcessId("r1"))
+    for _ in range(100):
+        cluster.send("s1")
+        cluster.run(30)
+    assert len(cluster.payloads("s2")) == 100
+    before = len(cluster.payloads("r1"))
+    assert 0 < before < 60
+    cluster.run(3000)
+    assert len(cluster.payloads("r1")) == before
+    cluster.resume("r1")
+    cluster.run(3000)
+    sent = [cluster.send("s1") for _ in range(5)]
+    cluster.run(3000)
+    assert cluster.payloads("r1")[before:] == sent
+    members = [view.members for view in cluster.views[ProcessId("r1")]]
+    everybody = {"total": ("s1", "s2"), "fifo": ("r1", "s1", "s2"), "unreliable": ("r1", "s1", "s2")}[service]
+    assert members[-1] == everybody
+    assert (("r1",) in members[1:-1]) == (service != "unreliable")
 
 
 @pytest.mark.parametrize("skew_ms", [0, 10, 30, 100])

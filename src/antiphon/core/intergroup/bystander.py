@@ -1,6 +1,9 @@
 """A receiver of an unreliable service: it takes what comes, and owes nothing to anybody (Berket00 §4.6)."""
 
+from collections.abc import Iterable
+
 from antiphon.core.effects import InstallView
+from antiphon.core.intergroup.frames import DataFrame
 from antiphon.core.intergroup.party import Party
 from antiphon.types import private_view
 
@@ -11,3 +14,7 @@ class Bystander(Party):
     def _begin(self, now: int) -> None:  # noqa: ARG002
         view = private_view(self._me, self._name, (), self._plan.view.members, None)
         self._effects.append(InstallView(view))
+
+    def _deliver(self, messages: Iterable[DataFrame]) -> None:
+        """What an application that takes nothing has no room for is lost: nobody waits for it."""
+        super()._deliver(message for message in messages if len(self._untaken) < self._settings.window)

@@ -57,7 +57,7 @@ class Follower(Holder):
         self._buffer = Buffer()
         self._asked = 0
         self._next_at = now  # the next question, or the next report
-        self._moved_at = now
+        self._moved_at, self._acked = now, 0  # when what we acknowledge last rose, and to where
 
     def _begin(self, now: int) -> None:
         self._forget(now)
@@ -99,26 +99,26 @@ class Follower(Holder):
 
     def _conclude(self, now: int) -> None:
         if not self._following:
-            if now >= self._next_at:
+            if now >= self._next_at and not self._untaken:
                 self._ask(now)
             return
-        gate = self._order.gate
         super()._conclude(now)
         self._floor = max(self._floor, self._order.gate)
-        if self._order.gate > gate:
-            self._moved_at = now
-        elif now - self._moved_at >= self._settings.stall_ns and any(
-            at > self._moved_at for at in self._heard.values()
-        ):
+        ack = self._ack(now)
+        if ack > self._acked:
+            self._acked, self._moved_at = ack, now
+        elif now - self._moved_at >= self._settings.stall_ns and self._hears_in_vain():
             self._reset(now)
-            self._ask(now)
             return
         if now >= self._next_at:
-            self._say(ReportFrame(self._name, self._me, self._plan.view.id, self._ack(now), None))
+            self._say(ReportFrame(self._name, self._me, self._plan.view.id, ack, None))
             self._next_at = now + int(self._settings.report_every_ns * (0.5 + self._draw()))
 
     def _hears_in_vain(self) -> bool:
-        """Somebody sends, and yet we get no further (J13); in an idle group keep-alives would move us on."""
+        """Somebody sends, and yet we get no further (J13); in an idle group keep-alives would move us on.
+
+        Nor do we while our application takes nothing: then we begin anew when it has taken what it was handed.
+        """
         return any(at > self._moved_at for at in self._heard.values())
 
     def _ask(self, now: int) -> None:
@@ -145,5 +145,7 @@ class Follower(Holder):
         self._effects.append(InstallView(self._view))
 
     def _deadlines(self) -> Iterable[int]:
-        watch = (self._moved_at + self._settings.stall_ns,) if self._following and self._hears_in_vain() else ()
+        if not self._following:
+            return () if self._untaken else (self._next_at,)
+        watch = (self._moved_at + self._settings.stall_ns,) if self._hears_in_vain() else ()
         return (*super()._deadlines(), self._next_at, *watch)

@@ -96,8 +96,8 @@ class Holder(Repaired):
             self._free()
 
     def _ack(self, now: int) -> int:
-        """Everything up to here is delivered, and nobody was told to begin below."""
-        return self._stability.own_ack(self._order.gate, now)
+        """Everything up to here is delivered, and taken, and nobody was told to begin below."""
+        return self._stability.own_ack(self._untaken.held(self._order.gate), now)
 
     def _free(self) -> None:
         freed = self._buffer.free(self._stability.stable)

@@ -52,6 +52,8 @@ class Listener(Repaired):
         self._gone: dict[Ticket, int] = {}  # what we were told is gone, and when
         self._nonces = 0
         self._report_at = 0
+        self._taken_at = 0  # when our application last had nothing to take, or took something
+        self._takes = False
         self._view: View | None = None
 
     def _begin(self, now: int) -> None:
@@ -66,6 +68,11 @@ class Listener(Repaired):
         self._asking.clear()
 
     # What comes in
+
+    def consumed(self, position: int) -> None:
+        """The application has taken so many deliveries."""
+        super().consumed(position)
+        self._takes = True
 
     def _streams(self) -> dict[ProcessId, Stream[DataFrame]]:
         return self._order.streams
@@ -106,25 +113,29 @@ class Listener(Repaired):
     def _conclude(self, now: int) -> None:
         super()._conclude(now)
         self._gone = {ticket: at for ticket, at in self._gone.items() if ticket in self._requests}
+        if not self._untaken or self._takes:
+            self._taken_at = now
+        self._takes = False
         for source in [*self._order.streams]:
             if self._lost(source, now):
                 self._drop(source)
                 self._install()
                 self._ask_source(source, now)
         for source, asking in [*self._asking.items()]:
-            if now >= asking.next_at:
+            if now >= asking.next_at and not self._untaken:
                 self._try(source, asking, now)
         if self._order.streams and now >= self._report_at:
-            ack = int(min(stream.horizon for stream in self._order.streams.values()))
+            ack = self._untaken.held(int(min(stream.horizon for stream in self._order.streams.values())))
             sources = tuple(sorted(self._order.streams))
             self._say(ReportFrame(self._name, self._me, self._plan.view.id, ack, sources))
             self._report_at = now + int(self._settings.report_every_ns * (0.5 + self._draw()))
 
     def _lost(self, source: ProcessId, now: int) -> bool:
-        """Nothing is heard of it, or something of it is gone for good."""
+        """Nothing is heard of it, something of it is gone for good, or our application does not keep up (J16)."""
         gone = [at for ticket, at in self._gone.items() if ticket.sender == source]
         waited = self._settings.suspect_after_ns
-        return now - self._heard[source] >= 2 * waited or any(now - at >= waited for at in gone)
+        stalled = now - self._taken_at >= self._settings.stall_ns
+        return stalled or now - self._heard[source] >= 2 * waited or any(now - at >= waited for at in gone)
 
     def _drop(self, source: ProcessId) -> None:
         stream = self._order.streams[source]
@@ -149,5 +160,8 @@ class Listener(Repaired):
     def _deadlines(self) -> Iterable[int]:
         waits = [2 * self._settings.suspect_after_ns + self._heard[source] for source in self._order.streams]
         waits += [at + self._settings.suspect_after_ns for at in self._gone.values()]
+        if self._untaken and self._order.streams:
+            waits.append(self._taken_at + self._settings.stall_ns)
         reports = [self._report_at] if self._order.streams else []
-        return (*super()._deadlines(), *waits, *reports, *(asking.next_at for asking in self._asking.values()))
+        asking = [each.next_at for each in self._asking.values()] if not self._untaken else []
+        return (*super()._deadlines(), *waits, *reports, *asking)

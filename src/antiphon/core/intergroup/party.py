@@ -23,6 +23,7 @@ from antiphon.core.intergroup.rules import Rules
 from antiphon.core.intergroup.services import offered
 from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
 from antiphon.core.intergroup.stream import Stream
+from antiphon.core.intergroup.untaken import Untaken
 from antiphon.types import GroupId, ProcessId
 
 
@@ -41,6 +42,7 @@ class Party:
         self._me, self._plan, self._settings, self._clock, self._draw = me, plan, settings, clock, draw
         self._rules = rules
         self._name: GroupId = plan.view.group
+        self._untaken = Untaken()
         self._service = offered(plan.service, settings, plan.view.members)
         self.outbox: deque[tuple[bytes, int]] = deque()
         self.writable = True
@@ -77,6 +79,10 @@ class Party:
             self._request(frame, now)
         else:
             self._answer(frame, now)
+
+    def consumed(self, position: int) -> None:
+        """The application has taken so many deliveries."""
+        self._untaken.take(position)
 
     def settle(self, now: int, effects: list[Effect]) -> None:
         """What follows from all that has come, and from the time."""
@@ -141,7 +147,9 @@ class Party:
         self._deliver(self._service.arrived(message, repair=repair))
 
     def _deliver(self, messages: Iterable[DataFrame]) -> None:
-        self._effects += [Deliver(message) for message in messages]
+        for message in messages:
+            self._untaken.hand(message.stamp)
+            self._effects.append(Deliver(message))
 
     def _say(self, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
         self._effects.append(Transmit(frame, to, Channel.DATAGRAM))

@@ -23,7 +23,7 @@ from antiphon.types import GroupId, ProcessId
 class InterGroupProcess:
     """One participant, in its groups from the start or not yet."""
 
-    heeds_application: ClassVar[bool] = False
+    heeds_application: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -62,8 +62,9 @@ class InterGroupProcess:
         self.deadline = self._timers.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
-        """Of no consequence: what is delivered is acknowledged, taken or not."""
-        return False
+        """What the application has taken may be acknowledged."""
+        self._stir(group).consumed(position)
+        return True
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
         """While the transport is full, application messages wait; all else leaves, others need it."""
