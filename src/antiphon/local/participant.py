@@ -1,16 +1,16 @@
 """One member process of a local run under InterGroup: multicast sockets, one address a group, and nothing beneath.
 
-The driver is the one of all members. The application takes deliveries as they come, unless it is stalled, and has no
-state: there is nothing to hand over, and what is delivered is acknowledged, taken or not.
+The driver is the one of all members. The application takes deliveries as they come, unless it is stalled, and the core
+is told, for it acknowledges what was taken. It has no state, so there is nothing to hand over.
 """
 
 import random
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any, cast
 
 from antiphon.core.contract import Connecting
-from antiphon.core.effects import Blocked, Deliver, InstallView, Unblocked
+from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Unblocked
 from antiphon.local.part import Part
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.transports.contract import Address
@@ -31,6 +31,7 @@ class Participant(Part):
         self._core = cast("Connecting", core_builder(scenario, chance)(process))
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
         self._untaken: deque[Deliver | InstallView] = deque()
+        self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
         self._driver = Driver(
@@ -112,10 +113,16 @@ class Participant(Part):
         while self._untaken and not self._stalled:
             effect = self._untaken.popleft()
             if isinstance(effect, Deliver):
-                self._deliveries += len(effect.frame.payloads)
-                self._recorder.delivered(effect.frame, self._clock())
+                self._deliver(effect.frame)
             else:
                 self._enter(effect)
+
+    def _deliver(self, frame: Frame) -> None:
+        now, group = self._clock(), frame.group
+        self._recorder.delivered(frame, now)
+        self._deliveries += len(frame.payloads)
+        self._taken[group] += 1
+        self._core.consumed(group, self._taken[group], now)
 
     def _enter(self, effect: InstallView) -> None:
         self._viewed_at = self._clock()
