@@ -1,6 +1,6 @@
 """Datagrams to groups and to single processes, and nothing beneath: losses are the cores' to repair (InterGroup).
 
-A group has a multicast address of its own, as in Berket00 §1: what is for the group leaves once, however many listen,
+A group has a multicast address of its own (intergroup.md 1): what is for the group leaves once, however many listen,
 and who is not in a group is not woken for it. Members are told each other's addresses; nobody is looked for. One frame
 is one datagram, so what is lost is lost by itself, as in the simulator.
 """
