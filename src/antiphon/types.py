@@ -197,6 +197,24 @@ def private_view(
     )
 
 
+def onlooker_view(
+    process: ProcessId, group: GroupId, count: int, members: Iterable[ProcessId], previous: View | None
+) -> View:
+    """What a process that only receives, and is in no view, sees of a group; its id is nobody else's.
+
+    `count`: how many it had before. Where it follows nobody it is alone.
+    """
+    there = tuple(sorted(members)) or (process,)
+    before = previous.members if previous is not None else ()
+    return View(
+        group,
+        _view_id(count, process, group, *there),
+        there,
+        previous=previous.id if previous is not None else None,
+        transitional=tuple(member for member in there if member in before),
+    )
+
+
 def _view_id(count: int, *history: str, epoch: int = 0) -> ViewId:
     """Zero-padded epoch and count, then a digest of the history: ids of one process sort by installation."""
     digest = hashlib.blake2b("\n".join(history).encode(), digest_size=8).hexdigest()

@@ -87,7 +87,7 @@ def test_a_process_that_never_woke_needs_no_start() -> None:
 
 
 def test_services_without_a_promise_are_not_judged() -> None:
-    trace = Trace({"orders": ["p1", "p2"]}, protocol="intergroup", service="unreliable").begin()
+    trace = Trace({"orders": ["p1", "p2"]}, protocol="another", service="unreliable").begin()
     mid = trace.send("p1")
     trace.deliver("p2", mid, mid)
     found = judge(trace.end())

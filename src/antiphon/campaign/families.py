@@ -9,6 +9,7 @@ from antiphon.campaign.acks import draw_acks
 from antiphon.campaign.changes import draw_changes
 from antiphon.campaign.classic import draw_classic, draw_two_phase
 from antiphon.campaign.fixed import draw_fixed_group
+from antiphon.campaign.intergroup import draw_intergroup
 from antiphon.campaign.membership import draw_membership
 from antiphon.campaign.newtop import draw_newtop
 from antiphon.campaign.safe import draw_safe
@@ -88,6 +89,11 @@ FAMILIES: Final[Mapping[str, Family]] = {
             "acks",
             "Four kinds of acknowledgment: lossy channels, clocks apart, sets that differ, processes that come and go.",
             draw_acks,
+        ),
+        Family(
+            "intergroup",
+            "A fixed sender group, receivers that come and go, all delivery services in one group, lossy datagrams.",
+            draw_intergroup,
         ),
     )
 }

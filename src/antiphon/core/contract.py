@@ -62,8 +62,16 @@ class Attended(Core, Protocol):
         """That process is gone for good. Whoever lives is told of the same losses, in the same order."""
 
 
-class Connecting(Attended, Protocol):
+class Connecting(Core, Protocol):
     """A core whose processes come and go."""
+
+    @property
+    def parts_in_order(self) -> bool:
+        """Whether leaving ends with `Left`, in its place among the deliveries; otherwise it is over at once."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether time alone may still bring something: a way into some group, or messages that wait to leave."""
 
     def join(self, group: GroupId, now: int) -> None:
         """Connect with whoever is there."""

@@ -2,7 +2,8 @@
 
 An acknowledgment speaks for the senders that its process had in mind when it left: its `transmit` row names them. If
 one is missing there, the smallest timestamp says nothing about it, and what it takes for stable may be lost (Fig. 4).
-Transitive acknowledgments ride on data and null frames, which then name the senders likewise.
+Transitive acknowledgments ride on data and null frames, and those of InterGroup's senders on data and keep-alives:
+these then name the senders likewise.
 """
 
 import json
@@ -92,7 +93,7 @@ def _acknowledgments(history: History, kind: str, asking: BoolArray) -> tuple[In
     texts = details.dictionary
     of_type = extracted(texts, TYPE, "type")
     acknowledges = pc.is_in(of_type, pa.array(["acknowledgment"]))
-    rides = pc.is_in(of_type, pa.array(["data", "null"]))
+    rides = pc.is_in(of_type, pa.array(["data", "null", "keep-alive"]))
     if kind == "transmit":
         rides = pc.and_(rides, pc.is_valid(extracted(texts, _SENDERS, "senders")))
     chosen = pc.fill_null(pc.or_(acknowledges, rides).take(details.indices), fill_value=False)

@@ -13,9 +13,11 @@ from antiphon.properties.quiet import (
     cannot_tell,
     counts_at_stop,
     last_stays,
+    owed_to_onlookers,
     receivers,
     sent_in_last_view,
     who_is_stable,
+    who_sends,
 )
 from antiphon.properties.spans import Spans
 from antiphon.properties.stability import Prefixes
@@ -28,13 +30,16 @@ def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixe
     """L6: sent in the last view by a member of S, known stable by all members of S in that view.
 
     Where views do not cut: whatever it sent, known stable by itself; and where members find out about everybody's
-    messages, by all members of S to whom it was addressed to the end.
+    messages, by all members of S to whom it was addressed to the end. Who only receives, and holds messages: as in L2.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L6")
     stable, cuts = who_is_stable(history, promises, "L6"), promises.of_family(lambda family: family.cuts)[:, None]
     messages = history.messages
-    asked = [_asked_in_last_views(history, stable & cuts)]
+    sending = who_sends(history, promises, stable)
+    asked = [_asked_in_last_views(history, sending & cuts, stable & cuts)]
+    if promises.onlooking.any():
+        asked.append(owed_to_onlookers(history, promises, sending, stable & promises.frees("everything")))
     if not cuts.all():
         asked.append(_asked_of_senders(history, promises, stable & ~cuts, audience))
     message, process = (np.concatenate(columns) for columns in zip(*asked, strict=True))
@@ -50,10 +55,10 @@ def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixe
     return over_groups(history, promises, "L6", opportunities, broken)
 
 
-def _asked_in_last_views(history: History, stable: BoolArray) -> tuple[IntArray, IntArray]:
+def _asked_in_last_views(history: History, sending: BoolArray, stable: BoolArray) -> tuple[IntArray, IntArray]:
     """What was sent in last views, with the stable members of each."""
     asked, askers = [_NONE], [_NONE]
-    for stay, sent in sent_in_last_view(history, stable):
+    for stay, sent in sent_in_last_view(history, sending):
         for member, _ in receivers(history, stable, stay):
             asked.append(sent)
             askers.append(np.full(len(sent), member, np.int64))
@@ -109,13 +114,13 @@ def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes
     at = history.of_kind("send", "receive")
     at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
     at = at[stable[rows.process[at], rows.group[at]] & ~_not_held(history, promises, at)]
-    to_free = at[~promises.of_family(lambda family: family.frees == "nothing")[rows.process[at]]]
+    to_free = at[~promises.frees("nothing")[rows.process[at], rows.group[at]]]
     process, group, sender = rows.process[to_free], rows.group[to_free], rows.sender[to_free]
     mark = prefixes.freed.at(process, group, sender, history.logs.end[process])
     kept = _first_copies(history, to_free[rows.number[to_free] > mark])
     kept = kept[~_cut_away(history, kept)]
     kept = kept[~_dropped(history, spans, kept)]
-    held = _held(history, stable & promises.of_family(lambda family: family.frees != "everything")[:, None])
+    held = _held(history, stable & ~promises.frees("everything"))
 
     def tell(position: int) -> Violation:
         if position < len(kept):
@@ -130,9 +135,9 @@ def check_buffers_empty(history: History, promises: Promises, prefixes: Prefixes
 
 def _not_held(history: History, promises: Promises, at: IntArray) -> BoolArray:
     """Which rows receive something that their family does not keep."""
-    own = promises.of_family(lambda family: family.frees == "own")
+    own = promises.frees("own")
     received: BoolArray = history.rows.kind[at] == KIND["receive"]
-    return received & own[history.rows.process[at]]
+    return received & own[history.rows.process[at], history.rows.group[at]]
 
 
 def _held(history: History, stable: BoolArray) -> list[tuple[int, int, int]]:

@@ -19,14 +19,20 @@ class Family:
     apart: bool
     """Each group keeps its order by itself: nothing is promised about messages of two groups."""
     frees: Literal["everything", "own", "nothing"]
-    """What a process holds until it is stable and frees then, as its `discard` rows tell."""
+    """What a process holds until it is stable and frees then, as its `discard` rows tell.
+
+    Of those who only receive, where there are such, only who gets the order of all holds anything.
+    """
+    onlookers: bool = False
+    """Some processes only receive, and are in no view: their own views name those whom they hear."""
 
 
 NEWTOP: Final = Family(cuts=True, apart=False, frees="everything")
 CLASSIC: Final = Family(cuts=False, apart=True, frees="nothing")
 ACKS: Final = Family(cuts=False, apart=True, frees="own")
+INTERGROUP: Final = Family(cuts=True, apart=True, frees="everything", onlookers=True)
 
-FAMILIES: Final = {"newtop": NEWTOP, "classic": CLASSIC, "acks": ACKS}
+FAMILIES: Final = {"newtop": NEWTOP, "classic": CLASSIC, "acks": ACKS, "intergroup": INTERGROUP}
 """By protocol; another one is asked what Newtop is asked, if anything is required of it."""
 
 

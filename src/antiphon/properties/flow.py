@@ -17,6 +17,7 @@ from antiphon.properties.findings import Broken, nothing_asked, over_groups
 from antiphon.properties.frames import Frames
 from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
+from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
 from antiphon.properties.windows import UNBOUNDED, Windows
 
@@ -52,14 +53,17 @@ class _Gauge:
     bound: int
 
 
-def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list[Verdict]:
+def check_bounds(history: History, promises: Promises, traffic: Traffic, prefixes: Prefixes) -> list[Verdict]:
     """F1: the bound of the algorithm in force; by the gauges, and from outside by the frames received.
 
     Gauges: 1: at most N unstable blocks; 2 and 3: at most N unstable frames of one sender; always at most N buffers a
     member and `window_bytes` of own payloads. From outside: a frame that arrives says up to which number its sender
     knew stability; above that, up to its own number, at most N frames of that sender exist (1: distinct numbers).
+    InterGroup: of what a sender sent, at most `window` messages are not known to be stable there, by its own rows.
     """
     windows, promised = traffic.windows, promises.pairs("F1")
+    if (windows.own < UNBOUNDED).any():
+        return _check_own(history, promises, windows, prefixes)
     if not windows.on.any():
         return nothing_asked(history, promises, "F1", note="flow control is off")
     bounded, over = _gauges(history, windows, promised)
@@ -77,6 +81,25 @@ def check_bounds(history: History, promises: Promises, traffic: Traffic) -> list
     judged = np.concatenate([bounded, frames.row[arrived]])
     opportunities = np.bincount(history.rows.group[judged], minlength=len(history.groups))
     return over_groups(history, promises, "F1", opportunities, Broken(rows, history.rows.group[rows], tell))
+
+
+def _check_own(history: History, promises: Promises, windows: Windows, prefixes: Prefixes) -> list[Verdict]:
+    """F1 of a window that bounds a sender's own messages."""
+    sends, number = history.sends, history.messages.number
+    asked = sends.where((promises.pairs("F1")[sends.process, sends.group]) & (windows.own[sends.process] < UNBOUNDED))
+    known = prefixes.stable.at(asked.process, asked.group, asked.process, asked.row)
+    count = number[asked.message] - known
+    over = np.flatnonzero(count > windows.own[asked.process])
+
+    def tell(position: int) -> Violation:
+        at = over[position]
+        who, name = history.process_name(asked.process[at]), history.message_name(asked.message[at])
+        index, allowed = history.index(asked.row[at]), windows.own[asked.process[at]]
+        sentence = f"{who} sent {name} (index {index}) as one of {count[at]} that it did not know to be stable, where "
+        return Violation(f"{sentence}{allowed} are allowed", (who,), (name,), (index,))
+
+    opportunities = np.bincount(asked.group, minlength=len(history.groups))
+    return over_groups(history, promises, "F1", opportunities, Broken(asked.row[over], asked.group[over], tell))
 
 
 def _gauges(history: History, windows: Windows, promised: BoolArray) -> tuple[IntArray, list[_Gauge]]:

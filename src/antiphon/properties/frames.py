@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.history import History
 
-TYPE: Final = r'"type":\s*"(?P<type>[a-z]+)"'
+TYPE: Final = r'"type":\s*"(?P<type>[a-z-]+)"'
 NAME: Final = r'"frame":\s*"(?P<frame>(?:[^"\\]|\\.)*)"'
 _FLOW: Final = (
     r'"flow":\s*\[\s*(?P<number>-?[0-9]{1,18})\s*,\s*(?P<complete>-?[0-9]{1,18})\s*,\s*(?P<stable>-?[0-9]{1,18})\s*'

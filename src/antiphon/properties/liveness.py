@@ -14,9 +14,12 @@ from antiphon.properties.quiet import (
     cannot_tell,
     counts_at_stop,
     last_stays,
+    owed_to_onlookers,
     receivers,
     sent_in_last_view,
+    unheard_senders,
     who_is_stable,
+    who_sends,
 )
 from antiphon.properties.sets import Delivered
 from antiphon.properties.verdict import Verdict, Violation
@@ -28,35 +31,48 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
     """L2: what a member of S sent is delivered by all members of S to whom it was addressed to the end.
 
     Where views cut: what it sent in its last view, in that view. Where they do not: whatever it sent, in any view
-    (the validity of the Notes). A process that only sends cannot promise L3, so that what it never sent is told here.
+    (the validity of the Notes). Who only receives
+    owes what was sent after it got to its last view, and must have one with every sender that it wants to hear. A
+    process that only sends cannot promise L3, so that what it never sent is told here.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L2")
     stable, cuts = who_is_stable(history, promises, "L2"), promises.of_family(lambda family: family.cuts)[:, None]
     opportunities = np.zeros(len(history.groups), np.int64)
-    lost, losers = _missing_in_last_views(history, stable & cuts, delivered, opportunities)
+    sending = who_sends(history, promises, stable)
+    lost, losers = _missing_in_last_views(history, sending & cuts, stable & cuts, delivered, opportunities)
     in_views = len(lost)
     if not cuts.all():
         more = _missing_anywhere(history, promises, stable & ~cuts, audience, opportunities)
         lost, losers = np.concatenate([lost, more[0]]), np.concatenate([losers, more[1]])
+    if promises.onlooking.any():
+        message, process = owed_to_onlookers(history, promises, sending, stable)
+        opportunities += np.bincount(history.messages.group[message], minlength=len(history.groups))
+        missing = _undelivered(history, message, process)
+        lost, losers = np.concatenate([lost, message[missing]]), np.concatenate([losers, process[missing]])
     forgotten = _never_sent(history, stable & promises.sends_only)
+    apart = unheard_senders(history, promises, sending, opportunities)
 
     def tell(position: int) -> Violation:
+        if position >= len(lost) + len(forgotten):
+            return _tell_apart(history, apart[position - len(lost) - len(forgotten)])
         if position >= len(lost):
             return _tell_forgotten(history, forgotten[position - len(lost)])
         tell_one = _tell_lost if position < in_views else _tell_missing
         return tell_one(history, int(lost[position]), int(losers[position]))
 
     broken = _with_forgotten(history, opportunities, lost, losers, forgotten, tell)
-    return over_groups(history, promises, "L2", opportunities, broken)
+    rows = np.concatenate([broken.rows, np.array([row for row, _, _ in apart], np.int64)])
+    groups = np.concatenate([broken.groups, np.array([group for _, group, _ in apart], np.int64)])
+    return over_groups(history, promises, "L2", opportunities, Broken(rows, groups, tell))
 
 
 def _missing_in_last_views(
-    history: History, stable: BoolArray, delivered: Delivered, opportunities: IntArray
+    history: History, sending: BoolArray, stable: BoolArray, delivered: Delivered, opportunities: IntArray
 ) -> tuple[IntArray, IntArray]:
     """What was sent in a last view, with the stable members of that view who did not deliver it there."""
     missing, lacking = [_NONE], [_NONE]
-    for stay, messages in sent_in_last_view(history, stable):
+    for stay, messages in sent_in_last_view(history, sending):
         for process, where in receivers(history, stable, stay):
             opportunities[history.stays.group[stay]] += len(messages)
             there = delivered.messages(where) if where >= 0 else _NONE
@@ -70,11 +86,16 @@ def _missing_anywhere(
     history: History, promises: Promises, stable: BoolArray, audience: Audience, opportunities: IntArray
 ) -> tuple[IntArray, IntArray]:
     """What a stable member sent, with those of its audience, to the end, who never delivered it."""
-    total, first = len(history.messages.number), history.first
     message, process = addressed(history, stable, stable & promises.delivers, audience)
     opportunities += np.bincount(history.messages.group[message], minlength=len(history.groups))
-    had = np.isin(process * total + message, first.process * total + first.message)
-    return message[~had], process[~had]
+    missing = _undelivered(history, message, process)
+    return message[missing], process[missing]
+
+
+def _undelivered(history: History, message: IntArray, process: IntArray) -> BoolArray:
+    """Which of these messages that process never delivered."""
+    total, first = len(history.messages.number), history.first
+    return ~np.isin(process * total + message, first.process * total + first.message)
 
 
 def check_self_delivery(history: History, promises: Promises) -> list[Verdict]:
@@ -127,11 +148,11 @@ def check_no_loss_by_pressure(history: History, promises: Promises) -> list[Verd
         return cannot_tell(history, promises, "F3")
     stable = who_is_stable(history, promises, "F3")
     blocked = _ever_blocked(history, stable)
-    sends, first, total = history.sends, history.first, len(history.messages.number)
+    sends = history.sends
     asked = sends.where(blocked[sends.process, sends.group] & ~_abandoned(history, sends.row))
     message, owing = _owed(history, stable, asked)
-    had = np.isin(owing * total + message, first.process * total + first.message)
-    lost, losers = message[~had], owing[~had]
+    missing = _undelivered(history, message, owing)
+    lost, losers = message[missing], owing[missing]
     forgotten = _never_sent(history, blocked)
 
     def tell(position: int) -> Violation:
@@ -217,6 +238,17 @@ def _tell_forgotten(history: History, forgotten: _Forgotten) -> Violation:
         f"asked to send in {history.groups[group]} had never left, although the run ended quiet"
     )
     return Violation(sentence, (who,), (), (index,))
+
+
+def _tell_apart(history: History, apart: tuple[int, int, int]) -> Violation:
+    row, group, sender = apart
+    who, source, index = (
+        history.process_name(history.rows.process[row]),
+        history.process_name(sender),
+        history.index(row),
+    )
+    sentence = f"{who} wants to hear {source} in {history.groups[group]}, and had no view with it when it stopped"
+    return Violation(f"{sentence} (index {index}), although the run ended quiet", (who, source), (), (index,))
 
 
 def _tell_lost(history: History, message: int, process: int) -> Violation:

@@ -91,6 +91,27 @@ _TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 S6 L2 L3 L6 L8 L10".split()
 F1, which the table has too, is left out: nothing is bounded there in this version.
 """
 
+# -------------------------------------------------------------------------------- InterGroup
+
+_UU: Final = frozenset("W D1 D3 O9 L8".split())
+"""Class UU: whatever the network brings."""
+
+_USO: Final = _UU | frozenset("D2 O1".split())
+"""Unreliable source order, ours to name: of each sender in its order, with gaps, nothing twice."""
+
+_UGTO: Final = _USO | frozenset("O3 O6 O8".split())
+"""Unreliable group timestamp order, ours to name: one order everywhere, with gaps."""
+
+_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 O9 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L10".split())
+"""Class RSO. M1 is M1s: of senders. L7 is ours: flow control belongs to the sender, whatever is delivered to it.
+
+Left out while the sender group does not change: L5. L9, that there is one view, is not so of a receiver: its sources
+answer one after the other.
+"""
+
+_RGTO: Final = _RSO | frozenset("M4 D8 O3 O4 O5 O6 O8 S5 L4".split())
+"""Class RGTO. Left out while the sender group does not change: M6e, M7, M8, M10, D5w, D9, L1, L5, L9, S3."""
+
 PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("newtop", "total"): _N,
     ("newtop", "total-safe"): _SAFE,
@@ -105,6 +126,11 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("classic", SENDING): frozenset("W D1 D14 L2 L8".split()),
     ("acks", "fifo"): _TA,
     ("acks", SENDING): frozenset("W D1 S1 S2 S4 S5 S6 L2 L6 L8".split()),
+    ("intergroup", "total"): _RGTO,
+    ("intergroup", "fifo"): _RSO,
+    ("intergroup", "unreliable"): _UU,
+    ("intergroup", "unreliable-fifo"): _USO,
+    ("intergroup", "unreliable-total"): _UGTO,
 }
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
 
@@ -122,6 +148,9 @@ The two sides of a split may number one message twice, by different numbers (E-7
 
 _MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split())
 """What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
+
+_OF_SENDERS: Final = frozenset("M1 S5 F1 L4".split())
+"""What those do not promise who only receive."""
 
 COMING: Final = frozenset("D12 R2".split())
 """What is promised only of groups that somebody comes to: in which a group was formed, or a process recovered."""
@@ -167,6 +196,9 @@ class Promises:
         """By process: it finds out about the stability of everybody's messages, not of its own only."""
         self.asymmetric: BoolArray = np.zeros_like(self._service, np.bool_)
         """By process and group: a sequencer numbers the messages there."""
+        self.onlooking: BoolArray = np.zeros_like(self._service, np.bool_)
+        """By process and group: it only receives there, and is in no view (InterGroup)."""
+        self._sources: dict[tuple[int, int], frozenset[str]] = {}
         self.view_change: list[str] = [""] * len(history.processes)
         """By process how it installs views (newtop.md 9.6), empty where its `start` row does not say."""
         self.suspectors = Suspectors(history)
@@ -207,6 +239,8 @@ class Promises:
             offered &= ~(newtop & off)[:, None]
         if property_id == "L9" and len(self._history.of_kind("fault", "crash", "join", "leave")):
             offered = np.zeros_like(offered)  # it speaks of runs in which nothing breaks, and nobody comes or goes
+        if property_id in _OF_SENDERS:
+            offered &= ~self.onlooking
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
         if _mentions(_UNCHANGED, property_id):
@@ -226,6 +260,18 @@ class Promises:
     def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
         """By process: what is so of the family of its protocol."""
         return np.array([holds(family(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
+
+    def frees(self, what: str) -> BoolArray:
+        """By process and group: this is what it holds until it is stable (`Family.frees`)."""
+        of_family = self.of_family(lambda family: family.frees == what)[:, None] & np.ones_like(self.onlooking)
+        idle = self.onlooking & ~self._has_service(lambda service: service == "total")
+        return np.where(idle, what == "nothing", of_family)
+
+    def wanted(self, process: int, group: int, senders: Iterable[int]) -> list[int]:
+        """Those of the senders whom a process that only receives wants to hear: all, unless its `start` row tells."""
+        chosen = self._sources.get((process, group))
+        names = self._history.processes
+        return [sender for sender in senders if chosen is None or names[sender] in chosen]
 
     def realms(self, property_id: str) -> IntArray:
         """By group a number: messages of groups with one number are held to one order.
@@ -279,8 +325,12 @@ class Promises:
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)
-                    mode = history.details[row]["groups"][group].get("mode")
-                    self.asymmetric[process, code_of[group]] = mode == "asymmetric"
+                    told = history.details[row]["groups"][group]
+                    self.asymmetric[process, code_of[group]] = told.get("mode") == "asymmetric"
+                    onlooking = family(protocol).onlookers and told.get("role") == "receiver"
+                    self.onlooking[process, code_of[group]] = onlooking
+                    if onlooking and isinstance(told.get("sources"), list):
+                        self._sources[int(process), code_of[group]] = frozenset(map(str, told["sources"]))
         self._require_starts()
 
     def _require_starts(self) -> None:

@@ -12,7 +12,7 @@ from antiphon.properties.audience import Audience
 from antiphon.properties.codes import parts
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import nothing_asked
-from antiphon.properties.history import History
+from antiphon.properties.history import NEVER, History
 from antiphon.properties.promises import Promises
 from antiphon.properties.verdict import Verdict
 
@@ -35,6 +35,57 @@ def who_is_stable(history: History, promises: Promises, property_id: str) -> Boo
     return stable
 
 
+def who_sends(history: History, promises: Promises, stable: BoolArray) -> BoolArray:
+    """By process and group: whose messages those are owed who are stable.
+
+    Where each chooses for itself what it gets, that of everybody who is there, whatever it chose.
+    """
+    mixed = promises.of_family(lambda family: family.onlookers)[:, None]
+    there = (history.world.component >= 0)[:, None] & ~history.left & ~history.away
+    sends: BoolArray = stable | (mixed & there)
+    return sends
+
+
+def owed_to_onlookers(
+    history: History, promises: Promises, sending: BoolArray, taking: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """What was sent to those who only receive after they got to their last view, with each of them.
+
+    By process and group: of whom, and to whom; who is in another component than the sender is not asked.
+    """
+    sends, stays, component = history.sends, history.stays, history.world.component
+    messages, processes = [_NONE], [_NONE]
+    for stay in np.flatnonzero(stays.final & (promises.onlooking & taking)[stays.process, stays.group]).tolist():
+        process, group, since = int(stays.process[stay]), stays.group[stay], history.rows.time[stays.row[stay]]
+        heard = sending[:, group] & (component == component[process])
+        heard &= np.isin(np.arange(len(component)), stays.members[stay])
+        sent = sends.message[heard[sends.process] & (sends.group == group) & (history.rows.time[sends.row] > since)]
+        messages.append(sent)
+        processes.append(np.full(len(sent), process, np.int64))
+    return np.concatenate(messages), np.concatenate(processes)
+
+
+def unheard_senders(
+    history: History, promises: Promises, sending: BoolArray, opportunities: IntArray
+) -> list[tuple[int, int, int]]:
+    """(last row, group, sender) of who promises L2 and only receives, and has at last no view with that sender.
+
+    Asked are senders that it wants to hear, in its own component. Adds, by group, how many there were to hear.
+    """
+    stays, component, found = history.stays, history.world.component, list[tuple[int, int, int]]()
+    last = last_stays(history)
+    here = promises.onlooking & promises.pairs("L2") & (component >= 0)[:, None] & ~history.left
+    for process, group in np.argwhere(here).tolist():
+        stay = last.get((process, group), -1)
+        heard = stays.members[stay] if stay >= 0 and stays.leave[stay] == NEVER else ()
+        there = np.flatnonzero(sending[:, group] & ~promises.onlooking[:, group] & (component == component[process]))
+        for sender in promises.wanted(process, group, there.tolist()):
+            opportunities[group] += 1
+            if sender not in heard:
+                found.append((int(history.logs.end[process]) - 1, group, sender))
+    return found
+
+
 def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:
     """(row, group, count) of what `stop` rows count by group under that name, where it is not 0."""
     code_of = {group: code for code, group in enumerate(history.groups)}
@@ -55,11 +106,11 @@ def last_stays(history: History) -> dict[tuple[int, int], int]:
     return dict(zip(places, last.tolist(), strict=True))
 
 
-def sent_in_last_view(history: History, stable: BoolArray) -> list[tuple[int, IntArray]]:
-    """What stable members sent in their last views; those of one view and component together, with a stay in it."""
+def sent_in_last_view(history: History, sending: BoolArray) -> list[tuple[int, IntArray]]:
+    """What these members sent in their last views; those of one view and component together, with a stay in it."""
     sends, stays, component = history.sends, history.stays, history.world.component
     stay = history.stay_at(sends.row)
-    asked = stable[sends.process, sends.group] & stays.final[stay]
+    asked = sending[sends.process, sends.group] & stays.final[stay]
     shared: dict[tuple[int, int, int, tuple[int, ...]], list[int]] = defaultdict(list)
     for last in np.unique(stay[asked]).tolist():
         place = int(stays.group[last]), int(stays.view[last]), int(component[stays.process[last]])

@@ -100,6 +100,12 @@ _FRAMES: Final = Look(
     seldom=_some("transmit gauge receive"),
     texts=_some("transmit gauge receive"),
 )
+_BOUNDS: Final = Look(
+    own=_some("transmit gauge send stable"),
+    about=_some("receive"),
+    seldom=_some("transmit gauge send stable receive"),
+    texts=_some("transmit gauge receive"),
+)
 _TRAVEL: Final = Look(
     everybody=_some("send transmit receive"), seldom=_some("send transmit receive"), texts=_some("transmit receive")
 )
@@ -169,7 +175,7 @@ CHECKERS: Final = (
     Checker("S4", stability.check_no_early_discard, _FREED),
     Checker("S5", acknowledgments.check_acknowledgers, _FRAMES),
     Checker("S6", connected.check_connected, BACKBONE),
-    Checker("F1", flow.check_bounds, _FRAMES),
+    Checker("F1", flow.check_bounds, _BOUNDS),
     Checker("F2", flow.check_send_condition, _FRAMES),
     Checker("F3", liveness.check_no_loss_by_pressure, _GROUPS),
     Checker("L1", exclusions.check_precision, _TRAVEL),

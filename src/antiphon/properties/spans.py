@@ -2,9 +2,11 @@
 
 A process owes order and completeness only to senders that were in its views all along; a property that ignores that
 raises false alarms at every change of views. In a private view those count from whom the process receives. A family
-whose views cut nothing off owes a sender to the end, also one that is gone, and one that never was a member.
+whose views cut nothing off owes a sender to the end, also one that is gone, and one that never was a member. Who only
+receives owes what was sent after it got to a view with the sender (Berket00 1.2): its views are no sender's.
 """
 
+from collections import defaultdict
 from itertools import chain
 
 import numpy as np
@@ -19,11 +21,13 @@ class Spans:
 
     def __init__(self, history: History, promises: Promises) -> None:
         self._history = history
+        stays = history.stays
+        self._onlooking: BoolArray = np.append(promises.onlooking[stays.process, stays.group], False)
         self._sources = _sources(history, promises)
         self.leave = history.stays.leave
         """By stay: the row at which the process left the group on its own wish, NEVER if it did not."""
         self._pair, self._begin = self._runs()
-        stays, width = history.stays, len(history.groups)
+        width = len(history.groups)
         place = (stays.process * width + stays.group) * len(history.views) + stays.view
         self._place, self._place_stay = np.unique(place, return_index=True)
         sends = history.sends
@@ -53,18 +57,34 @@ class Spans:
         own = np.where(stay >= 0, self.installed(sender, group, stays.view[stay]), -1)
         pair = (sender * len(self._history.groups) + group) * len(self._history.rows.kind)
         earlier = np.searchsorted(self._sends, pair + stays.row[own]) - np.searchsorted(self._sends, pair)
-        return np.where(own >= 0, earlier, NEVER)
+        first = np.where(own >= 0, earlier, NEVER)
+        outside = np.flatnonzero(self._onlooking[stay])
+        first[outside] = self._sent_before(stay[outside], sender[outside])
+        return first
+
+    def _sent_before(self, stay: IntArray, sender: IntArray) -> IntArray:
+        """How many messages the sender had sent when the process of that stay, which is no member, got there."""
+        history, stays, total = self._history, self._history.stays, len(self._history.rows.kind)
+        pair = sender * len(history.groups) + stays.group[stay]
+        counts = np.zeros(len(stay), np.int64)
+        for (which, when), at in _together(pair, history.rows.time[stays.row[stay]]).items():
+            begin, end = np.searchsorted(self._sends, [which * total, (which + 1) * total]).tolist()
+            times = history.rows.time[self._sends[begin:end] - which * total]
+            counts[at] = np.searchsorted(times, when, side="right")
+        return counts
 
     def floor(self, stay: IntArray, sender: IntArray) -> IntArray:
         """The number of the first message that the sender can have sent in the formation that the stay is in.
 
         All earlier ones belong to a predecessor, and are in the state (newtop.md 11.2 rule 7). 0 where nothing was
-        formed, NEVER for a sender that never went over.
+        formed, NEVER for a sender that never went over. Who only receives begins anew with each of its views.
         """
         root = self._history.stays.root[stay]
         floor: IntArray = np.zeros(len(stay), np.int64)
         late = (stay >= 0) & self._history.stays.formed[root] if len(self._history.stays.formed) else stay >= 0
         floor[late] = self.first_number(root[late], sender[late])
+        outside = np.flatnonzero(self._onlooking[stay] & (stay >= 0))
+        floor[outside] = self.first_number(stay[outside], sender[outside])
         return floor
 
     def end_of_formation(self, rows: IntArray) -> IntArray:
@@ -120,6 +140,14 @@ def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
             before = sources[stays.preceding[stay]] if stays.preceding[stay] >= 0 else outside[group]
             sources.append(tuple({*before, *stays.members[stay]}))
     return sources
+
+
+def _together(first: IntArray, second: IntArray) -> dict[tuple[int, int], list[int]]:
+    """The places at which both values are the same."""
+    places = defaultdict[tuple[int, int], list[int]](list)
+    for place, values in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        places[values].append(place)
+    return places
 
 
 def _found(keys: IntArray, wanted: IntArray, values: IntArray, possible: BoolArray) -> IntArray:

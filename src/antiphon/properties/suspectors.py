@@ -95,7 +95,9 @@ class Suspectors:
         self.off[process] = "suspect_after" in options and not self.after[process]
         self.unprobed[process] = "idle_probe" in options and not self.probe[process]
         periods = [_nanoseconds(history, process, name, options.get(name)) for name in ("send_every", "ack_every")]
-        self.keep_alive[process] = max(periods)
+        alive = options.get("keep_alive")
+        longest = alive.get("high", alive.get("value")) if isinstance(alive, dict) else None
+        self.keep_alive[process] = max(*periods, _nanoseconds(history, process, "keep_alive", longest))
 
 
 def _nanoseconds(history: History, process: int, name: str, value: Any) -> int:

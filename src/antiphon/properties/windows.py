@@ -6,6 +6,7 @@ import numpy as np
 
 from antiphon.errors import TraceError
 from antiphon.properties.columns import BoolArray, IntArray
+from antiphon.properties.families import family
 from antiphon.properties.history import History
 
 UNBOUNDED: Final = 2**62
@@ -26,6 +27,8 @@ class Windows:
         self.bytes: IntArray = np.full(total, UNBOUNDED, np.int64)
         self.by_block: BoolArray = np.zeros((total, len(history.groups)), np.bool_)
         """By process and group: flow numbers are block numbers, and nulls obey the window too."""
+        self.own: IntArray = np.full(total, UNBOUNDED, np.int64)
+        """Where a window bounds nothing but a sender's own messages (InterGroup), how many of them may be unstable."""
         code_of = {group: code for code, group in enumerate(history.groups)}
         for row in history.of_kind("start").tolist():
             self._read(history, int(history.rows.process[row]), history.details[row], code_of)
@@ -41,6 +44,8 @@ class Windows:
         if algorithm not in ALGORITHMS:
             raise TraceError(f"the start row of {who} names an algorithm of flow control that is not known")
         self.algorithm[process] = algorithm
+        if family(str(detail.get("protocol"))).onlookers:
+            self.own[process] = _integer(who, options, "window", UNBOUNDED)
         if algorithm:
             self.frames[process] = _integer(who, options, "window", -1)
             self.bytes[process] = _integer(who, options, "window_bytes", UNBOUNDED)

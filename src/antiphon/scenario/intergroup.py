@@ -1,5 +1,7 @@
 """What InterGroup asks of a scenario: a fixed sender group, datagrams, services that each member chooses."""
 
+from typing import Final
+
 from antiphon.scenario.model import (
     PROTOCOLS,
     Crash,
@@ -17,6 +19,8 @@ from antiphon.scenario.model import (
     service_of,
 )
 from antiphon.scenario.refusals import Problems, kind, no_formations, no_requests, source_problems
+
+_QUIET_SUSPICIONS: Final = 6
 
 
 def intergroup_problems(scenario: Scenario) -> Problems:
@@ -39,6 +43,9 @@ def _option_problems(scenario: Scenario) -> Problems:
         yield "options.keep_alive.low", "is above options.keep_alive.high"
     if not options.ack_every:
         yield "options.ack_every", "must be above zero"
+    if scenario.fault and scenario.quiet < _QUIET_SUSPICIONS * options.suspect_after:
+        why = "that long it may take a receiver to notice that it cannot follow"
+        yield "quiet", f"must be at least {_QUIET_SUSPICIONS} times options.suspect_after: {why}"
     if options.suspect_after <= 2 * longest:
         yield "options.suspect_after", "must be more than twice options.keep_alive: one keep-alive may be lost"
 

@@ -85,7 +85,7 @@ def listened_to(scenario: Scenario, process: ProcessId) -> list[GroupId]:
 
 def rides(scenario: Scenario) -> bool:
     """Whether messages carry acknowledgments, so that a trace must tell of each whom its sender counts (S5)."""
-    return scenario.protocol == "acks" and scenario.options.acks == "transitive"
+    return scenario.protocol == "intergroup" or (scenario.protocol == "acks" and scenario.options.acks == "transitive")
 
 
 def groups_of(scenario: Scenario, process: ProcessId) -> list[Group]:
@@ -289,7 +289,12 @@ def _service(scenario: Scenario, group: Group, process: ProcessId) -> str:
 def _told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
     """What a process goes by in a group; members, if it is there from the start."""
     told: dict[str, object] = {"service": _service(scenario, group, process)}
-    if scenario.protocol == "newtop":
+    if scenario.protocol == "intergroup":
+        senders = senders_of(scenario, group)
+        told |= {"members": sorted(senders)} if process in senders else {"role": "receiver"}
+        sources = role_of(scenario, group.name, process).sources
+        told |= {"sources": sources} if sources is not None else {}
+    elif scenario.protocol == "newtop":
         told["numbering"] = group.numbering
         if group.mode == "asymmetric":
             told["mode"] = group.mode
@@ -297,8 +302,6 @@ def _told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, obj
             told["members"] = sorted(present_in(scenario, group))
     else:
         told["members"] = sorted(members_of(group))
-    if scenario.protocol == "intergroup":
-        told |= {"senders": sorted(senders_of(scenario, group))}
     if scenario.protocol == "acks":
         member = role_of(scenario, group.name, process)
         told |= {"role": member.role} | ({"sources": member.sources} if member.sources is not None else {})

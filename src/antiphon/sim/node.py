@@ -188,8 +188,9 @@ class Node:
 
     @property
     def moving(self) -> bool:
-        """Whether it lives, and is about to enter or leave a group."""
-        return not self.crashed and bool(self._joining or self._leaving)
+        """Whether it lives, and is about to enter or leave a group, or to send."""
+        unfinished = getattr(self._core, "unfinished", False)
+        return not self.crashed and bool(self._joining or self._leaving or unfinished)
 
     @property
     def expectant(self) -> bool:
@@ -377,9 +378,13 @@ class Node:
             self._leaving.add(group)
             self._changing.leave(group, now)
             return
-        if self.recorder is not None:
+        core = cast("Connecting", self._core)
+        if core.parts_in_order:
+            self._outside.add(group)
+            self._leaving.add(group)
+        elif self.recorder is not None:
             self.recorder.moved("leave", group, self._queue.now)
-        cast("Connecting", self._core).leave(group, now)
+        core.leave(group, now)
         self._network.unlisten(self, group)
 
     def _form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:

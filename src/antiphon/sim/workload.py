@@ -112,9 +112,9 @@ class Applications:
         return self._states.merge(node.id, effect)
 
     def left(self, node: Node, group: GroupId) -> None:
-        """Forget what it knew."""
-        assert self._states is not None, "groups change"
-        self._states.forget(node.id, group)
+        """Forget what it knew, where states are handed over."""
+        if self._states is not None:
+            self._states.forget(node.id, group)
 
 
 class _Sender:

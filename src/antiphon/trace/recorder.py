@@ -34,6 +34,8 @@ from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signatur
 Row = dict[str, Any]
 _NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "view"})
 """Kinds that share one count of serial numbers."""
+_RIDDEN = _NUMBERED | {"keep-alive"}
+"""Kinds that acknowledgments ride on, where they have no frames of their own."""
 _CARRIES = frozenset({"data", "submit"})
 """Kinds that bring whole messages of the application: to all, or to the sequencer who numbers them for all."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -66,7 +68,7 @@ class Recorder:
         self.rows: list[Row] = []
         self._services = services or {}
         self._agreed = agreed
-        self._acknowledge = _NUMBERED if rides else frozenset({"acknowledgment"})  # what kinds of frames do
+        self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
         self._first_views: dict[GroupId, str] = {}  # by formation
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
@@ -335,6 +337,7 @@ class Recorder:
                 told |= {"classes": view.classes, "epoch": epoch_of(view.group)}
             return compact_json(told)
         if view.receivers is None or view.senders is None:
+            self._senders[name_of(view.group)] = view.members
             return None
         self._senders[name_of(view.group)] = view.senders
         return compact_json({"receivers": view.receivers, "senders": view.senders})

@@ -20,6 +20,8 @@ class AcksProcess:
     """One participant, in its groups from the start or not yet."""
 
     heeds_application: ClassVar[bool] = False
+    parts_in_order: ClassVar[bool] = False
+    unfinished: ClassVar[bool] = False
 
     def __init__(
         self, me: ProcessId, groups: Mapping[GroupId, AcksGroupPlan], settings: AcksSettings, rules: Rules = ADOPTED

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable
 
-from antiphon.core.effects import InstallView
 from antiphon.core.intergroup.frames import DataFrame
 from antiphon.core.intergroup.party import Party
-from antiphon.types import private_view
 
 
 class Bystander(Party):
     """Nobody knows that it is there."""
 
     def _begin(self, now: int) -> None:  # noqa: ARG002
-        view = private_view(self._me, self._name, (), self._plan.view.members, None)
-        self._effects.append(InstallView(view))
+        self._follow_these(self._plan.view.members)
 
     def _deliver(self, messages: Iterable[DataFrame]) -> None:
         """What an application that takes nothing has no room for is lost: nobody waits for it."""

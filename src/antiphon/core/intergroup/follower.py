@@ -6,7 +6,6 @@ Intergroup.md 7.3 and 7.7; errata M16, M27, J8 to J10, J13.
 from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.core.effects import InstallView
 from antiphon.core.intergroup.buffer import Buffer
 from antiphon.core.intergroup.frames import (
     DataFrame,
@@ -40,7 +39,6 @@ class Follower(Holder):
         rules: Rules,
     ) -> None:
         super().__init__(me, plan, settings, clock, draw, rules)
-        self._view: View | None = None
         self._floor = 0  # the greatest stamp that the application has been shown
         self._resets = 0
         self._heard: dict[ProcessId, int] = {}  # senders, and when
@@ -67,15 +65,25 @@ class Follower(Holder):
             self._say(ReportFrame(self._name, self._me, self._plan.view.id, self._order.gate, ()))
         self._forget(0)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has not begun, and could."""
+        return self.joined and not self._following and not self._untaken
+
     # What comes in
 
     def _data(self, message: DataFrame, now: int) -> None:
-        self._heard[message.sender] = now
+        self._hear(message.sender, now)
         super()._data(message, now)
 
     def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
-        self._heard[frame.sender] = now
+        self._hear(frame.sender, now)
         super()._keep_alive(frame, now)
+
+    def _hear(self, sender: ProcessId, now: int) -> None:
+        self._heard[sender] = now
+        if not self._asked:
+            self._next_at = min(self._next_at, now)
 
     def _answer(
         self,
@@ -92,7 +100,7 @@ class Follower(Holder):
             return
         self._following, self._floor = True, info.start
         self._order = GroupTimestamp(None, dict(info.first), info.start, self._rules.stream)
-        self._install(f"{info.start:020d}.3.{info.epoch}", tuple(sorted(dict(info.first))))
+        self._enter(f"{info.start:020d}.3.{info.epoch}", tuple(sorted(dict(info.first))))
         self._next_at = self._moved_at = now  # the first report says that we have begun (J9)
 
     # What follows
@@ -109,6 +117,8 @@ class Follower(Holder):
             self._acked, self._moved_at = ack, now
         elif now - self._moved_at >= self._settings.stall_ns and self._hears_in_vain():
             self._reset(now)
+            if not self._untaken:
+                self._ask(now)
             return
         if now >= self._next_at:
             self._say(ReportFrame(self._name, self._me, self._plan.view.id, ack, None))
@@ -133,16 +143,15 @@ class Follower(Holder):
     def _reset(self, now: int) -> None:
         """We cannot follow: a view of our own ends what was promised of the one before (M16)."""
         self._resets += 1
-        self._install(f"{self._floor:020d}.4.{self._me}.{self._resets:06d}", (self._me,))
+        self._enter(f"{self._floor:020d}.4.{self._me}.{self._resets:06d}", (self._me,))
         self._forget(now)
 
-    def _install(self, name: str, members: tuple[ProcessId, ...]) -> None:
+    def _enter(self, name: str, members: tuple[ProcessId, ...]) -> None:
+        """Of an id that tells where it begins (M27, J10)."""
         before = self._view
         together = tuple(member for member in members if before is not None and member in before.members)
-        self._view = View(
-            self._name, ViewId(name), members, previous=before.id if before else None, transitional=together
-        )
-        self._effects.append(InstallView(self._view))
+        previous = before.id if before is not None else None
+        self._install(View(self._name, ViewId(name), members, previous=previous, transitional=together))
 
     def _deadlines(self) -> Iterable[int]:
         if not self._following:

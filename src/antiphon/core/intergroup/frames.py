@@ -79,6 +79,11 @@ class KeepAliveFrame(Control):
         """As traces show it."""
         return "keep-alive"
 
+    @property
+    def serial(self) -> int:
+        """The timestamp: no two of its sender's are alike."""
+        return self.stamp
+
 
 @dataclass(frozen=True, slots=True)
 class RequestFrame(Control):
@@ -143,7 +148,7 @@ class ReportFrame(Control):
     @property
     def kind(self) -> str:
         """As traces show it."""
-        return "acknowledgment"
+        return "report"
 
 
 @dataclass(frozen=True, slots=True)

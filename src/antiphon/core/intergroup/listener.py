@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.core.effects import InstallView
 from antiphon.core.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -21,7 +20,7 @@ from antiphon.core.intergroup.requests import Draw, Ticket
 from antiphon.core.intergroup.rules import Rules
 from antiphon.core.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES, InterGroupPlan, InterGroupSettings
 from antiphon.core.intergroup.stream import Stream
-from antiphon.types import ProcessId, View, private_view
+from antiphon.types import ProcessId
 
 
 @dataclass(slots=True)
@@ -54,18 +53,22 @@ class Listener(Repaired):
         self._report_at = 0
         self._taken_at = 0  # when our application last had nothing to take, or took something
         self._takes = False
-        self._view: View | None = None
 
     def _begin(self, now: int) -> None:
         for source in self._plan.sources:
             self._ask_source(source, now)
-        self._install()
+        self._follow_these(self._order.streams)
 
     def _end(self) -> None:
         self._say(ReportFrame(self._name, self._me, self._plan.view.id, 0, ()))
         for source in [*self._order.streams]:
             self._drop(source)
         self._asking.clear()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a source has not answered, and could."""
+        return self.joined and bool(self._asking) and not self._untaken
 
     # What comes in
 
@@ -105,7 +108,7 @@ class Listener(Repaired):
         del self._asking[frame.sender]
         self._order.activate(frame.sender, frame.first, frame.start)
         self._heard[frame.sender] = now
-        self._install()
+        self._follow_these(self._order.streams)
         self._report_at = now  # names it, and so ends its hold (J9)
 
     # What follows
@@ -119,7 +122,7 @@ class Listener(Repaired):
         for source in [*self._order.streams]:
             if self._lost(source, now):
                 self._drop(source)
-                self._install()
+                self._follow_these(self._order.streams)
                 self._ask_source(source, now)
         for source, asking in [*self._asking.items()]:
             if now >= asking.next_at and not self._untaken:
@@ -141,6 +144,7 @@ class Listener(Repaired):
         stream = self._order.streams[source]
         self._requests.forget(source, below=stream.expected + 1)
         self._order.drop(source)
+        self._gone = {ticket: at for ticket, at in self._gone.items() if ticket.sender != source}
 
     def _ask_source(self, source: ProcessId, now: int) -> None:
         self._nonces += 1
@@ -152,10 +156,6 @@ class Listener(Repaired):
             asking.tries += 1
             self._say(SourceRequestFrame(self._name, self._me, asking.nonce), source)
         asking.next_at = now + ASK_EVERY_NS
-
-    def _install(self) -> None:
-        self._view = private_view(self._me, self._name, (), self._order.streams, self._view)
-        self._effects.append(InstallView(self._view))
 
     def _deadlines(self) -> Iterable[int]:
         waits = [2 * self._settings.suspect_after_ns + self._heard[source] for source in self._order.streams]

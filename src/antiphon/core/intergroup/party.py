@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.core.effects import Channel, Deliver, Effect, Scope, Transmit
+from antiphon.core.effects import Channel, Deliver, Effect, InstallView, Left, Scope, Transmit
 from antiphon.core.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -24,7 +24,7 @@ from antiphon.core.intergroup.services import offered
 from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
 from antiphon.core.intergroup.stream import Stream
 from antiphon.core.intergroup.untaken import Untaken
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, View, onlooker_view
 
 
 class Party:
@@ -47,6 +47,8 @@ class Party:
         self.outbox: deque[tuple[bytes, int]] = deque()
         self.writable = True
         self.joined = False
+        self._view: View | None = None
+        self._views = 0  # how many there were
         self._effects: list[Effect] = []
 
     # What is asked of it
@@ -61,7 +63,8 @@ class Party:
         """Be in it no more."""
         if self.joined:
             self._end()
-            self.joined = False
+            self.joined, self._view = False, None
+            self._effects.append(Left(self._name, graceful=True))
 
     def receive(self, frame: InterGroupFrame, now: int) -> None:
         """Take a frame; what comes before and after concerns nobody."""
@@ -105,6 +108,11 @@ class Party:
     def unstable(self) -> int:
         """How many messages are held because somebody may lack them."""
         return 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it is on its way in, or messages wait to leave."""
+        return bool(self.outbox)
 
     # What each kind does
 
@@ -150,6 +158,15 @@ class Party:
         for message in messages:
             self._untaken.hand(message.stamp)
             self._effects.append(Deliver(message))
+
+    def _install(self, view: View) -> None:
+        self._view = view
+        self._views += 1
+        self._effects.append(InstallView(view))
+
+    def _follow_these(self, senders: Iterable[ProcessId]) -> None:
+        """Of who only receives: a view of its own, of those whom it hears."""
+        self._install(onlooker_view(self._me, self._name, self._views, senders, self._view))
 
     def _say(self, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
         self._effects.append(Transmit(frame, to, Channel.DATAGRAM))

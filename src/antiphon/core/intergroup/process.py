@@ -24,6 +24,7 @@ class InterGroupProcess:
     """One participant, in its groups from the start or not yet."""
 
     heeds_application: ClassVar[bool] = True
+    parts_in_order: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -78,6 +79,11 @@ class InterGroupProcess:
     def leave(self, group: GroupId, now: int) -> None:  # noqa: ARG002
         """Be in it no more."""
         self._stir(group).leave()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it is on its way into some group, or messages wait to leave."""
+        return any(party.unfinished for party in self._parties.values())
 
     def drain(self, now: int) -> list[Effect]:
         """What follows in every group that something has happened in."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.core.effects import Blocked, InstallView, Unblocked
+from antiphon.core.effects import Blocked, Unblocked
 from antiphon.core.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -47,7 +47,7 @@ class Sender(Holder):
         self._refused: dict[tuple[ProcessId, Ticket], int] = {}  # whom we told that something is gone, and when
 
     def _begin(self, now: int) -> None:
-        self._effects.append(InstallView(self._plan.view))
+        self._install(self._plan.view)
         self._rearm(now)
 
     # What comes in
