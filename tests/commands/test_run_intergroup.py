@@ -19,7 +19,7 @@ MARKET = """
 name = "market"
 protocol = "intergroup"
 duration = "30s"
-quiet = "1s"
+quiet = "4500ms"
 [network]
 transport = "datagram"
 loss = 0.1
@@ -27,7 +27,8 @@ duplicate = 0.05
 reorder = 0.05
 latency = { kind = "fixed", value = "1ms" }
 [options]
-suspect_after = "500ms"
+suspect_after = "700ms"
+keep_alive = { kind = "uniform", low = "100ms", high = "300ms" }
 [[group]]
 name = "prices"
 members = ["a", "b", "t1", "t2", "f1", "u1"]
@@ -120,7 +121,7 @@ KILLED = """
 name = "killed"
 protocol = "intergroup"
 duration = "30s"
-quiet = "500ms"
+quiet = "1800ms"
 network = { transport = "datagram", loss = 0.05, latency = { kind = "fixed", value = "1ms" } }
 options = { suspect_after = "300ms" }
 group = [{ name = "prices", members = ["a", "b", "t1"] }]

@@ -138,7 +138,7 @@ class Part:
         chance = random.Random(f"{self._scenario.seed}/{self._process}/{workload.name}")
         filler = f".{self._name}.{workload.name}".encode().ljust(workload.payload, b".")
         for position in range(workload.messages):
-            planned = (position + 1) * workload.interval
+            planned = workload.start + (position + 1) * workload.interval
             if workload.jitter:
                 planned += int(workload.jitter * (2.0 * chance.random() - 1.0) * workload.interval)
             wait = (planned - self._clock()) / 1e9

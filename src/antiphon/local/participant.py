@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from antiphon.core.contract import Connecting
-from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Unblocked
+from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Unblocked
 from antiphon.local.part import Part
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.transports.contract import Address
@@ -30,10 +30,12 @@ class Participant(Part):
         chance = random.Random(f"{scenario.seed}/{process}/cores")
         self._core = cast("Connecting", core_builder(scenario, chance)(process))
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
-        self._untaken: deque[Deliver | InstallView] = deque()
+        self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
+        self._leaving: set[GroupId] = set()  # until the application gets to it
+        self._returning: set[GroupId] = set()  # of these, where it is to come back then
         self._driver = Driver(
             process,
             self._core,
@@ -72,29 +74,33 @@ class Participant(Part):
         self._driver.stir()
 
     def _move(self, what: str, group: GroupId) -> None:
-        now = self._clock()
-        self._recorder.moved(what, group, now)
-        if what == "join":
-            self._mesh.listen(group)
-            self._core.join(group, now)
-        else:
-            assert what == "leave", what
-            self._core.leave(group, now)
+        if what == "leave":
+            self._leaving.add(group)
+            self._core.leave(group, self._clock())
             self._mesh.unlisten(group)
+        elif group in self._leaving:
+            self._returning.add(group)
+        else:
+            assert what == "join", what
+            self._join(group)
+
+    def _join(self, group: GroupId) -> None:
+        now = self._clock()
+        self._recorder.moved("join", group, now)
+        self._mesh.listen(group)
+        self._core.join(group, now)
 
     async def _end(self) -> None:
         await self._driver.stop()
         held = {group: self._core.unstable(group) for group in self._recorder.groups}
-        self._recorder.stopped(self._clock(), held, {})
+        self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._leaving)})
 
     # What the driver tells
 
     def show(self, effect: Shown) -> None:
-        """What comes next in the order; a view that is nobody else's affair is told at once."""
-        if isinstance(effect, InstallView) and effect.view.receivers is not None:
-            self._enter(effect)
-        elif not isinstance(effect, Blocked | Unblocked):
-            assert isinstance(effect, Deliver | InstallView), effect
+        """What comes next in the order; that flow control holds messages back concerns the core alone."""
+        if not isinstance(effect, Blocked | Unblocked):
+            assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)
             self._take()
 
@@ -114,8 +120,10 @@ class Participant(Part):
             effect = self._untaken.popleft()
             if isinstance(effect, Deliver):
                 self._deliver(effect.frame)
-            else:
+            elif isinstance(effect, InstallView):
                 self._enter(effect)
+            else:
+                self._leave_behind(effect)
 
     def _deliver(self, frame: Frame) -> None:
         now, group = self._clock(), frame.group
@@ -129,6 +137,15 @@ class Participant(Part):
         self._views[effect.view.group] = effect.view.id
         self._driver.enter(effect, None, self._viewed_at)
 
+    def _leave_behind(self, effect: Left) -> None:
+        group = effect.group
+        self._leaving.remove(group)
+        self._views.pop(group, None)
+        self._recorder.left(effect, self._clock())
+        if group in self._returning:
+            self._returning.remove(group)
+            self._join(group)
+
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group, now = GroupId(workload.group), self._clock()
         self._requested_at = now
@@ -137,13 +154,13 @@ class Participant(Part):
 
     def _status(self) -> dict[str, Any]:
         return {
-            "left": self._left + self._recorder.waiting,
+            "left": self._left,
             "requested_at": self._requested_at,
             "viewed_at": self._viewed_at,
             "deliveries": self._deliveries,
             "unread": 0 if self._stalled else len(self._untaken),
-            "retains": any(self._core.unstable(group) for group in self._recorder.groups),
-            "moving": [],
+            "retains": self._core.unfinished or any(map(self._core.unstable, self._recorder.groups)),
+            "moving": sorted(self._leaving),
             "views": self._views,
         }
 

@@ -211,6 +211,8 @@ class Workload(_Table, frozen=True, kw_only=True):
     """For each sender."""
     interval: Duration = Duration(0)
     """Between the requests of one sender; "0s": all as fast as flow control lets them."""
+    start: Duration = Duration(0)
+    """When the first interval begins; without one, when all are requested."""
     jitter: float = 0.0
     """Share of the interval by which each request may come early or late."""
     payload: int = 32

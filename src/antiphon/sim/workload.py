@@ -137,10 +137,11 @@ class _Sender:
         if self._workload.interval:
             self._schedule()
         else:
-            self._queue.at(0, self._request_all)
+            self._queue.at(int(self._workload.start), self._request_all)
 
     def _schedule(self) -> None:
-        workload, planned = self._workload, (self._position + 1) * self._workload.interval
+        workload = self._workload
+        planned = workload.start + (self._position + 1) * workload.interval
         if workload.jitter:
             planned += int(workload.jitter * (2.0 * self._chance.random() - 1.0) * workload.interval)
         self._queue.at(max(planned, self._queue.now), self._request_next)

@@ -88,11 +88,6 @@ class Recorder:
         """The groups of this process."""
         return self._services
 
-    @property
-    def waiting(self) -> int:
-        """How many messages the application has asked to send that no frame has taken yet."""
-        return sum(map(len, self._waiting.values()))
-
     def moved(self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = ()) -> None:
         """The process joins or leaves a group; whom it asks to be taken in."""
         row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
