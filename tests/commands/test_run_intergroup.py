@@ -78,6 +78,21 @@ until = "800ms"
 kind = "stall"
 process = "b"
 [[fault]]
+at = "2s"
+until = "3s"
+kind = "stall"
+process = "t2"
+[[fault]]
+at = "2300ms"
+kind = "leave"
+process = "t2"
+group = "prices"
+[[fault]]
+at = "2600ms"
+kind = "join"
+process = "t2"
+group = "prices"
+[[fault]]
 at = "5s"
 kind = "leave"
 process = "u1"
@@ -104,6 +119,9 @@ def test_members_that_lose_a_tenth_deliver_in_one_order_and_all_holds(antiphon: 
         numbers = [number for author, number in orders["f1"] if author == sender]
         assert numbers == list(range(numbers[0], 275))
     assert len(set(orders["u1"])) < 500, "nobody repairs what an unreliable service misses"
+    moves = [row for row in rows if row["process"] == "t2" and row["kind"] in ("join", "leave")]
+    assert [row["kind"] for row in moves] == ["join", "leave", "join"]
+    assert moves[1]["time"] >= 2_900_000_000, "who takes nothing gets to its leave late, and is back only then"
     sent = [row for row in rows if row["kind"] == "transmit"]
     assert {json.loads(row["detail"])["copies"] for row in sent} == {1}
     assert {"request", "repair"} <= {json.loads(row["detail"])["type"] for row in sent if row["process"] in "ab"}
