@@ -134,6 +134,12 @@ def test_values_of_different_types_are_written_as_json(antiphon: Console, tmp_pa
     assert table.schema.field("workload.w1.jitter").type == pa.float64()
 
 
+def test_whole_numbers_of_any_size_are_kept(antiphon: Console, tmp_path: Path) -> None:
+    path = write(tmp_path, f'"options.window" = [{2**70}]')
+    assert antiphon("sweep", path, "--out", tmp_path / "out", "--seeds", 1).code == 0
+    assert pq.read_table(tmp_path / "out/figures.parquet").column("options.window").to_pylist() == [str(2**70)]
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "words"),
     [

@@ -168,6 +168,9 @@ _EPOCH: Final = ViewId("0000.000000.0123456789abcdef")
 _SAID: Final = intergroup.DataFrame(G, P1, 17, 1_700_000_000_000_000, _EPOCH, 1_699_999_999_000_000, (b"hello",), 41)
 INTERGROUP: Final[dict[str, Frame]] = {
     "data": _SAID,
+    "data with a name": _SAID._replace(name=b"bids/7", place=8),
+    "keep-alive with names": intergroup.KeepAliveFrame(G, P1, 17, LARGEST, _EPOCH, 0, ((b"bids", 8), (b".", 1))),
+    "request by name": intergroup.RequestFrame(G, P2, Ticket(P1, 8, b"bids")),
     "keep-alive": intergroup.KeepAliveFrame(G, P1, 17, LARGEST, _EPOCH, 0),
     "request": intergroup.RequestFrame(G, P2, Ticket(P1, 16)),
     "repair": intergroup.RepairFrame(G, P3, _SAID),

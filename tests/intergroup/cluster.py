@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
-from antiphon.core.effects import Deliver, Discard, Effect, Frame, InstallView, Scope, Transmit
+from antiphon.core.effects import Deliver, Discard, Effect, Frame, Gauge, InstallView, Missing, Scope, Transmit
 from antiphon.core.intergroup.process import InterGroupProcess
 from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.types import GroupId, ProcessId, View, first_view
@@ -65,6 +65,10 @@ class Cluster:
         self.took: list[int] = []
         self.stalled: set[ProcessId] = set()
         """Whose applications take nothing."""
+        self.missed: dict[ProcessId, list[Missing]] = defaultdict(list)
+        self.gauges: dict[ProcessId, list[Gauge]] = defaultdict(list)
+        self.wants = True
+        """Whether applications ask for what they lack."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
         self._sent_at: dict[bytes, int] = {}
         self._labels: dict[ProcessId, int] = defaultdict(int)
@@ -74,14 +78,18 @@ class Cluster:
     def clock(self, process: ProcessId) -> int:
         return self.now + self._skew.get(process, 0)
 
-    def send(self, sender: str) -> bytes:
-        name = ProcessId(sender)
-        payload = f"{name}:{self._labels[name]}".encode()
-        self.cores[name].send(GROUP, payload, self.clock(name), self._labels[name])
-        self._labels[name] += 1
+    def send(self, sender: str, name: str = "") -> bytes:
+        process = ProcessId(sender)
+        payload = f"{process}:{self._labels[process]}".encode()
+        self.cores[process].send(GROUP, payload, self.clock(process), self._labels[process], name.encode())
+        self._labels[process] += 1
         self._sent_at[payload] = self.now
-        self._settle(name)
+        self._settle(process)
         return payload
+
+    def ask(self, name: str, effect: Missing) -> None:
+        self.cores[ProcessId(name)].request(effect, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
 
     def join(self, name: str) -> None:
         self.cores[ProcessId(name)].join(GROUP, self.clock(ProcessId(name)))
@@ -136,6 +144,12 @@ class Cluster:
                 for payload in effect.frame.payloads:
                     self.delivered[name].append((effect.frame.sender, payload))
                     self.took.append(self.now - self._sent_at[payload])
+            elif isinstance(effect, Missing):
+                self.missed[name].append(effect)
+                if self.wants and not effect.gone:
+                    self.cores[name].request(effect, self.clock(name))
+            elif isinstance(effect, Gauge):
+                self.gauges[name].append(effect)
             elif isinstance(effect, InstallView):
                 self.views[name].append(effect.view)
             elif isinstance(effect, Discard):

@@ -12,6 +12,7 @@ from itertools import count
 from antiphon.core.intergroup.adaptation import Profile
 from antiphon.core.intergroup.repairs import Repairs
 from antiphon.core.intergroup.requests import Requests, Ticket
+from antiphon.core.intergroup.rules import ADOPTED, Rules
 from antiphon.types import ProcessId
 
 SOURCE = ProcessId("s")
@@ -31,9 +32,11 @@ class Repaired:
 
 
 class Star:
-    def __init__(self, receivers: int, seed: int, loss: float, profile: Profile = "default") -> None:
+    def __init__(
+        self, receivers: int, seed: int, loss: float, profile: Profile = "default", rules: Rules = ADOPTED
+    ) -> None:
         self._random, self._loss = random.Random(seed), loss
-        self._requests = [Requests(self._random.random, profile) for _ in range(receivers)]
+        self._requests = [rules.requests(self._random.random, profile) for _ in range(receivers)]
         self._repairs = [Repairs(self._random.random, profile) for _ in range(receivers + 1)]  # the source is the last
         self._now = 0
         self._order = count()

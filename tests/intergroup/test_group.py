@@ -186,3 +186,39 @@ def test_delivery_takes_no_longer_than_the_corrected_bound(skew_ms: int) -> None
     assert len(cluster.payloads("s2")) == 100
     assert max(cluster.took) <= (bound + 0.01) * MS
     assert max(cluster.took) > 0.8 * bound * MS
+
+
+def test_who_frames_its_data_is_told_what_it_lacks_and_gets_what_it_asks_for() -> None:
+    """6.4: names count by container; keep-alives tell how many there are; every message comes once."""
+    cluster = Cluster(2, {"r1": "framed", "r2": "total"}, weather=ROUGH)
+    cluster.run(500)
+    sent = [cluster.send(sender, name=f"{kind}/{number}") for number in range(40) for kind, sender in NAMED]
+    cluster.run(20_000)
+    told = cluster.missed[ProcessId("r1")]
+    missed, gone = ([effect for effect in told if effect.gone is over] for over in (False, True))
+    assert {effect.container for effect in missed} == {b"bids", b"asks"}
+    assert len({*cluster.payloads("r1")}) == len(cluster.payloads("r1")) == len(sent) - len(gone)
+    assert sum(len(effect.places) for effect in missed) > 2 * len(gone)
+
+
+def test_what_is_stable_may_be_gone_when_an_application_asks_for_it_late() -> None:
+    cluster = Cluster(2, {"r1": "framed"})
+    cluster.wants = False
+    cluster.run(500)
+    cluster.cut.add(ProcessId("r1"))
+    cluster.send("s1", name="bids/0")
+    cluster.run(2000)
+    cluster.cut.clear()
+    cluster.run(500)
+    told = cluster.missed[ProcessId("r1")]
+    assert [(effect.sender, effect.container, effect.places) for effect in told] == [("s1", b"bids", (1,))]
+    cluster.ask("r1", told[0])
+    cluster.run(2000)
+    assert [effect.gone for effect in told] == [False, True]
+    said = cluster.said["request"]
+    cluster.run(20_000)
+    assert cluster.said["request"] == said
+    assert cluster.payloads("r1") == []
+
+
+NAMED = (("bids", "s1"), ("asks", "s1"), ("bids", "s2"))

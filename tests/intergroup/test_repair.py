@@ -5,6 +5,7 @@ import statistics
 import pytest
 
 from antiphon.core.intergroup.adaptation import SECOND, RepairBounds, RequestBounds
+from antiphon.core.intergroup.literal import printed
 from antiphon.core.intergroup.repairs import Repairs
 from antiphon.core.intergroup.requests import DELAY_MAX, Requests, Ticket
 from antiphon.types import ProcessId
@@ -148,6 +149,21 @@ def test_one_request_for_a_loss_that_all_share(receivers: int, expected: float) 
     """R3: requests per loss in a star, within a quarter."""
     losses = [*Star(receivers, seed=1, loss=0.0).losses(200)][20:]
     assert statistics.mean(each.requests for each in losses) == pytest.approx(expected, rel=0.25)
+
+
+@pytest.mark.parametrize(("receivers", "expected"), [(4, 1.7), (16, 1.9), (64, 2.7)])
+def test_in_the_order_of_srm_there_are_as_few(receivers: int, expected: float) -> None:
+    """R3, the second profile: its unit is the round trip."""
+    losses = [*Star(receivers, seed=1, loss=0.0, profile="srm").losses(200)][20:]
+    assert statistics.mean(each.requests for each in losses) == pytest.approx(expected, rel=0.25)
+
+
+def test_as_printed_recovery_takes_hundreds_of_distances() -> None:
+    """R1: 711 distances on average at 16 receivers, and 150,000 in the worst case, in the errata's own simulation."""
+    printed_ones = [each.recovery for each in Star(16, seed=1, loss=0.1, rules=printed(["R1"])).losses(60)]
+    adopted = [each.recovery for each in Star(16, seed=1, loss=0.1).losses(60)]
+    assert statistics.mean(printed_ones) > 100
+    assert statistics.mean(adopted) < 10
 
 
 def test_lost_requests_and_repairs_are_made_up_for() -> None:

@@ -120,6 +120,16 @@ def test_what_was_being_written_does_not_count(tmp_path: Path) -> None:
     assert len(results(tmp_path, SQUARES)) == 0
 
 
+@pytest.mark.parametrize("rest", [b"", b"PAR1", bytes(2000)])
+def test_a_part_that_lost_its_bytes_is_done_again(tmp_path: Path, rest: bytes) -> None:
+    spread(no_session, squaring(tmp_path / "log"), [3], tmp_path / "parts", quiet)
+    (part,) = (tmp_path / "parts").iterdir()
+    part.write_bytes(rest)
+    spread(no_session, squaring(tmp_path / "log"), [3], tmp_path / "parts", quiet)
+    assert results(tmp_path / "parts", SQUARES).column("square").to_pylist() == [9]
+    assert marks(tmp_path / "log") == [3, 3]
+
+
 @pytest.mark.parametrize(("items", "tasks"), [(2, 2), (64, 64), (1_000, 64), (20_000, 400)])
 def test_tasks_are_many_and_small(items: int, tasks: int) -> None:
     assert _tasks(items, cores=2) == tasks

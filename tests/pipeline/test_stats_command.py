@@ -1,6 +1,7 @@
 """`antiphon stats`: one directory in full, several side by side."""
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +49,20 @@ def test_several_directories_are_one_document(antiphon: Console, directories: tu
     assert [each["directory"] for each in document["directories"]] == [str(directory) for directory in directories]
     assert [len(each["runs"]) for each in document["directories"]] == [1, 2]
     assert [each["overall"]["flow"]["blocked_ns"] for each in document["directories"]] == [0, 2 * 10**9]
+
+
+def test_rows_that_are_there_twice_are_not_counted(
+    antiphon: Console, directories: tuple[Path, Path], tmp_path: Path
+) -> None:
+    directory = tmp_path / "copied"
+    shutil.copytree(directories[0], directory)
+    (file,) = (directory / "events").iterdir()
+    shutil.copy(file, file.with_name("copy.parquet"))
+    for command in (["stats", directory], ["tables", directory, "--out", tmp_path / "tables"]):
+        assert "some are there more than once" in antiphon.refused(*command)
+    assert [path.name for path in tmp_path.iterdir()] == ["copied"]
+    assert antiphon("report", directory).code == 0
+    assert "has two rows with index 0" in (directory / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

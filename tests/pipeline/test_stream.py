@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
+from antiphon.pipeline import stream
 from antiphon.pipeline.statistics import statistics
 from antiphon.pipeline.stream import Watch
 from antiphon.pipeline.watched.figures import PROPERTIES, Figures
@@ -118,6 +119,33 @@ def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSes
     assert sorted(path.name for path in directory.iterdir()) == ["events", "run.json", "scenario.toml"]
 
 
+@pytest.mark.parametrize("step", ["find", "_seen"])
+def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """It ends after that step of looking for it."""
+    aside, directory = tmp_path / ".run-1", tmp_path / "run"
+    aside.mkdir()
+    parts = Parts(aside)
+    parts.begin(1)
+    parts.add(EVENTS)
+    taken = getattr(stream, step)
+
+    def late(*arguments: object) -> object:
+        found = taken(*arguments)
+        if aside.exists():
+            write_events(EVENTS, aside, "merge")
+            call_whole(aside)
+            parts.end()
+            aside.rename(directory)
+        return found
+
+    monkeypatch.setattr(stream, step, late)
+    watch = Watch(spark, directory, tmp_path / "checkpoint", every_s=0.05)
+    watch.follow(lambda _figures: None)
+    require_all_counted(watch.figures)
+
+
 def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path: Path) -> None:
     aside = tmp_path / ".run-1"
     aside.mkdir()
@@ -151,3 +179,39 @@ def test_a_part_that_comes_damaged_is_named(spark: SparkSession, tmp_path: Path,
     with pytest.raises(TraceError, match=r"part-0001\.parquet is "):
         watch.follow(spoil)
     assert asdict(watch.figures)["runs"][0]["events"] > 0
+
+
+def without_state(checkpoint: Path) -> None:
+    (checkpoint / "state.msgpack").unlink()
+
+
+def without_offsets(checkpoint: Path) -> None:
+    for path in checkpoint.glob("spark/*/offsets/*"):
+        path.unlink()
+
+
+def with_strange_offsets(checkpoint: Path) -> None:
+    for path in checkpoint.glob("spark/*/offsets/[0-9]*"):
+        path.write_text("nonsense")
+        (path.parent / f".{path.name}.crc").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (without_state, r"^the checkpoint \S+/checkpoint has lost state\.msgpack, .*; name a new folder$"),
+        (without_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: "),
+        (with_strange_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: .*offsets/0"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(
+    spark: SparkSession, tmp_path: Path, damage: Callable[[Path], None], words: str
+) -> None:
+    add_part(tmp_path, 0, EVENTS)
+    place = find(tmp_path)
+    assert place is not None
+    Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
+    damage(tmp_path / "checkpoint")
+    with pytest.raises(TraceError, match=words) as raised:
+        Watch(spark, tmp_path, tmp_path / "checkpoint").read_what_is_there(place)
+    assert "Query [" not in str(raised.value)

@@ -114,3 +114,8 @@ def test_what_is_wrong_is_named(lines: str, words: str) -> None:
 def test_a_sweep_needs_traces() -> None:
     with pytest.raises(ConfigurationError, match="trace: a sweep needs traces"):
         parse_sweep(f'trace = "off"\n{BASE}\n[sweep]\nseeds = 2')
+
+
+def test_a_key_with_quotes_and_without_is_one_key_too_many() -> None:
+    with pytest.raises(ConfigurationError, match=r"^sweep\.options\.window: is there twice"):
+        sweep('"options.window" = [8]\noptions.window = [16]')

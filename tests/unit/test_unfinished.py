@@ -72,6 +72,15 @@ def test_only_one_command_at_a_time(tmp_path: Path) -> None:
         second.__enter__()
 
 
+def test_force_does_not_remove_what_another_command_is_at_work_on(tmp_path: Path) -> None:
+    second = continued(tmp_path / "runs", {"what": "that"}, force=True)
+    with continued(tmp_path / "runs", PLAN, force=False) as place:
+        with pytest.raises(TraceError, match="another command is at work"):
+            second.__enter__()
+        (place / "result").touch()
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["result"]
+
+
 def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:
     (tmp_path / "runs.unfinished").mkdir()
     (tmp_path / "runs.unfinished/letters").touch()

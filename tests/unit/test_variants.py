@@ -67,6 +67,7 @@ def test_every_family_and_service_has_a_name() -> None:
         "intergroup:unreliable",
         "intergroup:unreliable-fifo",
         "intergroup:unreliable-total",
+        "intergroup:framed",
     ]
 
 

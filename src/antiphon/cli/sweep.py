@@ -84,7 +84,9 @@ def sweep(
     """
     if not limit > 0:
         raise ConfigurationError(f"--limit {limit:g} is not a time above zero")
-    order = _Order(read_sweep(file, seeds), out_directory, traces, limit, master, force)
+    with waiting("reading the sweep"):  # a hundred thousand combinations take half a minute
+        plan = read_sweep(file, seeds)
+    order = _Order(plan, out_directory, traces, limit, master, force)
     _check_free(order)
     if not json:
         _say(_announced(order.sweep))

@@ -12,7 +12,7 @@ every property holds either way.
 
 from typing import Protocol
 
-from antiphon.core.effects import Effect, Frame
+from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.types import GroupId, ProcessId, View
 
 
@@ -78,6 +78,16 @@ class Connecting(Core, Protocol):
 
     def leave(self, group: GroupId, now: int) -> None:
         """Take leave of everybody."""
+
+
+class Framing(Core, Protocol):
+    """A core whose applications may name their messages, and ask for those that they lack."""
+
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:
+        """As in `Core`; the name is a path, whose last part is a leaf of what comes before."""
+
+    def request(self, effect: Missing, now: int) -> None:
+        """The application wants these, of what it was told."""
 
 
 class Asking(Core, Protocol):

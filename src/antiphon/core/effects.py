@@ -170,6 +170,18 @@ class Left(NamedTuple):
     """What we went over to, if we did."""
 
 
+class Missing(NamedTuple):
+    """The application lacks messages that a sender has sent; it may ask for them (InterGroup's service `framed`)."""
+
+    group: GroupId
+    sender: ProcessId
+    container: bytes
+    """What their names begin with."""
+    places: tuple[int, ...]
+    gone: bool = False
+    """Nobody has them any more: there is no use in asking."""
+
+
 class Suspected(NamedTuple):
     """We suspect a member; `reason` as in `Departure`."""
 
@@ -252,6 +264,7 @@ Effect = (
     | Reach
     | InstallState
     | Left
+    | Missing
     | Suspected
     | Refuted
     | Confirmed

@@ -166,7 +166,6 @@ def _read(path: Path) -> pa.Table:
 
 
 def checked(path: Path) -> pq.FileMetaData:
-    """The footer of an event file; TraceError if it is none."""
     """The footer of an event file; TraceError if it is not one."""
     if path.stat().st_size == 0:
         raise TraceError(f"{path} is empty, not a Parquet file")

@@ -173,4 +173,4 @@ def _first_line(text: str | None) -> str:
     _, traced, trace = (text or "").rpartition("Traceback (most recent call last):\n")
     lines = (line for line in trace.splitlines() if line.strip() and not (traced and line.startswith(" ")))
     line = next(lines, "").strip()
-    return re.sub(r"^\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)
+    return re.sub(r"Query \[.*?\] terminated with exception: |\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)

@@ -57,6 +57,7 @@ def spread(
     """
     parts = parts.absolute()
     parts.mkdir(exist_ok=True)
+    _remove_damaged(parts)
     done = _places(parts)
     open_places = [place for place in range(len(items)) if place not in done]
     progress(len(done), len(items))
@@ -73,6 +74,15 @@ def results(parts: Path, schema: pa.Schema) -> pa.Table:
     rows = pa.concat_tables([pa.schema([_PLACE, *schema]).empty_table(), *tables])
     _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
     return rows.take(first)
+
+
+def _remove_damaged(parts: Path) -> None:
+    """A power cut can leave a part without its bytes, although it was renamed after it was written."""
+    for path in _files(parts):
+        try:
+            pq.ParquetFile(path).read()
+        except (pa.ArrowException, OSError):
+            path.unlink()
 
 
 def _places(parts: Path) -> set[int]:

@@ -4,6 +4,7 @@ Two Spark jobs give everything: one adds up whatever can be added, per run, grou
 the rest of the adding is done here; the other takes the latency percentiles, which cannot be added up.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -13,25 +14,33 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
+from antiphon.errors import TraceError
 from antiphon.pipeline.configurations import configurations
 from antiphon.pipeline.measures import Statistics
 from antiphon.pipeline.read import count_events, events, find_event_files
 from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.summing import SPEAKS_ALWAYS, USEFUL, parted, summed
+from antiphon.pipeline.summing import SPEAKS_ALWAYS, USEFUL, Row, parted, summed
 from antiphon.pipeline.tables import answers, count_kinds, deliveries, detail, detail_number, fetched, stability
-from antiphon.types import WORLD
+from antiphon.types import WORLD, process_id
 
 EXACT_EVENTS_MAX: Final = 2_000_000
 """Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""
 
-_TALLIED: Final = "run group process incarnation kind time requested payload_bytes header_bytes unstable".split()
+_TALLIED: Final = "run group process incarnation index kind time requested payload_bytes header_bytes unstable".split()
 
 
-def statistics(spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX) -> Statistics:
-    """All figures of a run directory or of a directory of many runs."""
+def statistics(
+    spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX, once: bool = True
+) -> Statistics:
+    """All figures of a run directory or of a directory of many runs.
+
+    TraceError where rows are there more than once, unless that is as it may be (`once`).
+    """
     source, exact = _source(spark, directory, exact_events_max)
     with as_trace_error(directory):
         rows = fetched(tallies(source))
+        if once:
+            _require_each_once(directory, rows)
         taken = fetched(latencies(waits(source).withColumn("part", F.lit("all")), exact=exact))
     figures = summed(rows, taken, exact=exact)
     return replace(figures, configurations=configurations(directory, figures.runs))
@@ -50,6 +59,7 @@ def statistics_of_parts(
     pairs = spark.createDataFrame(list(part_of.items()), "run string, part string")
     with as_trace_error(directory):
         rows = fetched(tallies(source))
+        _require_each_once(directory, rows)
         placed = waits(source).join(F.broadcast(pairs), on="run", how="inner")
         taken = parted(fetched(latencies(placed, exact=exact)), "part")
     return {
@@ -61,6 +71,23 @@ def statistics_of_parts(
 def _source(spark: SparkSession, directory: Path, exact_events_max: int) -> tuple[DataFrame, bool]:
     """The events, and whether they are few enough for exact percentiles."""
     return events(spark, directory), count_events(find_event_files(directory)) <= exact_events_max
+
+
+def _require_each_once(directory: Path, rows: Iterable[Row]) -> None:
+    """Refuse a history with more rows than places: a file that is there twice would count four times in a join."""
+    count: Counter[tuple[str, str, int]] = Counter()
+    last: Counter[tuple[str, str, int]] = Counter()
+    for row in rows:
+        log = row["run"], row["process"], row["incarnation"]
+        count[log] += row["rows"]
+        last[log] = max(last[log], row["last_index"])
+    for log, number in sorted(count.items()):
+        if number > last[log] + 1:
+            run, who = log[0], process_id(*log[1:])
+            raise TraceError(
+                f"{directory}: {who} has {number:,} rows in {run}, and {last[log]:,} is the last index among them: "
+                "some are there more than once"
+            )
 
 
 def tallies(events: DataFrame) -> DataFrame:
@@ -105,6 +132,8 @@ def tallies(events: DataFrame) -> DataFrame:
         count_kinds("block").alias("blocks"),
         count_kinds("unblock").alias("unblocks"),
         F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # of times since 1970 a bigint holds the sum of four
+        F.count("index").alias("rows"),
+        F.max("index").alias("last_index"),
         F.min("time").alias("first_ns"),
         F.max("time").alias("last_ns"),
         F.max("idle_ns").alias("idle_ns"),

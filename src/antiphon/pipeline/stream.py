@@ -82,7 +82,8 @@ class Watch:
     def _follow(self, place: Place, show: Show) -> None:
         if place.whole:
             find_event_files(place.directory)  # what is wrong with a file is said at once
-        with self._explained(place), self._query(place) as query:
+        resumed = self._marks(place).exists()
+        with self._explained(place, resumed=resumed), self._query(place) as query:
             while query.isActive:
                 self._check_new(place)
                 show(self.figures)
@@ -104,7 +105,7 @@ class Watch:
     def _query(self, place: Place) -> Iterator[StreamingQuery]:
         writer = _seen(self._spark, place).writeStream
         writer = writer.foreachBatch(lambda batch, _number: self._take(batch, place.began_ns))
-        writer = writer.option("checkpointLocation", str((self._checkpoint / _SPARK / place.key).absolute()))
+        writer = writer.option("checkpointLocation", str(self._marks(place).absolute()))
         every = f"{round(1000 * self._every_s)} milliseconds"
         writer = writer.trigger(availableNow=True) if place.whole else writer.trigger(processingTime=every)
         query = writer.start()
@@ -134,8 +135,17 @@ class Watch:
         if len(late_ns := now_ns - happened_ns[happened_ns >= self._since_ns]):
             self.delay.take(late_ns)
 
+    @staticmethod
+    def _has_moved(place: Place) -> bool:
+        """The run has ended, and its parts went with it."""
+        return place.began_ns > 0 and not place.whole and not place.directory.exists()
+
+    def _marks(self, place: Place) -> Path:
+        """Where Spark remembers what it has read there."""
+        return self._checkpoint / _SPARK / place.key
+
     @contextmanager
-    def _explained(self, place: Place) -> Iterator[None]:
+    def _explained(self, place: Place, *, resumed: bool) -> Iterator[None]:
         """Says in one sentence what went wrong, and with which file if it is one."""
         try:
             with as_trace_error(place.directory):
@@ -143,9 +153,13 @@ class Watch:
                     yield
                 except StreamingQueryException as error:
                     raise self._failure or error from None
-        except TraceError:
+        except TraceError as error:
+            if self._failure is None and self._has_moved(place):
+                return  # Spark was to read parts that are gone: the finished directory has what they told
             if any(place.events.glob("*.parquet")):
                 find_event_files(place.directory)
+            if resumed and self._failure is None:
+                raise TraceError(f"the checkpoint {self._checkpoint} cannot be gone on from: {error}") from error
             raise
 
 
@@ -156,6 +170,9 @@ def _require_checkpoint(path: Path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     if {each.name for each in path.iterdir()} - {_STATE, f".{_STATE}", _SPARK}:
         raise ConfigurationError(f"{path} holds something else than the checkpoint of a watch; name a new folder")
+    # The state is stored before Spark calls a batch done: without it, what Spark would pass over is lost.
+    if not (path / _STATE).exists() and any((path / _SPARK).glob("*/commits/[0-9]*")):
+        raise TraceError(f"the checkpoint {path} has lost {_STATE}, which has all that was counted; name a new folder")
 
 
 def _seen(spark: SparkSession, place: Place) -> DataFrame:

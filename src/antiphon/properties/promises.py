@@ -96,6 +96,9 @@ F1, which the table has too, is left out: nothing is bounded there in this versi
 _UU: Final = frozenset("W D1 D3 O9 L8".split())
 """Class UU: whatever the network brings."""
 
+_ALF: Final = _UU | frozenset(["D2"])
+"""Application framed: whatever comes, and what was asked for and is still there, once."""
+
 _USO: Final = _UU | frozenset("D2 O1".split())
 """Unreliable source order, ours to name: of each sender in its order, with gaps, nothing twice."""
 
@@ -131,6 +134,7 @@ PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("intergroup", "unreliable"): _UU,
     ("intergroup", "unreliable-fifo"): _USO,
     ("intergroup", "unreliable-total"): _UGTO,
+    ("intergroup", "framed"): _ALF,
 }
 """What a protocol promises with a service; those in `JUDGED` have a checker."""
 

@@ -51,7 +51,8 @@ def collect(
     if window is not None and window[0] >= window[1]:
         raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}")
     verdicts = verify(spark, directory) if verdicts is None else verdicts
-    statistics = compute_statistics(spark, directory) if statistics is None else statistics
+    if statistics is None:  # of an ill-formed trace too: the verdicts say what is wrong with it
+        statistics = compute_statistics(spark, directory, once=False)
     records = _records(directory)
     runs = _run_verdicts(verdicts, statistics, records)
     shown = _shown(directory, runs, run)

@@ -97,7 +97,7 @@ PROTOCOLS: Final = {
     "newtop": ("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
     "classic": ("total", "causal", "fifo", "reliable"),
     "acks": ("fifo",),
-    "intergroup": ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable-total"),
+    "intergroup": ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable-total", "framed"),
 }
 """The families and their services; the first is what a group gets that names none."""
 

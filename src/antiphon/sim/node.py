@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Suspecting
+from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Framing, Suspecting
 from antiphon.core.effects import (
     Answered,
     Deliver,
@@ -17,6 +17,7 @@ from antiphon.core.effects import (
     InstallState,
     InstallView,
     Left,
+    Missing,
     Query,
     Reach,
     Transitional,
@@ -71,6 +72,7 @@ class Node:
         "_connections",
         "_consume_ns",
         "_core",
+        "_framing",
         "_heeded",
         "_host",
         "_inbox",
@@ -153,6 +155,7 @@ class Node:
         self._heeded = core.heeds_application
         self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
         self._changing = cast("Changing", core) if hasattr(core, "form") else None
+        self._framing = cast("Framing", core) if hasattr(core, "request") else None
         self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
         self._connections = connections
         self.views: dict[GroupId, ViewId] = {}
@@ -199,13 +202,16 @@ class Node:
 
     # What comes in
 
-    def request(self, group: GroupId, *payloads: bytes) -> None:
-        """The application sends, all of these in one turn; that of a paused process gets to it later."""
+    def request(self, group: GroupId, *payloads: bytes, container: str = "") -> None:
+        """The application sends, all of these in one turn; that of a paused process gets to it later.
+
+        `container`: what their names begin with, where messages have names.
+        """
         if self._paused:
-            self._requests.append(lambda now: self._send_all(group, payloads, now))
+            self._requests.append(lambda now: self._send_all(group, payloads, container, now))
             return
         now = self._queue.now if self._clock is None else self._now()
-        self._send_all(group, payloads, now)
+        self._send_all(group, payloads, container, now)
         self._settle(now)
 
     def ask(self, group: GroupId, payload: bytes, answers: str) -> None:
@@ -342,10 +348,10 @@ class Node:
         elif groups := self._connections.broke(told.peer, told.connection, incoming=told.incoming):
             core.severed(told.peer, now, groups)
 
-    def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], now: int) -> None:
+    def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], container: str, now: int) -> None:
         """All of these; none, if it was paused and has taken leave of the group meanwhile."""
         for payload in payloads if self.accepts(group) else ():
-            self._send(group, payload, now)
+            self._send(group, payload, container, now)
 
     def _ask(self, group: GroupId, payload: bytes, answers: str, now: int) -> None:
         self.inputs += 1
@@ -392,10 +398,13 @@ class Node:
         self._joining.add(group)
         cast("Changing", self._core).form(group, members, now)
 
-    def _send(self, group: GroupId, payload: bytes, now: int) -> None:
+    def _send(self, group: GroupId, payload: bytes, container: str, now: int) -> None:
         self.inputs += 1
         label = 0 if self.recorder is None else self.recorder.requested(group, payload, self._queue.now)
-        self._core.send(group, payload, now, label)
+        if container and self._framing is not None:
+            self._framing.send(group, payload, now, label, f"{container}/{label}".encode())
+        else:
+            self._core.send(group, payload, now, label)
 
     def _receive(self, carried: object, now: int) -> None:
         self.inputs += 1
@@ -441,8 +450,8 @@ class Node:
                 self._transmit(effect)
             elif isinstance(effect, InstallView):
                 self._install(effect, now)
-            elif isinstance(effect, Query):
-                self._application.asked(self, effect.frame)
+            elif isinstance(effect, Query | Missing):
+                self._tell(effect, now)
             elif isinstance(effect, Answered | InstallState | Transitional):
                 self._untaken.append(effect)
                 self._catch_up(now)
@@ -452,6 +461,13 @@ class Node:
                 self._part(effect, now)
             elif self._scribe is not None:
                 self._scribe.told(effect, self._queue.now)
+
+    def _tell(self, effect: Query | Missing, now: int) -> None:
+        """What the application is told outside the order of the group; it wants whatever it lacks."""
+        if isinstance(effect, Query):
+            self._application.asked(self, effect.frame)
+        elif not effect.gone:
+            cast("Framing", self._core).request(effect, now)
 
     def _install(self, effect: InstallView, now: int) -> None:
         """A view that all agree on is one of the things that the application sees; a private one is told at once."""

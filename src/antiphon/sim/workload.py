@@ -71,7 +71,7 @@ class Applications:
             self._sent[node.id, group] = first + len(payloads)
             if workload in self._awaited:
                 self._awaited[workload].places[node.id].update(range(first, first + len(payloads)))
-        node.request(group, *payloads)
+        node.request(group, *payloads, container=workload or "")
 
     def ask(self, node: Node, group: GroupId, payload: bytes, answers: str) -> None:
         """An application asks its group."""

@@ -7,6 +7,7 @@ is refused at once; what the rules of scenarios refuse may be wrong in some comb
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -82,7 +83,11 @@ def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
 def _lists(sweep: Any) -> dict[str, Any]:
     if not isinstance(sweep, dict) or not sweep:
         raise ConfigurationError('sweep: there is no such table; it says what to vary, e.g. "options.window" = [8, 64]')
-    return {key: values for place, value in sweep.items() for key, values in _leaves(place, value)}
+    leaves = [leaf for place, value in sweep.items() for leaf in _leaves(place, value)]
+    twice = [key for key, count in Counter(key for key, _ in leaves).items() if count > 1]
+    if twice:
+        raise ConfigurationError(f"sweep.{twice[0]}: is there twice, with quotes and without")
+    return dict(leaves)
 
 
 def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:

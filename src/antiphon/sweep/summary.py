@@ -71,8 +71,12 @@ def _result(combination: Combination, measured: Any) -> Row:
 
 def _column(values: Sequence[Any]) -> pa.Array:
     """Values as they are written, or as JSON where a column of one plain type cannot hold them."""
-    if {type(value) for value in values} in ({str}, {int}, {float}, {bool}, {int, float}):
-        return pa.array(values, pa.float64() if {int, float} <= {type(value) for value in values} else None)
+    kinds = {type(value) for value in values}
+    if kinds in ({str}, {int}, {float}, {bool}, {int, float}):
+        try:
+            return pa.array(values, pa.float64() if len(kinds) > 1 else None)
+        except (OverflowError, pa.ArrowInvalid):  # TOML knows no limit to whole numbers
+            pass
     return pa.array([json.dumps(value, default=str) for value in values], pa.string())
 
 

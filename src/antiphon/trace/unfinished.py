@@ -41,15 +41,12 @@ def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Itera
     if aside.exists() and _plan(aside) != wanted:
         if not force:
             raise TraceError(f"{aside} was begun otherwise or by other code; remove it or use --force to begin anew")
-        shutil.rmtree(aside)
+        with _alone(aside):  # what somebody is working on is nobody else's to remove
+            shutil.rmtree(aside)
     if not aside.exists():
         with appearing(aside) as empty:
             (empty / _PLAN).write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
-    with (aside / _PLAN).open() as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise TraceError(f"another command is at work in {aside}") from error
+    with _alone(aside):
         try:
             yield aside
         except BaseException:
@@ -59,6 +56,17 @@ def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Itera
         take_place(aside, directory.resolve())
         (directory / _PLAN).unlink()
         shutil.rmtree(directory / PARTS, ignore_errors=True)
+
+
+@contextmanager
+def _alone(aside: Path) -> Iterator[None]:
+    """No other command is at work there meanwhile; TraceError if one is."""
+    with (aside / _PLAN).open() as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise TraceError(f"another command is at work in {aside}") from error
+        yield
 
 
 def _plan(aside: Path) -> Any:

@@ -12,6 +12,8 @@ class Buffer:
 
     def __init__(self) -> None:
         self._held: dict[Ticket, DataFrame] = {}
+        self._named: dict[Ticket, Ticket] = {}
+        """By the ticket that counts in a container, that on the stream."""
         self._delivered: dict[ProcessId, deque[DataFrame]] = {}
         """By sender, in order: what may go once it is stable."""
 
@@ -20,11 +22,13 @@ class Buffer:
 
     def get(self, ticket: Ticket) -> DataFrame | None:
         """The message, if it is here."""
-        return self._held.get(ticket)
+        return self._held.get(self._named.get(ticket, ticket))
 
     def keep(self, message: DataFrame) -> None:
         """It has come, or leaves."""
-        self._held[Ticket(message.sender, message.seq)] = message
+        on_stream = Ticket(message.sender, message.seq)
+        self._held[on_stream] = message
+        self._named[message.ticket] = on_stream
 
     def delivered(self, message: DataFrame) -> None:
         """From now on it may go."""
@@ -37,5 +41,6 @@ class Buffer:
             while waiting and waiting[0].stamp <= stable:
                 message = waiting.popleft()
                 del self._held[Ticket(message.sender, message.seq)]
+                del self._named[message.ticket]
                 freed.append(message)
         return freed

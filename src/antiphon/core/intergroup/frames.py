@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.core.control import Control
+from antiphon.core.intergroup.names import container_of
 from antiphon.core.intergroup.requests import Ticket
 from antiphon.types import GroupId, ProcessId, ViewId
 
@@ -27,6 +28,15 @@ class DataFrame(NamedTuple):
     payloads: tuple[bytes, ...]
     label: int = 0
     """Opaque: number of the first payload, for the recorder."""
+    name: bytes = b""
+    """What its application calls it, a path; may be empty (`names.py`)."""
+    place: int = 0
+    """Its number in the container that the name begins with."""
+
+    @property
+    def ticket(self) -> Ticket:
+        """By what an application that frames its data asks for it."""
+        return Ticket(self.sender, self.place, container_of(self.name))
 
     @property
     def author(self) -> ProcessId:
@@ -68,6 +78,8 @@ class KeepAliveFrame(Control):
     stamp: int
     epoch: ViewId
     ack: int
+    known: tuple[tuple[bytes, int], ...] = ()
+    """How many messages there are in each of the containers that it used last."""
 
     @property
     def clock(self) -> int:

@@ -67,8 +67,9 @@ class Holder(Repaired):
 
     def _request(self, frame: RequestFrame, now: int) -> None:
         super()._request(frame, now)
-        if self._buffer.get(frame.ticket) is not None:
-            self._repairs.asked(frame.ticket, self._settings.distance(frame.sender), now)
+        held = self._buffer.get(frame.ticket)
+        if held is not None:
+            self._repairs.asked(Ticket(held.sender, held.seq), self._settings.distance(frame.sender), now)
 
     def _reported(self, frame: ReportFrame, now: int) -> None:
         """What a receiver acknowledges; one that speaks of no source at all takes its leave."""

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.core.effects import Channel, Deliver, Effect, InstallView, Left, Scope, Transmit
+from antiphon.core.effects import Channel, Deliver, Effect, Gauge, InstallView, Left, Scope, Transmit
 from antiphon.core.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -21,7 +21,7 @@ from antiphon.core.intergroup.frames import (
 from antiphon.core.intergroup.requests import Draw, Ticket
 from antiphon.core.intergroup.rules import Rules
 from antiphon.core.intergroup.services import offered
-from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.settings import CLOCK_AHEAD_US, InterGroupPlan, InterGroupSettings
 from antiphon.core.intergroup.stream import Stream
 from antiphon.core.intergroup.untaken import Untaken
 from antiphon.types import GroupId, ProcessId, View, onlooker_view
@@ -44,11 +44,12 @@ class Party:
         self._name: GroupId = plan.view.group
         self._untaken = Untaken()
         self._service = offered(plan.service, settings, plan.view.members)
-        self.outbox: deque[tuple[bytes, int]] = deque()
+        self.outbox: deque[tuple[bytes, int, bytes]] = deque()
         self.writable = True
         self.joined = False
         self._view: View | None = None
         self._views = 0  # how many there were
+        self._ahead = 0  # of how much more a clock must be ahead before that is told again
         self._effects: list[Effect] = []
 
     # What is asked of it
@@ -71,8 +72,10 @@ class Party:
         if not self.joined:
             return
         if isinstance(frame, DataFrame):
+            self._note_clock(frame.sender, frame.stamp, now)
             self._data(frame, now)
         elif isinstance(frame, KeepAliveFrame):
+            self._note_clock(frame.sender, frame.stamp, now)
             self._clock.merge(frame.stamp)
             self._service.heard(frame.sender, frame.stamp)
             self._keep_alive(frame, now)
@@ -158,6 +161,13 @@ class Party:
         for message in messages:
             self._untaken.hand(message.stamp)
             self._effects.append(Deliver(message))
+
+    def _note_clock(self, sender: ProcessId, stamp: int, now: int) -> None:
+        """P1: a clock far ahead drags those of all others along; that is borne, and told."""
+        ahead = stamp - now // 1000
+        if ahead > max(self._ahead, CLOCK_AHEAD_US) and self._settings.tracing:
+            self._ahead = 2 * ahead
+            self._effects.append(Gauge(self._name, "clock_ahead_us", ahead, sender))
 
     def _install(self, view: View) -> None:
         self._view = view

@@ -4,18 +4,19 @@ Offers the contract of `core/contract.py`. `draw` is where chance comes in: the 
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, get_args
+from typing import ClassVar, Final, get_args
 
-from antiphon.core.effects import Effect, Frame
+from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.core.intergroup.bystander import Bystander
 from antiphon.core.intergroup.follower import Follower
+from antiphon.core.intergroup.framer import Framer
 from antiphon.core.intergroup.frames import InterGroupFrame
 from antiphon.core.intergroup.listener import Listener
 from antiphon.core.intergroup.party import Party
-from antiphon.core.intergroup.requests import Draw
+from antiphon.core.intergroup.requests import Draw, Ticket
 from antiphon.core.intergroup.rules import ADOPTED, Rules
 from antiphon.core.intergroup.sender import Sender
-from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.core.timers import Timers
 from antiphon.types import GroupId, ProcessId
 
@@ -45,10 +46,10 @@ class InterGroupProcess:
         self._stirred = dict.fromkeys(groups)
         self._timers: Timers[tuple[GroupId]] = Timers()
 
-    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
-        """Keep a message until `drain` lets it leave."""
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:  # noqa: ARG002
+        """Keep a message until `drain` lets it leave; a name begins with a container, as in `bids/7`."""
         assert isinstance(self._parties[group], Sender), "who only receives has nothing to send"
-        self._stir(group).outbox.append((payload, label))
+        self._stir(group).outbox.append((payload, label, name))
 
     def receive(self, frame: Frame, now: int) -> None:
         """Take a frame; those of other groups and families are not ours."""
@@ -71,6 +72,13 @@ class InterGroupProcess:
         """While the transport is full, application messages wait; all else leaves, others need it."""
         for name in self._parties:
             self._stir(name).writable = ready
+
+    def request(self, effect: Missing, now: int) -> None:
+        """The application, which frames its data, wants messages that it lacks."""
+        party = self._stir(effect.group)
+        assert isinstance(party, Framer), "others are given what they miss, or do not want it"
+        for place in effect.places:
+            party.request(Ticket(effect.sender, place, effect.container), now)
 
     def join(self, group: GroupId, now: int) -> None:
         """Be in a group from now on."""
@@ -114,6 +122,8 @@ class InterGroupProcess:
 def _party(me: ProcessId, plan: InterGroupPlan) -> type[Party]:
     if me in plan.view.members:
         return Sender
-    if plan.service == "total":
-        return Follower
-    return Listener if plan.service == "fifo" else Bystander
+    return _RECEIVERS.get(plan.service, Bystander)
+
+
+_RECEIVERS: Final[Mapping[Service, type[Party]]] = {"total": Follower, "fifo": Listener, "framed": Framer}
+"""Who only receives, by what it wants; others take what comes."""

@@ -26,6 +26,9 @@ class Ticket(NamedTuple):
 
     sender: ProcessId
     seq: int
+    """Its number on the sender's stream, or in a container."""
+    container: bytes = b""
+    """In which one it is counted; empty: on the stream."""
 
 
 @dataclass(slots=True)

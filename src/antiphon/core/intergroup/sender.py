@@ -16,6 +16,7 @@ from antiphon.core.intergroup.frames import (
     SourceRequestFrame,
 )
 from antiphon.core.intergroup.holder import Holder
+from antiphon.core.intergroup.names import Given
 from antiphon.core.intergroup.orders import GroupTimestamp
 from antiphon.core.intergroup.rate import Rate
 from antiphon.core.intergroup.requests import Draw, Ticket
@@ -41,6 +42,7 @@ class Sender(Holder):
         self._order = GroupTimestamp(me, dict.fromkeys(members, 1), 0, rules.stream)
         self._stability = rules.stability(me, members, 0, settings.stall_ns)
         self._rate = Rate(settings.rate, len(members))
+        self._names = Given()
         self._seq = self._freed = 0  # numbers of our last message, and of our last that is stable
         self._keep_alive_at = 0
         self._blocked = False
@@ -57,10 +59,11 @@ class Sender(Holder):
         ticket, distance = frame.ticket, self._settings.distance(frame.sender)
         if ticket.sender != self._me:
             return
-        if ticket.seq <= self._seq and self._buffer.get(ticket) is None:
+        held = self._buffer.get(ticket)
+        if held is not None:
+            self._rate.lost(Ticket(held.sender, held.seq), 2 * distance, now)
+        elif ticket.container or ticket.seq <= self._seq:
             self._refuse(frame, distance, now)
-        else:
-            self._rate.lost(ticket, 2 * distance, now)
 
     def _refuse(self, frame: RequestFrame, distance: int, now: int) -> None:
         """It is stable and gone (R9); said once in a while."""
@@ -111,7 +114,8 @@ class Sender(Holder):
             self._advance(now)
         if now >= self._keep_alive_at:
             stamp = self._clock.stamp(now // 1000)
-            self._say(KeepAliveFrame(self._name, self._me, self._seq, stamp, self._plan.view.id, self._ack(now)))
+            epoch, known = self._plan.view.id, self._names.told()
+            self._say(KeepAliveFrame(self._name, self._me, self._seq, stamp, epoch, self._ack(now), known))
             self._rearm(now)
 
     def _send_waiting(self, now: int) -> bool:
@@ -131,11 +135,12 @@ class Sender(Holder):
             self._effects.append(Blocked(self._name, self._stability.slowest() or self._me))
         return not self._blocked
 
-    def _send(self, payload: bytes, label: int, now: int) -> None:
+    def _send(self, payload: bytes, label: int, name: bytes, now: int) -> None:
         self._seq += 1
         stamp = self._clock.stamp(now // 1000)
+        epoch, place = self._plan.view.id, self._names.place(name)
         message = DataFrame(
-            self._name, self._me, self._seq, stamp, self._plan.view.id, self._ack(now), (payload,), label
+            self._name, self._me, self._seq, stamp, epoch, self._ack(now), (payload,), label, name, place
         )
         self._buffer.keep(message)
         self._order.own(message)

@@ -7,6 +7,7 @@ the group's, as far as it knows about these itself; a service takes what it is a
 from typing import Final
 
 from antiphon.core.intergroup.frames import DataFrame
+from antiphon.core.intergroup.names import Collected
 from antiphon.core.intergroup.orders import UnreliableSourceOrder, UnreliableTimestampOrder
 from antiphon.core.intergroup.settings import InterGroupSettings, Service
 from antiphon.types import ProcessId
@@ -69,6 +70,17 @@ class GroupOrdered(Offered):
         return [message]
 
 
+class Framed(Offered):
+    """Whatever comes, once: repairs that others asked for too."""
+
+    def __init__(self) -> None:
+        self._collected = Collected()
+
+    def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:  # noqa: ARG002
+        """At once, unless it was there before."""
+        return [message] if self._collected.take(message.ticket) else []
+
+
 class UnreliablySourceOrdered(Offered):
     """In the order of each sender, without what comes late."""
 
@@ -115,6 +127,7 @@ _PLAIN: Final[dict[Service, type[Offered]]] = {
     "fifo": SourceOrdered,
     "total": GroupOrdered,
     "unreliable-fifo": UnreliablySourceOrdered,
+    "framed": Framed,
 }
 
 

@@ -20,6 +20,8 @@ HOLD_NS: Final = 10 * SECOND
 """HOLD_TIMEOUT: so long a newcomer is waited for that was told where to begin."""
 ASK_EVERY_NS: Final = SECOND
 """How often a newcomer asks."""
+CLOCK_AHEAD_US: Final = 60_000_000
+"""A clock that is further ahead than this is told of (P1)."""
 SOURCE_TRIES: Final = 5
 """How often a source is asked before it counts as unavailable."""
 

@@ -1,0 +1,107 @@
+"""A receiver of the application framed service: it is told what it lacks, and asks for what it wants (6.4, ours).
+
+What comes is delivered at once, each message once; a request is one like any other, that many share. It takes no part
+in stability: what everybody who does has got may be gone when it asks.
+"""
+
+from collections.abc import Iterable
+
+from antiphon.core.clocks import TimestampClock
+from antiphon.core.effects import Missing
+from antiphon.core.intergroup.frames import (
+    DataFrame,
+    GoneFrame,
+    JoinInfoFrame,
+    JoinRequestFrame,
+    KeepAliveFrame,
+    RepairFrame,
+    ReportFrame,
+    RequestFrame,
+    SourceAcceptFrame,
+    SourceRequestFrame,
+)
+from antiphon.core.intergroup.names import Collected
+from antiphon.core.intergroup.party import Party
+from antiphon.core.intergroup.requests import Draw, Ticket
+from antiphon.core.intergroup.rules import Rules
+from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.types import ProcessId
+
+
+class Framer(Party):
+    """Nobody waits for it."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        plan: InterGroupPlan,
+        settings: InterGroupSettings,
+        clock: TimestampClock,
+        draw: Draw,
+        rules: Rules,
+    ) -> None:
+        super().__init__(me, plan, settings, clock, draw, rules)
+        self._requests = rules.requests(draw, settings.profile)
+        self._collected = Collected()
+
+    def request(self, ticket: Ticket, now: int) -> None:
+        """The application wants a message that it lacks."""
+        self._requests.missing(ticket, self._settings.distance(ticket.sender), now)
+
+    def _begin(self, now: int) -> None:  # noqa: ARG002
+        self._follow_these(self._plan.view.members)
+
+    def _end(self) -> None:
+        """What it has it does not want again, should it come back."""
+        self._requests = self._rules.requests(self._draw, self._settings.profile)
+
+    # What comes in
+
+    def _data(self, message: DataFrame, now: int) -> None:  # noqa: ARG002
+        self._take(message)
+
+    def _repair(self, frame: RepairFrame, now: int) -> None:  # noqa: ARG002
+        self._take(frame.message)
+
+    def _take(self, message: DataFrame) -> None:
+        self._clock.merge(message.stamp)
+        ticket = message.ticket
+        if len(self._untaken) >= self._settings.window:
+            return  # no room; it stays missing, and whoever still asks for it gets it later
+        self._tell(ticket.sender, ticket.container, ticket.seq - 1)
+        self._requests.done(ticket)
+        if self._collected.take(ticket):
+            self._deliver([message])
+
+    def _keep_alive(self, frame: KeepAliveFrame, now: int) -> None:  # noqa: ARG002
+        for container, count in frame.known:
+            self._tell(frame.sender, container, count)
+
+    def _request(self, frame: RequestFrame, now: int) -> None:
+        self._requests.heard(frame.ticket, now)
+
+    def _answer(
+        self,
+        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
+        now: int,  # noqa: ARG002
+    ) -> None:
+        if isinstance(frame, GoneFrame) and frame.ticket in self._requests:
+            self._requests.done(frame.ticket)
+            ticket = frame.ticket
+            self._collected.take(ticket)  # as good as had: nothing more is to be waited for
+            self._effects.append(Missing(self._name, ticket.sender, ticket.container, (ticket.seq,), gone=True))
+
+    # What follows
+
+    def _tell(self, sender: ProcessId, container: bytes, upto: int) -> None:
+        places = self._collected.lacking(sender, container, upto)
+        if places:
+            self._effects.append(Missing(self._name, sender, container, places))
+
+    def _conclude(self, now: int) -> None:
+        for ticket in self._requests.due(now):
+            self._say(RequestFrame(self._name, self._me, ticket))
+
+    def _deadlines(self) -> Iterable[int]:
+        deadline = self._requests.deadline
+        return () if deadline is None else (deadline,)
