@@ -9,8 +9,8 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import Any, cast
 
-from antiphon.core.contract import Connecting
-from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Unblocked
+from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
+from antiphon.core.intergroup.process import InterGroupProcess
 from antiphon.local.part import Part
 from antiphon.runtime.driver import Driver, Shown
 from antiphon.runtime.transports.contract import Address
@@ -28,7 +28,7 @@ class Participant(Part):
     def __init__(self, scenario: Scenario, process: ProcessId, rows: Path, host: str) -> None:
         super().__init__(scenario, process, rows)
         chance = random.Random(f"{scenario.seed}/{process}/cores")
-        self._core = cast("Connecting", core_builder(scenario, chance)(process))
+        self._core = cast("InterGroupProcess", core_builder(scenario, chance)(process))
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
@@ -98,8 +98,14 @@ class Participant(Part):
     # What the driver tells
 
     def show(self, effect: Shown) -> None:
-        """What comes next in the order; that flow control holds messages back concerns the core alone."""
-        if not isinstance(effect, Blocked | Unblocked):
+        """What comes next in the order; that flow control holds messages back concerns the core alone.
+
+        Whatever the application is told to lack, it wants.
+        """
+        if isinstance(effect, Missing):
+            if not effect.gone:
+                self._core.request(effect, self._clock())
+        elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)
             self._take()
@@ -149,7 +155,8 @@ class Participant(Part):
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group, now = GroupId(workload.group), self._clock()
         self._requested_at = now
-        self._core.send(group, payload, now, self._recorder.requested(group, payload, now))
+        label = self._recorder.requested(group, payload, now)
+        self._core.send(group, payload, now, label, f"{workload.name}/{label}".encode())
         self._driver.hurry(now)
 
     def _status(self) -> dict[str, Any]:

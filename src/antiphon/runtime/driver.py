@@ -19,6 +19,7 @@ from antiphon.core.effects import (
     InstallState,
     InstallView,
     Left,
+    Missing,
     Reach,
     Scope,
     Transitional,
@@ -40,7 +41,7 @@ _log = logging.getLogger("antiphon")
 _CALM_NS: Final = 200_000
 """After so long without a turn nothing is gained by waiting for what else may come in the same one."""
 
-Shown = Deliver | InstallView | InstallState | Left | Transitional | Blocked | Unblocked
+Shown = Deliver | InstallView | InstallState | Left | Transitional | Missing | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
 
 
@@ -246,7 +247,7 @@ class Driver:
             self._install(effect.view)
             if self._scribe is not None:
                 self._scribe.reached(effect.view)
-        elif isinstance(effect, InstallState | Transitional):
+        elif isinstance(effect, InstallState | Transitional | Missing):
             self._show(effect)
         elif isinstance(effect, Left):
             self._others.pop(effect.group, None)
