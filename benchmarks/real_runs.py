@@ -2,7 +2,8 @@
 
 A run counts if its trace shows each fault at work (a process that was killed and is done without, senders that were
 blocked, a state that a newcomer took, a view in which both sides of a split are again), if it came to rest, and if
-every property that its services promise holds. Exit code 1 if one does not. Run from the root:
+every property that its services promise holds. Exit code 1 if one does not. InterGroup multicasts: it is played over
+UDP only. Run from the root:
 
     python -m benchmarks.real_runs [--only NAME] [--transport tcp|udp] [--rounds 1] [--keep DIR] [--json]
 """
@@ -11,7 +12,6 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,23 +24,11 @@ from antiphon.cli.run import TRANSPORTS, Sockets
 from antiphon.errors import AntiphonError
 from antiphon.local.supervisor import run_locally
 from antiphon.properties.judge import judge
-from antiphon.scenario.model import (
-    Crash,
-    Fault,
-    Join,
-    Leave,
-    Partition,
-    Pause,
-    Recover,
-    Stall,
-    members_of,
-)
 from antiphon.scenario.read import read_scenario, scenario_toml, with_transport
 from antiphon.sim.run import Run
 from antiphon.trace.directory import RunRecord, appearing, write_events, write_run
-from antiphon.trace.recorder import Row
 from antiphon.trace.table import events_table
-from antiphon.types import ProcessId, process_id, split_process_id
+from benchmarks.evidence import evidence_in
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios/real"
 
@@ -68,145 +56,9 @@ class Result:
         return not self.missing and not self.violated
 
 
-class Evidence:
-    """What a trace shows of its scenario's faults."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._rows: dict[str, list[Row]] = {
-            process_id(each.process, each.incarnation): each.rows for each in run.histories
-        }
-        self._crashed = {process for process in self._rows if self._of(process, "crash")}
-        self._left = {(process, row["group"]) for process in self._rows for row in self._of(process, "leave")}
-
-    def missing(self) -> Iterator[str]:
-        """A sentence for each thing that did not happen."""
-        if not self._run.quiet:
-            yield "the run did not come to rest"
-        for fault in self._run.scenario.fault:
-            yield from self._missing(fault)
-        yield from self._silent()
-        yield from self._unordered()
-        if self._run.scenario.options.merge_every:
-            yield from self._apart()
-
-    def _of(self, process: str, kind: str, begin: int = -sys.maxsize, end: int = sys.maxsize) -> list[Row]:
-        """The rows of this kind at a process, between two moments."""
-        return [row for row in self._rows.get(process, ()) if row["kind"] == kind and begin <= row["time"] < end]
-
-    def _missing(self, fault: Fault) -> Iterator[str]:
-        match fault:
-            case Crash():
-                if fault.process not in self._crashed:
-                    yield f"{fault.process} was not killed"
-                yield from self._kept(fault.process)
-            case Pause():
-                yield from self._not_paused(fault)
-            case Stall():
-                yield from self._not_stalled(fault)
-            case Join():
-                if not self._took_state(fault.process):
-                    yield f"{fault.process} joined, and took no state"
-            case Recover():
-                if not any(self._took_state(process) for process in self._incarnations(fault.process)[1:]):
-                    yield f"{fault.process} was started again, and took no state"
-            case Leave():
-                if (fault.process, fault.group) not in self._left:
-                    yield f"{fault.process} has not left {fault.group}"
-            case Partition():
-                yield from self._not_parted(fault)
-            case _:
-                raise AssertionError(f"nothing is known of how a trace shows {fault}")
-
-    def _incarnations(self, name: str) -> list[str]:
-        return sorted(process for process in self._rows if split_process_id(ProcessId(process))[0] == name)
-
-    def _took_state(self, process: str) -> bool:
-        roles = [json.loads(row["detail"])["role"] for row in self._of(process, "state")]
-        return "installed" in roles and bool(self._of(process, "view"))
-
-    def _kept(self, victim: str) -> Iterator[str]:
-        """Survivors who did not get to a view without somebody who was killed."""
-        for process, group, view in self._last_views():
-            if victim in view:
-                yield f"{process} has {victim} in its last view of {group}"
-
-    def _last_views(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Of all who are there at the end, in every group that they are in."""
-        for process in self._rows.keys() - self._crashed:
-            last = {row["group"]: row["members"] for row in self._of(process, "view")}
-            for group, members in last.items():
-                if (process, group) not in self._left:
-                    yield process, group, members
-
-    def _not_paused(self, fault: Pause) -> Iterator[str]:
-        begin, end = self._span(fault)
-        if self._went_on(fault.process, begin, end, kinds=None):
-            yield f"{fault.process} was not paused"
-        if not self._of(fault.process, "deliver", end):
-            yield f"{fault.process} delivered nothing after its pause"
-        others = [process for process in self._rows if process != fault.process]
-        views = [row["members"] for process in others for row in self._of(process, "view", begin)]
-        if end - begin > 2 * self._run.scenario.options.suspect_after and all(fault.process in view for view in views):
-            yield f"nobody did without {fault.process} in its pause"
-
-    def _not_stalled(self, fault: Stall) -> Iterator[str]:
-        begin, end = self._span(fault)
-        if self._went_on(fault.process, begin, end, kinds={"deliver"}):
-            yield f"the application of {fault.process} was not stalled"
-        others = [process for process in self._rows if process != fault.process]
-        if not any(self._of(process, "block", begin, end) for process in others):
-            yield f"nobody was blocked while {fault.process} was stalled"
-
-    def _went_on(self, process: str, begin: int, end: int, kinds: set[str] | None) -> bool:
-        """Whether it has such rows, or of any kind, in the second half of a fault, which may begin late at a process.
-
-        A fault that is not told of has no length, and stopped nobody.
-        """
-        middle = (begin + end) // 2
-        rows = [row for row in self._rows[process] if kinds is None or row["kind"] in kinds]
-        return begin == end or any(middle < row["time"] < end for row in rows)
-
-    def _span(self, fault: Pause | Stall) -> tuple[int, int]:
-        """When it began and ended, by the supervisor's clock; never, if it is not told of."""
-        told = [(row["time"], json.loads(row["detail"])) for row in self._of("world", "fault")]
-        mine = {"kind": type(fault).__name__.lower(), "at": str(fault.at), "process": fault.process}
-        times = [moment for moment, detail in told if detail.items() >= mine.items()]
-        return (times[0], times[-1]) if times else (0, 0)
-
-    def _not_parted(self, fault: Partition) -> Iterator[str]:
-        for side in fault.sides:
-            others = {name for other in fault.sides if other is not side for name in other}
-            for process in side:
-                if not any(others.isdisjoint(row["members"]) for row in self._of(process, "view")):
-                    yield f"{process} never did without the other side of the split"
-
-    def _silent(self) -> Iterator[str]:
-        """Members to whom nothing was delivered."""
-        for group in self._run.scenario.group:
-            for name in members_of(group):
-                rows = [row for process in self._incarnations(name) for row in self._of(process, "deliver")]
-                if not any(row["group"] == group.name for row in rows):
-                    yield f"{name} delivered nothing in {group.name}"
-
-    def _unordered(self) -> Iterator[str]:
-        """Groups with a sequencer in which nobody but the senders gave stamps."""
-        rows = [row for process in self._rows for row in self._of(process, "deliver")]
-        ordered = {row["group"] for row in rows if row.get("orderer") is not None}
-        for group in self._run.scenario.group:
-            if group.mode == "asymmetric" and group.name not in ordered:
-                yield f"no sequencer ordered anything in {group.name}"
-
-    def _apart(self) -> Iterator[str]:
-        """Those who look for each other and are not in one view at the end."""
-        live = {process for process in self._rows.keys() - self._crashed if process != "world"}
-        for process, group, members in self._last_views():
-            wanted = {each for each in live if split_process_id(ProcessId(each))[0] in self._members(group)}
-            if not wanted <= {*members}:
-                yield f"{process} is without {', '.join(sorted(wanted - {*members}))} in {group} at the end"
-
-    def _members(self, name: str) -> tuple[str, ...]:
-        return next(members_of(group) for group in self._run.scenario.group if group.name == name)
+def transports_of(scenario: Path) -> list[Sockets]:
+    """What it can be played over."""
+    return ["udp"] if read_scenario(scenario).protocol == "intergroup" else [*TRANSPORTS]
 
 
 def play(scenario: Path, transport: Sockets, keep: Path | None = None) -> Result:
@@ -227,15 +79,16 @@ def play(scenario: Path, transport: Sockets, keep: Path | None = None) -> Result
         delivered=run.deliveries,
         views=len({(row["group"], row["view"]) for row in rows if row["kind"] == "view"}),
         blocks=sum(row["kind"] == "block" for row in rows),
-        missing=tuple(Evidence(run).missing()),
+        missing=tuple(evidence_in(run).missing()),
         violated=tuple(f"{each.property}: {each.example and each.example.sentence}" for each in verdicts),
     )
     if keep is not None and not result.holds:
-        _keep(run, events, keep / f"{scenario.stem}-{transport}-{time.time_ns()}")
+        keep_run(run, events, keep / f"{scenario.stem}-{transport}-{time.time_ns()}")
     return result
 
 
-def _keep(run: Run, events: Any, directory: Path) -> None:
+def keep_run(run: Run, events: Any, directory: Path) -> None:
+    """Write a run and its trace as `antiphon run` does."""
     with appearing(directory) as aside:
         write_events(events, aside, run.id)
         record = RunRecord(run.id, run.scenario.name, run.scenario.seed, __version__, clock="wall", finished=True)
@@ -255,7 +108,8 @@ def main() -> None:
     transports = [each for each in TRANSPORTS if arguments.transport in (None, each)]
     if not scenarios:
         parser.error(f"no scenario {arguments.only!r}; there are {', '.join(p.stem for p in SCENARIOS.glob('*.toml'))}")
-    plan = [(path, each) for _ in range(arguments.rounds) for path in scenarios for each in transports]
+    pairs = [(path, each) for path in scenarios for each in transports if each in transports_of(path)]
+    plan = pairs * arguments.rounds
     results = []
     for number, (path, transport) in enumerate(plan, 1):
         results.append(play(path, transport, arguments.keep))

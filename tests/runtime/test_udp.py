@@ -17,16 +17,14 @@ from antiphon.errors import ProtocolViolation
 from antiphon.runtime.settings import PRESETS
 from antiphon.runtime.transports import udp
 from antiphon.runtime.transports.choice import parse_address
-from antiphon.runtime.transports.contract import Address, Transport
+from antiphon.runtime.transports.contract import Transport
 from antiphon.runtime.transports.datagrams import DatagramSocket, Sockaddr
 from antiphon.runtime.transports.pieces import Piece, Puzzles, cut
 from antiphon.runtime.transports.udp import UdpMesh
 from antiphon.types import GroupId, formed_group, process_id
 from antiphon.wire.codec import encode
 from antiphon.wire.frame import Sealed, seal
-from tests.runtime.cast import all_talk, until, within_deadline
-
-LOOPBACK = "127.0.0.1"
+from tests.runtime.cast import LOOPBACK, all_talk, multicast_or_skip, until, within_deadline
 
 
 class LossyMesh(UdpMesh):
@@ -424,34 +422,6 @@ def test_what_a_full_socket_does_not_take_waits_and_the_core_is_told() -> None:
             assert told.ready == [False, True]
 
     within_deadline(test)
-
-
-def loopback_multicast() -> Address | None:
-    """A free multicast address on which this machine hears itself."""
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
-    ):
-        interface = socket.inet_aton(LOOPBACK)
-        try:
-            listening.bind(("239.255.77.77", 0))
-            joined = socket.inet_aton("239.255.77.77") + interface
-            listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, joined)
-            listening.settimeout(1.0)
-            sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
-            sending.sendto(b"?", listening.getsockname())
-            listening.recv(1)
-        except OSError:
-            return None
-        host, port = listening.getsockname()
-        return host, port
-
-
-def multicast_or_skip() -> Address:
-    found = loopback_multicast()
-    if found is None:
-        pytest.skip("the loopback interface carries no multicast here")
-    return found
 
 
 def test_with_multicast_the_order_is_the_same() -> None:

@@ -1,4 +1,4 @@
-"""What `benchmarks/real_runs.py` takes for evidence: simulated runs have it, and lack it if nothing befalls them."""
+"""What `benchmarks/evidence.py` takes for evidence: simulated runs have it, and lack it if nothing befalls them."""
 
 import dataclasses
 
@@ -7,13 +7,23 @@ import pytest
 
 from antiphon.scenario.read import read_scenario
 from antiphon.sim.run import simulate
-from benchmarks.real_runs import SCENARIOS, Evidence
+from benchmarks.evidence import evidence_in
+from benchmarks.real_runs import SCENARIOS
+
+NAMES = ["crash", "flow-3", "join", "merge", "pause", "restart", "intergroup-lossy", "intergroup-faults"]
 
 
-@pytest.mark.parametrize("name", ["crash", "flow-3", "join", "merge", "pause", "restart"])
+@pytest.mark.parametrize("name", NAMES)
 def test_what_a_scenario_says_is_seen_where_it_happens_and_missed_where_it_does_not(name: str) -> None:
     told = read_scenario(SCENARIOS / f"{name}.toml")
-    assert not [*Evidence(simulate(told)).missing()]
+    assert not [*evidence_in(simulate(told)).missing()]
     calm = simulate(msgspec.structs.replace(told, fault=()))
-    missed = [*Evidence(dataclasses.replace(calm, scenario=told)).missing()]
+    missed = [*evidence_in(dataclasses.replace(calm, scenario=told)).missing()]
     assert len(missed) >= len(told.fault)
+
+
+def test_where_nothing_is_lost_nothing_shows_that_losses_are_repaired() -> None:
+    told = read_scenario(SCENARIOS / "intergroup-lossy.toml")
+    network = msgspec.structs.replace(told.network, loss=0.0)
+    calm = simulate(msgspec.structs.replace(told, network=network))
+    assert [each for each in evidence_in(dataclasses.replace(calm, scenario=told)).missing() if "to be lost" in each]

@@ -37,8 +37,9 @@ def run(
 ) -> None:
     """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
 
-    The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act. The trace has the
-    same form as that of a simulation; no two runs are the same. While it goes on, `antiphon watch DIR` shows it.
+    The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act; with intergroup,
+    loss does. The trace has the same form as that of a simulation; no two runs are the same. While it goes on,
+    `antiphon watch DIR` shows it.
     """
     chosen = read_scenario(scenario)
     if transport is not None:

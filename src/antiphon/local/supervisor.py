@@ -1,9 +1,10 @@
 """The supervisor of a local run: starts one process for each member, lets befall them what the scenario says, collects.
 
-Time is that of the wall, the network is that of this machine: of the scenario, latency, loss, bandwidth and hosts do
-not act. A crash is a kill, a pause a stop signal; a partition closes the connections between its sides and keeps them
-closed. The trace is of the same form as that of a simulation, and is judged by the same properties. While the run goes
-on, what the processes have on record is cut into parts for whoever watches: here, so that it costs them nothing.
+Time is that of the wall, the network is that of this machine: of the scenario, latency, bandwidth and hosts do not act,
+nor does loss, but for InterGroup, whose processes lose what comes at that rate. A crash is a kill, a pause a stop
+signal; a partition closes the connections between its sides and keeps them closed. The trace is of the same form as
+that of a simulation, and is judged by the same properties. While the run goes on, what the processes have on record is
+cut into parts for whoever watches: here, so that it costs them nothing.
 """
 
 import asyncio
@@ -11,10 +12,12 @@ import contextlib
 import json
 import random
 import signal
+import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +58,20 @@ _PART_NS: Final = 500_000_000
 _SETTLED_NS: Final = 300_000_000
 """Where processes fall silent: so long nothing may be left to do before a run counts as quiet."""
 
+_PROTOCOLS: Final = ("newtop", "intergroup")
+_MESSAGE_BYTES_MAX: Final = 60_000
+"""intergroup: a message is one datagram, also when it is repaired; so much leaves room for what is said about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: on this machine, but perhaps in a network namespace of its own."""
+
+    host: str = "127.0.0.1"
+    """The address that it is bound to."""
+    within: tuple[str, ...] = ()
+    """What starts a command there, such as `ip netns exec NAME`."""
+
 
 class WorkerFailed(AntiphonError):  # noqa: N818 - what happened
     """A member process ended by itself."""
@@ -62,10 +79,12 @@ class WorkerFailed(AntiphonError):  # noqa: N818 - what happened
 
 def refuse(scenario: Scenario) -> None:
     """What real processes on one machine cannot play."""
-    if scenario.protocol != "newtop":
+    if scenario.protocol not in _PROTOCOLS:
         raise ConfigurationError(
-            f"protocol {scenario.protocol!r} runs in the simulator only; antiphon run plays newtop"
+            f"protocol {scenario.protocol!r} runs in the simulator only; antiphon run plays {' and '.join(_PROTOCOLS)}"
         )
+    if scenario.protocol == "intergroup":
+        _refuse_intergroup(scenario)
     if scenario.options.literal:
         raise ConfigurationError("options.literal: errata as printed run in the simulator only")
     for i, fault in enumerate(scenario.fault):
@@ -77,6 +96,17 @@ def refuse(scenario: Scenario) -> None:
     for i, workload in enumerate(scenario.workload):
         if workload.replies or workload.answers != "none":
             raise ConfigurationError(f"workload[{i}]: replies and answers are played in the simulator only")
+
+
+def _refuse_intergroup(scenario: Scenario) -> None:
+    if scenario.network.transport != "datagram":
+        raise ConfigurationError("intergroup runs over udp only: it multicasts, and repairs what is lost")
+    for i, workload in enumerate(scenario.workload):
+        if workload.payload > _MESSAGE_BYTES_MAX:
+            raise ConfigurationError(
+                f"workload[{i}].payload: with intergroup a message is one datagram, of at most {_MESSAGE_BYTES_MAX:,} "
+                f"bytes; {workload.payload:,} are more"
+            )
 
 
 class _Wall:
@@ -97,8 +127,9 @@ class _Wall:
 class _Remote:
     """A member process, from outside."""
 
-    def __init__(self, process: ProcessId, run: "LocalRun") -> None:
+    def __init__(self, process: ProcessId, run: "LocalRun", place: Place) -> None:
         self.id = process
+        self._place = place
         self.crashed = False
         self.stalled = False
         self.status: dict[str, Any] = {}
@@ -123,16 +154,17 @@ class _Remote:
     async def start(self, scenario: Path, rows: Path) -> None:
         """Until its address is known."""
         self._child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "antiphon.local.worker", str(scenario), self.id, str(rows),
+            *self._place.within,
+            sys.executable, "-m", "antiphon.local.play", str(scenario), self.id, str(rows), self._place.host,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         self._reader = asyncio.get_running_loop().create_task(self._listen(self._child))
         await self._known.wait()
 
-    async def meet(self, others: "list[_Remote]", *, wait: bool = True) -> None:
-        """Tell it where these are; until it is connected with them, if that is to be waited for."""
+    async def meet(self, others: "list[_Remote]", groups: Mapping[str, tuple[str, int]], *, wait: bool = True) -> None:
+        """Tell it where these and the groups are; until it is connected with them, if that is to be waited for."""
         addresses = [other.address for other in others]
-        self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait])
+        self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait], groups=groups)
         await self._done["meet"].wait()
 
     async def set_clock(self, epoch: int) -> None:
@@ -270,8 +302,17 @@ class _Partitions:
 class LocalRun:
     """One run of a scenario."""
 
-    def __init__(self, scenario: Scenario, directory: Path, parts: Parts | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        directory: Path,
+        parts: Parts | None = None,
+        places: Mapping[str, Place] | None = None,
+    ) -> None:
+        """`places`: by name, of the processes that do not run where we do."""
         refuse(scenario)
+        self._places = places or {}
+        self._reserved: socket.socket | None = None
         self._scenario = scenario
         self._parts = parts
         self._directory = directory
@@ -297,6 +338,8 @@ class LocalRun:
             for remote in self._remotes.values():
                 remote.kill()
             await asyncio.gather(*(remote.gone() for remote in self._remotes.values()), return_exceptions=True)
+            if self._reserved is not None:
+                self._reserved.close()
         self._world.note(
             "end", self._wall.now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"})
         )
@@ -330,8 +373,10 @@ class LocalRun:
         for name in self._scenario.processes:
             self._add(ProcessId(name))
         await asyncio.gather(*(self._launch(remote) for remote in self._remotes.values()))
-        remotes = [*self._remotes.values()]
-        await asyncio.gather(*(remote.meet([each for each in remotes if each is not remote]) for remote in remotes))
+        remotes, groups = [*self._remotes.values()], self._group_addresses()
+        await asyncio.gather(
+            *(remote.meet([each for each in remotes if each is not remote], groups) for remote in remotes)
+        )
         self._wall.epoch = time.monotonic_ns() + 50_000_000
         if self._parts is not None:
             self._parts.begin(time.time_ns() + 50_000_000)
@@ -339,9 +384,23 @@ class LocalRun:
         for remote in remotes:
             remote.order(do="go")
 
+    def _group_addresses(self) -> dict[str, tuple[str, int]]:
+        """intergroup: where each group is multicast to; the port is ours while the run lasts, so no other run hears it.
+
+        The addresses are of the scope that does not leave a site (RFC 2365); datagrams do not pass routers anyway.
+        """
+        if self._scenario.protocol != "intergroup":
+            return {}
+        self._reserved = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._reserved.bind(("127.0.0.1", 0))
+        port: int = self._reserved.getsockname()[1]
+        names = [group.name for group in self._scenario.group]
+        return {name: (f"239.255.{rank >> 8}.{rank & 255}", port) for rank, name in enumerate(names, start=1)}
+
     def _add(self, process: ProcessId) -> _Remote:
-        remote = self._remotes[process] = _Remote(process, self)
-        self._current[split_process_id(process)[0]] = remote
+        name = split_process_id(process)[0]
+        remote = self._remotes[process] = _Remote(process, self, self._places.get(name, Place()))
+        self._current[name] = remote
         history = Recorder(process, {GroupId(group.name): "" for group in groups_of(self._scenario, process)})
         self._journals[process] = _Journal(history, self._directory / f"{process}.rows")
         return remote
@@ -354,7 +413,7 @@ class LocalRun:
         network = _Partitions(
             self._remotes,
             merges=bool(scenario.options.merge_every) or scenario.network.transport == "datagram",
-            renews=changes(scenario),
+            renews=changes(scenario) or scenario.protocol == "intergroup",
         )
         faults = Faults(
             scenario.fault, self._wall, self._remotes, network, self._world, companies(scenario), None,
@@ -416,7 +475,7 @@ class LocalRun:
         await remote.set_clock(self._wall.epoch)
         # who is starting too will come to us; some may be gone before we are connected with them
         others = [each for each in self._current.values() if each is not remote and each.running and each.address]
-        await remote.meet(others, wait=False)
+        await remote.meet(others, {}, wait=False)
         remote.order(do="go")
         members = {group.name: members_of(group) for group in self._scenario.group}
         for group in fault.joins or ():
@@ -523,12 +582,16 @@ def run_locally(
     scenario: Scenario,
     watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None,
     parts: Parts | None = None,
+    places: Mapping[str, Place] | None = None,
 ) -> Run:
-    """Play a scenario with real processes; gives what a simulation gives, and parts of it meanwhile."""
+    """Play a scenario with real processes; gives what a simulation gives, and parts of it meanwhile.
+
+    `places`: by name, of the processes that are to run elsewhere than here.
+    """
 
     async def play(directory: Path) -> Run:
         with _interruptible():
-            return await LocalRun(scenario, directory, parts).play(watch)
+            return await LocalRun(scenario, directory, parts, places).play(watch)
 
     with tempfile.TemporaryDirectory(prefix="antiphon-") as directory:
         return asyncio.run(play(Path(directory)))

@@ -19,6 +19,7 @@ from antiphon.core.effects import (
     InstallState,
     InstallView,
     Left,
+    Missing,
     Reach,
     Scope,
     Transitional,
@@ -28,7 +29,7 @@ from antiphon.core.effects import (
 from antiphon.core.newtop.connections import Connections
 from antiphon.core.newtop.frames import FormationFrame, InstallFrame, ProposeFrame, VoteFrame
 from antiphon.errors import ProtocolViolation
-from antiphon.runtime.transports.contract import Transport
+from antiphon.runtime.transports.contract import GroupTransport, Transport
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.scribe import Scribe
 from antiphon.types import GroupId, ProcessId, View
@@ -40,7 +41,7 @@ _log = logging.getLogger("antiphon")
 _CALM_NS: Final = 200_000
 """After so long without a turn nothing is gained by waiting for what else may come in the same one."""
 
-Shown = Deliver | InstallView | InstallState | Left | Transitional | Blocked | Unblocked
+Shown = Deliver | InstallView | InstallState | Left | Transitional | Missing | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
 
 
@@ -246,7 +247,7 @@ class Driver:
             self._install(effect.view)
             if self._scribe is not None:
                 self._scribe.reached(effect.view)
-        elif isinstance(effect, InstallState | Transitional):
+        elif isinstance(effect, InstallState | Transitional | Missing):
             self._show(effect)
         elif isinstance(effect, Left):
             self._others.pop(effect.group, None)
@@ -281,12 +282,22 @@ class Driver:
 
     def _transmit(self, effect: Transmit, now: int) -> None:
         frame, to = effect.frame, effect.to
+        if to is Scope.GROUP:
+            self._multicast(effect, now)
+            return
         peers = self._others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
         if self._scribe is not None:
             self._scribe.transmitted(effect, len(peers), now)
         if self._connections is not None and isinstance(frame, InstallFrame):
             self._bind(self._connections, frame, peers[0])
         self.transport.send(encode(frame), peers)
+
+    def _multicast(self, effect: Transmit, now: int) -> None:
+        """To whoever listens: it leaves once, and nobody here knows how many take it."""
+        frame = effect.frame
+        if self._scribe is not None:
+            self._scribe.transmitted(effect, 1, now)
+        cast("GroupTransport", self.transport).multicast(encode(frame), frame.group)
 
     def _bind(self, connections: Connections, frame: InstallFrame, to: ProcessId) -> None:
         """A formed group lives on the connection that takes its first frame; where there is none, on none."""

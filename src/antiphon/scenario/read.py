@@ -111,8 +111,13 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
 
 
 def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"]) -> Scenario:
-    """The same scenario over another transport, for sockets: what only a simulated network does to datagrams goes."""
-    network = msgspec.structs.replace(scenario.network, transport=transport, loss=0.0, duplicate=0.0, reorder=0.0)
+    """The same scenario over another transport, for sockets: what only a simulated network does to datagrams goes.
+
+    InterGroup's processes do it themselves to what they receive, so there it stays.
+    """
+    network = msgspec.structs.replace(scenario.network, transport=transport)
+    if scenario.protocol != "intergroup":
+        network = msgspec.structs.replace(network, loss=0.0, duplicate=0.0, reorder=0.0)
     return msgspec.structs.replace(scenario, network=network)
 
 

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from antiphon.errors import ConfigurationError
+
 _log = logging.getLogger("antiphon.udp")
 Sockaddr = tuple[Any, ...]
 """An address as sockets have it."""
@@ -150,6 +152,34 @@ class DatagramSocket:
             step = _SIZE.unpack_from(notes[0][2])[0] if notes else size
             for begin in range(0, size, step or 1):
                 self._arrived(bytes(self._room[begin : min(begin + step, size)]), source)
+
+
+def bound_socket(family: int, sockaddr: Sockaddr) -> socket.socket:
+    """A socket at this address."""
+    bound = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        bound.bind(sockaddr)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def listening_socket(group: Sockaddr, bound: socket.socket) -> socket.socket:
+    """A socket at the multicast address, on the interface that the other one is bound to, which shall send there."""
+    if bound.family != socket.AF_INET:
+        raise ConfigurationError("multicast goes with an IPv4 address to bind to")
+    interface = socket.inet_aton(bound.getsockname()[0])
+    bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group[0]) + interface)
+        listening.bind(group)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
 
 def _offers(bound: socket.socket, option: int, value: int) -> bool:

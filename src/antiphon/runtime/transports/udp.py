@@ -18,7 +18,7 @@ import msgspec
 
 from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.runtime.transports.contract import Address, Receiver
-from antiphon.runtime.transports.datagrams import DatagramSocket, Sockaddr
+from antiphon.runtime.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
 from antiphon.runtime.transports.pieces import PIECE, Piece, Puzzles, cut
 from antiphon.types import ProcessId, split_process_id
 from antiphon.wire.codec import sender_of
@@ -114,10 +114,10 @@ class UdpMesh:
         host, port = self._bind
         found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
         self._family: int = found[0][0]
-        bound = _bound(self._family, found[0][4])
+        bound = bound_socket(self._family, found[0][4])
         if self._multicast is not None:
             try:
-                listening = _listening(self._multicast, bound)
+                listening = listening_socket(self._multicast, bound)
             except (OSError, ConfigurationError):
                 bound.close()
                 raise
@@ -371,33 +371,6 @@ def _succeeds(one: ProcessId, other: ProcessId) -> bool:
     """Whether it is a later incarnation of the same process."""
     (name, incarnation), (other_name, other_incarnation) = split_process_id(one), split_process_id(other)
     return name == other_name and incarnation > other_incarnation
-
-
-def _bound(family: int, sockaddr: Sockaddr) -> socket.socket:
-    bound = socket.socket(family, socket.SOCK_DGRAM)
-    try:
-        bound.bind(sockaddr)
-    except OSError:
-        bound.close()
-        raise
-    return bound
-
-
-def _listening(group: Address, bound: socket.socket) -> socket.socket:
-    """A socket at the multicast address, on the interface that the other one is bound to, which shall send there."""
-    if bound.family != socket.AF_INET:
-        raise ConfigurationError("multicast goes with an IPv4 address to bind to")
-    interface = socket.inet_aton(bound.getsockname()[0])
-    bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
-    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group[0]) + interface)
-        listening.bind(group)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 def _hello_in(sealed: bytes) -> _Hello:

@@ -1,0 +1,259 @@
+"""What a trace shows of its scenario: that each fault has happened, and that somebody was there whom it befell.
+
+A run in which nobody was blocked shows nothing about flow control, nor one without loss anything about repairs.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+
+from antiphon.scenario.model import (
+    Crash,
+    Fault,
+    Group,
+    Join,
+    Leave,
+    Partition,
+    Pause,
+    Recover,
+    Stall,
+    members_of,
+    senders_of,
+)
+from antiphon.sim.run import Run
+from antiphon.trace.recorder import Row
+from antiphon.types import ProcessId, process_id, split_process_id
+
+
+def evidence_in(run: Run) -> "Evidence":
+    """What to look for in the trace of this run."""
+    return InterGroupEvidence(run) if run.scenario.protocol == "intergroup" else Evidence(run)
+
+
+class Evidence:
+    """What a trace shows of its scenario's faults."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rows: dict[str, list[Row]] = {
+            process_id(each.process, each.incarnation): each.rows for each in run.histories
+        }
+        self._crashed = {process for process in self._rows if self._of(process, "crash")}
+        self._left = {(process, row["group"]) for process in self._rows for row in self._of(process, "leave")}
+
+    def missing(self) -> Iterator[str]:
+        """A sentence for each thing that did not happen."""
+        if not self._run.quiet:
+            yield "the run did not come to rest"
+        for fault in self._run.scenario.fault:
+            yield from self._missing(fault)
+        yield from self._silent()
+        yield from self._unordered()
+        if self._run.scenario.options.merge_every:
+            yield from self._apart()
+
+    def _of(self, process: str, kind: str, begin: int = -sys.maxsize, end: int = sys.maxsize) -> list[Row]:
+        """The rows of this kind at a process, between two moments."""
+        return [row for row in self._rows.get(process, ()) if row["kind"] == kind and begin <= row["time"] < end]
+
+    def _missing(self, fault: Fault) -> Iterator[str]:
+        match fault:
+            case Crash():
+                if fault.process not in self._crashed:
+                    yield f"{fault.process} was not killed"
+                yield from self._kept(fault.process)
+            case Pause():
+                yield from self._not_paused(fault)
+            case Stall():
+                yield from self._not_stalled(fault)
+            case Join():
+                if not self._took_state(fault.process):
+                    yield f"{fault.process} joined, and took no state"
+            case Recover():
+                if not any(self._took_state(process) for process in self._incarnations(fault.process)[1:]):
+                    yield f"{fault.process} was started again, and took no state"
+            case Leave():
+                if (fault.process, fault.group) not in self._left:
+                    yield f"{fault.process} has not left {fault.group}"
+            case Partition():
+                yield from self._not_parted(fault)
+            case _:
+                raise AssertionError(f"nothing is known of how a trace shows {fault}")
+
+    def _incarnations(self, name: str) -> list[str]:
+        return sorted(process for process in self._rows if split_process_id(ProcessId(process))[0] == name)
+
+    def _took_state(self, process: str) -> bool:
+        roles = [json.loads(row["detail"])["role"] for row in self._of(process, "state")]
+        return "installed" in roles and bool(self._of(process, "view"))
+
+    def _kept(self, victim: str) -> Iterator[str]:
+        """Survivors who did not get to a view without somebody who was killed."""
+        for process, group, view in self._last_views():
+            if victim in view:
+                yield f"{process} has {victim} in its last view of {group}"
+
+    def _last_views(self) -> Iterator[tuple[str, str, list[str]]]:
+        """Of all who are there at the end, in every group that they are in."""
+        for process in self._rows.keys() - self._crashed:
+            last = {row["group"]: row["members"] for row in self._of(process, "view")}
+            for group, members in last.items():
+                if (process, group) not in self._left:
+                    yield process, group, members
+
+    def _not_paused(self, fault: Pause) -> Iterator[str]:
+        begin, end = self._span(fault)
+        if self._went_on(fault.process, begin, end, kinds=None):
+            yield f"{fault.process} was not paused"
+        if not self._of(fault.process, "deliver", end):
+            yield f"{fault.process} delivered nothing after its pause"
+        others = [process for process in self._rows if process != fault.process]
+        views = [row["members"] for process in others for row in self._of(process, "view", begin)]
+        if end - begin > 2 * self._run.scenario.options.suspect_after and all(fault.process in view for view in views):
+            yield f"nobody did without {fault.process} in its pause"
+
+    def _not_stalled(self, fault: Stall) -> Iterator[str]:
+        begin, end = self._span(fault)
+        if self._went_on(fault.process, begin, end, kinds={"deliver"}):
+            yield f"the application of {fault.process} was not stalled"
+        others = [process for process in self._rows if process != fault.process]
+        if not any(self._of(process, "block", begin, end) for process in others):
+            yield f"nobody was blocked while {fault.process} was stalled"
+
+    def _went_on(self, process: str, begin: int, end: int, kinds: set[str] | None) -> bool:
+        """Whether it has such rows, or of any kind, in the second half of a fault, which may begin late at a process.
+
+        A fault that is not told of has no length, and stopped nobody.
+        """
+        middle = (begin + end) // 2
+        rows = [row for row in self._rows[process] if kinds is None or row["kind"] in kinds]
+        return begin == end or any(middle < row["time"] < end for row in rows)
+
+    def _span(self, fault: Pause | Stall | Partition) -> tuple[int, int]:
+        """When it began and ended, by the supervisor's clock; never, if it is not told of."""
+        told = [(row["time"], json.loads(row["detail"])) for row in self._of("world", "fault")]
+        mine: dict[str, object] = {"kind": type(fault).__name__.lower(), "at": str(fault.at)}
+        if not isinstance(fault, Partition):
+            mine["process"] = fault.process
+        times = [moment for moment, detail in told if detail.items() >= mine.items()]
+        return (times[0], times[-1]) if times else (0, 0)
+
+    def _not_parted(self, fault: Partition) -> Iterator[str]:
+        for side in fault.sides:
+            others = {name for other in fault.sides if other is not side for name in other}
+            for process in side:
+                if not any(others.isdisjoint(row["members"]) for row in self._of(process, "view")):
+                    yield f"{process} never did without the other side of the split"
+
+    def _silent(self) -> Iterator[str]:
+        """Members to whom nothing was delivered."""
+        for group in self._run.scenario.group:
+            for name in members_of(group):
+                rows = [row for process in self._incarnations(name) for row in self._of(process, "deliver")]
+                if not any(row["group"] == group.name for row in rows):
+                    yield f"{name} delivered nothing in {group.name}"
+
+    def _unordered(self) -> Iterator[str]:
+        """Groups with a sequencer in which nobody but the senders gave stamps."""
+        rows = [row for process in self._rows for row in self._of(process, "deliver")]
+        ordered = {row["group"] for row in rows if row.get("orderer") is not None}
+        for group in self._run.scenario.group:
+            if group.mode == "asymmetric" and group.name not in ordered:
+                yield f"no sequencer ordered anything in {group.name}"
+
+    def _apart(self) -> Iterator[str]:
+        """Those who look for each other and are not in one view at the end."""
+        live = {process for process in self._rows.keys() - self._crashed if process != "world"}
+        for process, group, members in self._last_views():
+            wanted = {each for each in live if split_process_id(ProcessId(each))[0] in self._members(group)}
+            if not wanted <= {*members}:
+                yield f"{process} is without {', '.join(sorted(wanted - {*members}))} in {group} at the end"
+
+    def _members(self, name: str) -> tuple[str, ...]:
+        return next(members_of(group) for group in self._run.scenario.group if group.name == name)
+
+
+class InterGroupEvidence(Evidence):
+    """Where sender groups stay as they are, and nobody waits for a receiver."""
+
+    def missing(self) -> Iterator[str]:
+        """A sentence for each thing that did not happen."""
+        yield from super().missing()
+        if self._run.scenario.network.loss:
+            yield from self._unrepaired()
+
+    def _missing(self, fault: Fault) -> Iterator[str]:
+        match fault:
+            case Crash():
+                if fault.process not in self._crashed:
+                    yield f"{fault.process} was not killed"
+            case Join():
+                yield from self._not_joined(fault)
+            case Leave():
+                yield from self._not_left(fault)
+            case _:
+                yield from super()._missing(fault)
+
+    def _not_joined(self, fault: Join) -> Iterator[str]:
+        joins = [row["time"] for row in self._of(fault.process, "join") if row["group"] == fault.group]
+        if not joins:
+            yield f"{fault.process} has not joined {fault.group}"
+        elif self._delivered(fault.process, fault.group, end=joins[0]):
+            yield f"{fault.process} was in {fault.group} before it joined"
+        elif not self._delivered(fault.process, fault.group, begin=joins[-1]):
+            yield f"{fault.process} joined {fault.group}, and nothing was delivered to it"
+
+    def _not_left(self, fault: Leave) -> Iterator[str]:
+        leaves = [row["time"] for row in self._of(fault.process, "leave") if row["group"] == fault.group]
+        if not leaves:
+            yield f"{fault.process} has not left {fault.group}"
+        elif not any(self._delivered(other, fault.group, begin=leaves[-1]) for other in self._rows):
+            yield f"nothing was delivered in {fault.group} after {fault.process} had left"
+
+    def _delivered(self, process: str, group: str, begin: int = -sys.maxsize, end: int = sys.maxsize) -> int:
+        return sum(row["group"] == group for row in self._of(process, "deliver", begin, end))
+
+    def _not_paused(self, fault: Pause) -> Iterator[str]:
+        begin, end = self._span(fault)
+        if self._went_on(fault.process, begin, end, kinds=None):
+            yield f"{fault.process} was not paused"
+        if not self._of(fault.process, "deliver", end):
+            yield f"{fault.process} delivered nothing after its pause"
+
+    def _not_stalled(self, fault: Stall) -> Iterator[str]:
+        begin, end = self._span(fault)
+        if self._went_on(fault.process, begin, end, kinds={"deliver"}):
+            yield f"the application of {fault.process} was not stalled"
+        if not any(self._of(process, "deliver", begin, end) for process in self._rows if process != fault.process):
+            yield f"nothing was delivered to anybody while {fault.process} was stalled"
+        if not self._of(fault.process, "deliver", end):
+            yield f"{fault.process} delivered nothing after it was stalled"
+
+    def _not_parted(self, fault: Partition) -> Iterator[str]:
+        """Who heard the other side in the second half of a split, which may begin late at a process."""
+        begin, end = self._span(fault)
+        for side in fault.sides:
+            others = {name for other in fault.sides if other is not side for name in other}
+            for process in side:
+                rows = self._of(process, "receive", (begin + end) // 2, end)
+                if begin == end or any(split_process_id(row["peer"])[0] in others for row in rows):
+                    yield f"{process} was not cut off from the other side of the split"
+
+    def _unrepaired(self) -> Iterator[str]:
+        """Whether no sender had to ask for a message, or nobody sent one again, though there was loss.
+
+        A receiver may ask for what was sent before it came; a sender is there from the start.
+        """
+        asked = any(
+            self._transmitted("request", senders_of(self._run.scenario, each), each.name) for each in self._groups
+        )
+        if not asked or not any(self._transmitted("repair", members_of(each), each.name) for each in self._groups):
+            yield "datagrams were to be lost, and no sender lacked anything"
+
+    @property
+    def _groups(self) -> tuple[Group, ...]:
+        return self._run.scenario.group
+
+    def _transmitted(self, kind: str, names: Iterable[str], group: str) -> bool:
+        rows = [row for name in names for row in self._of(name, "transmit") if row["group"] == group]
+        return any(json.loads(row["detail"])["type"] == kind for row in rows)

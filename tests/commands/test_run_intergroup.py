@@ -1,0 +1,213 @@
+"""`antiphon run` with InterGroup: real processes that multicast, lose a tenth of what comes, and repair it."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from antiphon.local.supervisor import run_locally
+from antiphon.scenario.read import parse_scenario, read_scenario, with_transport
+from benchmarks.evidence import evidence_in
+from benchmarks.netlab_intergroup import adapted, lossless
+from benchmarks.real_runs import SCENARIOS, transports_of
+from tests.commands.console import Console
+
+MARKET = """
+name = "market"
+protocol = "intergroup"
+duration = "30s"
+quiet = "4500ms"
+[network]
+transport = "datagram"
+loss = 0.1
+duplicate = 0.05
+reorder = 0.05
+latency = { kind = "fixed", value = "5ms" }
+[options]
+suspect_after = "700ms"
+keep_alive = { kind = "uniform", low = "100ms", high = "300ms" }
+[[group]]
+name = "prices"
+members = ["a", "b", "t1", "t2", "f1", "u1", "n1"]
+[[group]]
+name = "alerts"
+members = ["b", "t1"]
+[[member]]
+process = "t1"
+group = "prices"
+role = "receiver"
+[[member]]
+process = "t2"
+group = "prices"
+role = "receiver"
+[[member]]
+process = "f1"
+group = "prices"
+role = "receiver"
+service = "fifo"
+[[member]]
+process = "u1"
+group = "prices"
+role = "receiver"
+service = "unreliable"
+[[member]]
+process = "n1"
+group = "prices"
+role = "receiver"
+service = "framed"
+[[workload]]
+group = "prices"
+messages = 275
+interval = "20ms"
+[[workload]]
+group = "alerts"
+senders = ["b"]
+messages = 20
+interval = "50ms"
+[[fault]]
+at = "200ms"
+kind = "join"
+process = "t2"
+group = "prices"
+[[fault]]
+at = "300ms"
+until = "500ms"
+kind = "partition"
+sides = [["a"], ["b", "f1"]]
+[[fault]]
+at = "600ms"
+until = "800ms"
+kind = "stall"
+process = "b"
+[[fault]]
+at = "2s"
+until = "3s"
+kind = "stall"
+process = "t2"
+[[fault]]
+at = "2300ms"
+kind = "leave"
+process = "t2"
+group = "prices"
+[[fault]]
+at = "2600ms"
+kind = "join"
+process = "t2"
+group = "prices"
+[[fault]]
+at = "5s"
+kind = "leave"
+process = "u1"
+group = "prices"
+"""
+
+
+def test_members_that_lose_a_tenth_deliver_in_one_order_and_all_holds(antiphon: Console, tmp_path: Path) -> None:
+    (tmp_path / "market.toml").write_text(MARKET)
+    result = antiphon("run", tmp_path / "market.toml", "--out", tmp_path / "run", "--check", "--json")
+    assert result.code == 0, result.out + result.err
+    told = json.loads(result.out)
+    assert told["check"]["verdict"] == "hold"
+    assert told["runs"][0]["quiet"]
+    rows = pq.read_table(tmp_path / "run/events").to_pylist()
+    orders = _deliveries(rows, "prices")
+    assert len(orders["a"]) == 550
+    assert orders["b"] == orders["a"]
+    for receiver in ("t1", "t2"):
+        assert orders[receiver] == [each for each in orders["a"] if each in orders[receiver]]
+        assert orders[receiver][-1] == orders["a"][-1]
+    assert len(orders["t2"]) < 550, "it was let in while others sent"
+    for sender in ("a", "b"):
+        numbers = [number for author, number in orders["f1"] if author == sender]
+        assert numbers == list(range(numbers[0], 275))
+    assert len({*orders["u1"]}) < 500, "nobody repairs what an unreliable service misses"
+    assert len({*orders["n1"]}) > 520, "and what has a name is asked for by it"
+    moves = [row for row in rows if row["process"] == "t2" and row["kind"] in ("join", "leave")]
+    assert [row["kind"] for row in moves] == ["join", "leave", "join"]
+    assert moves[1]["time"] >= 2_900_000_000, "who takes nothing gets to its leave late, and is back only then"
+    sent = [row for row in rows if row["kind"] == "transmit"]
+    assert {json.loads(row["detail"])["copies"] for row in sent} == {1}
+    assert {"request", "repair"} <= {json.loads(row["detail"])["type"] for row in sent if row["process"] in "ab"}
+
+
+def _deliveries(rows: list[dict[str, Any]], group: str) -> dict[str, list[tuple[str, int]]]:
+    found = defaultdict(list)
+    for row in rows:
+        if row["kind"] == "deliver" and row["group"] == group:
+            found[row["process"]].append((row["sender"], row["number"]))
+    return found
+
+
+KILLED = """
+name = "killed"
+protocol = "intergroup"
+duration = "30s"
+quiet = "1800ms"
+network = { transport = "datagram", loss = 0.05, latency = { kind = "fixed", value = "5ms" } }
+options = { suspect_after = "300ms" }
+group = [{ name = "prices", members = ["a", "b", "t1"] }]
+member = [{ process = "t1", group = "prices", role = "receiver" }]
+workload = [{ group = "prices", messages = 220, interval = "20ms" }]
+[[fault]]
+at = "4s"
+kind = "crash"
+process = "t1"
+[[fault]]
+at = "500ms"
+until = "900ms"
+kind = "partition"
+sides = [["a"], ["b"]]
+"""
+
+
+def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_says() -> None:
+    """A run comes to rest only when nobody holds messages for it any more: its senders count it out (J16)."""
+    run = run_locally(parse_scenario(KILLED))
+    assert run.quiet
+    assert not [*evidence_in(run).missing()]
+    freed_at = [row["time"] for history in run.histories for row in history.rows if row["kind"] == "discard"]
+    assert max(freed_at) > 5_000_000_000, "five times 300 ms after it last reported; the last message is of 4.4 s"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            ("messages = 275", "messages = 275\npayload = 70000"),
+            "one datagram, of at most 60,000 bytes; 70,000 are more",
+        ),
+        (('kind = "stall"\nprocess = "b"', 'kind = "loss"\nrate = 0.5'), "'loss' needs a simulated network"),
+    ],
+)
+def test_what_sockets_cannot_carry_is_refused(
+    antiphon: Console, tmp_path: Path, change: tuple[str, str], sentence: str
+) -> None:
+    (tmp_path / "s.toml").write_text(MARKET.replace(*change))
+    result = antiphon("run", tmp_path / "s.toml", "--out", tmp_path / "run")
+    assert result.code == 2
+    assert sentence in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_runs_over_udp_and_over_nothing_else(antiphon: Console) -> None:
+    result = antiphon("run", SCENARIOS / "intergroup-lossy.toml", "--transport", "tcp")
+    assert result.code == 2
+    assert "intergroup runs over udp only" in result.err
+    assert transports_of(SCENARIOS / "intergroup-lossy.toml") == ["udp"]
+    assert transports_of(SCENARIOS / "crash.toml") == ["tcp", "udp"]
+
+
+def test_losses_of_a_scenario_stay_in_force_on_sockets_where_members_inject_them() -> None:
+    market = parse_scenario(MARKET)
+    assert with_transport(market, "datagram") == market
+    crash = read_scenario(SCENARIOS / "crash.toml")
+    assert with_transport(crash, "datagram").network.loss == 0
+
+
+def test_between_namespaces_the_network_loses_and_members_do_not() -> None:
+    scenario = adapted(parse_scenario(MARKET), loss=0.2, delay_ms=5)
+    assert (scenario.network.loss, scenario.network.duplicate, scenario.network.reorder) == (0.2, 0, 0)
+    assert lossless(scenario).network.loss == 0
