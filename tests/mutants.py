@@ -35,6 +35,8 @@ from tests.properties_checkers.changing_mutations import CHANGING_MUTATIONS
 from tests.properties_checkers.changing_traces import changing_trace
 from tests.properties_checkers.classic_mutations import CLASSIC_FAULTS
 from tests.properties_checkers.classic_traces import good_classic_trace
+from tests.properties_checkers.intergroup_mutations import INTERGROUP_MUTATIONS
+from tests.properties_checkers.intergroup_traces import good_intergroup_trace
 from tests.properties_checkers.membership_mutations import MEMBERSHIP_MUTATIONS
 from tests.properties_checkers.mutations import CAUSAL_MUTATIONS, GROUP_MUTATIONS, MUTATIONS, Log, Mutation
 from tests.properties_checkers.safe_traces import SAFE_MUTATIONS, safe_trace
@@ -43,8 +45,8 @@ from tests.properties_checkers.traces import good_trace
 
 SEEDS_MAX: Final = 1500
 """Some faults find a place in few traces only."""
-GOOD_FAMILIES: Final = ("membership", "changes", "sequencer", "safe")
-"""Crashes, partitions, false suspicions; joins, leaves and merges."""
+GOOD_FAMILIES: Final = ("membership", "changes", "sequencer", "safe", "intergroup")
+"""Crashes, partitions, false suspicions; joins, leaves and merges; every service of InterGroup."""
 ROWS_PER_FILE: Final = 200_000
 
 Source = Callable[[int], pa.Table]
@@ -78,6 +80,7 @@ def seeded() -> Iterator[Seeded]:
         ("safe", SAFE_MUTATIONS, safe_trace),
         ("changing", CHANGING_MUTATIONS, changing_trace),
         ("membership", MEMBERSHIP_MUTATIONS, partial(simulated, "membership")),
+        ("intergroup", INTERGROUP_MUTATIONS, good_intergroup_trace),
     ):
         for mutation in mutations:
             yield Seeded(f"{family}: {mutation.name}", mutation, source)

@@ -25,11 +25,11 @@ from antiphon.properties.judge import judge
 from antiphon.scenario.model import Scenario, Stall, Suspect
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
-from tests import planted_bugs, planted_formation, planted_modes, schedules
+from tests import planted_bugs, planted_formation, planted_intergroup, planted_modes, schedules
 from tests.planted_bugs import Bug, Plant, Traits
 from tests.schedules import BrokenError, Draw
 
-BUGS: Final = (*planted_bugs.BUGS, *planted_formation.BUGS, *planted_modes.BUGS)
+BUGS: Final = (*planted_bugs.BUGS, *planted_formation.BUGS, *planted_modes.BUGS, *planted_intergroup.BUGS)
 RUN_SECONDS_MAX: Final = 10
 """Of CPU time. A bug may make a run endless; none of the others takes half as much."""
 REPLAY_SECONDS_MAX: Final = 2
@@ -121,7 +121,7 @@ def _of_draw(drawn: Draw) -> Traits:
 
 
 RIGS: Final[Mapping[str, Rig]] = {
-    **{name: _family(name) for name in ("membership", "changes", "sequencer", "safe")},
+    **{name: _family(name) for name in ("membership", "changes", "sequencer", "safe", "intergroup")},
     "schedules": _schedules(schedules.draw),
     "safe-schedules": _schedules(schedules.draw_safe),
 }
@@ -227,6 +227,25 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "acknowledge_what_one_has_sent": (Shown("safe", 0, "D11", 1), Shown("safe-schedules", 9, "D11", 10),),
     "cut_before_it_is_stable": (Shown("safe", 41, "D4", 42), Shown("safe-schedules", 6, "D4", 7),),
     "nothing_acknowledged": (Shown("safe", 3, "L8", 4), Shown("safe-schedules", 1, "L3", 2),),
+    "the_largest_is_acknowledged": (Shown("intergroup", 1, "S1", 2),),
+    "one_is_missing_from_the_acknowledgment": (Shown("intergroup", 11, "S1", 12),),
+    "one_is_missing_from_the_minimum": (Shown("intergroup", 2, "S1", 3),),
+    "freed_on_receipt": (Shown("intergroup", 1, "S4", 2),),
+    "stable_when_delivered": (Shown("intergroup", 1, "S1", 2),),
+    "the_stalled_count": (Shown("intergroup", 16, "L8", 17),),
+    "the_departed_count": (Shown("intergroup", 31, "L8", 32),),
+    "arrival_breaks_ties": (Shown("intergroup", 2, "O6", 3),),
+    "keep_alives_overtake": (Shown("intergroup", 2, "O3", 3),),
+    "late_ones_taken": (Shown("intergroup", 5, "D2", 6),),
+    "late_ones_ordered": (Shown("intergroup", 5, "O6", 6),),
+    "no_keep_alives": (Shown("intergroup", 1, "L10", 2),),
+    "no_repairs": (Shown("intergroup", 4, "L2", 5),),
+    "requests_not_repeated": (Shown("intergroup", 10, "L2", 11),),
+    "window_one_too_large": (Shown("intergroup", 2, "F1", 3),),
+    "gaps_skipped": (Shown("intergroup", 19, "O2", 20),),
+    "resets_untold": (Shown("intergroup", 147, "O2", 62),),
+    "lost_sources_untold": (Shown("intergroup", 86, "L2", 29),),
+    "late_for_what_was_begun": (Shown("intergroup", 8, "O2", 9),),
 }  # fmt: skip
 """By the name of a bug, the first run of each rig that shows it."""
 

@@ -46,7 +46,7 @@ def in_parts(directory: Path, events: pa.Table, rows_per_task: int, required: fr
     for place, share in enumerate(shares):
         try:
             found[place] = list(share.judge())
-        except LookupError as error:  # a checker on a trace that is not well formed
+        except (LookupError, ValueError) as error:  # a checker on a trace that is not well formed
             failed[place] = error
     lost = set(failed) - pointless(shares, found)
     assert not lost, failed

@@ -163,7 +163,7 @@ def exclude_unsuspected(log: Log, rng: random.Random) -> pa.Table | None:
     return renumbered(log.table.filter(pa.array(keep)))
 
 
-def _with_members(log: Log, stay: Stay, members: Iterable[str]) -> pa.Table:
+def with_members(log: Log, stay: Stay, members: Iterable[str]) -> pa.Table:
     lists = log.table["members"].to_pylist()
     lists[stay.at] = sorted(members)
     return with_column(log.table, "members", lists)
@@ -179,7 +179,7 @@ def remove_self(log: Log, rng: random.Random) -> pa.Table | None:
         and not any(mid(log.rows[at])[1:3] == stay.process for at in stay.rows("deliver"))
     ]
     stay = choice(rng, places)
-    return None if stay is None else _with_members(log, stay, stay.members - {stay.me})
+    return None if stay is None else with_members(log, stay, stay.members - {stay.me})
 
 
 def another_membership(log: Log, rng: random.Random) -> pa.Table | None:
@@ -193,14 +193,14 @@ def another_membership(log: Log, rng: random.Random) -> pa.Table | None:
     if place is None:
         return None
     stay, gone = place
-    return _with_members(log, stay, stay.members | {gone[0]})
+    return with_members(log, stay, stay.members | {gone[0]})
 
 
 def _shares(log: Log, stay: Stay) -> bool:
     return any(other.at != stay.at and (other.group, other.view) == (stay.group, stay.view) for other in stays(log))
 
 
-def _with_view(log: Log, stay: Stay, view: str) -> pa.Table:
+def with_view(log: Log, stay: Stay, view: str) -> pa.Table:
     """The view of a stay has another id, at its process alone."""
     views, previous = log.table["view"].to_pylist(), log.table["previous"].to_pylist()
     end = stay.next.at if stay.next else len(log.rows)
@@ -214,13 +214,13 @@ def _with_view(log: Log, stay: Stay, view: str) -> pa.Table:
 
 def repeat_an_id(log: Log, rng: random.Random) -> pa.Table | None:
     stay = choice(rng, (stay for stay in stays(log) if stay.before))
-    return None if stay is None or stay.before is None else _with_view(log, stay, stay.before.view)
+    return None if stay is None or stay.before is None else with_view(log, stay, stay.before.view)
 
 
 def another_successor(log: Log, rng: random.Random) -> pa.Table | None:
     """One of those who go on together gives its next view another id: two successors with the same members."""
     stay = choice(rng, (stay.next for stay, _ in together(log) if stay.next))
-    return None if stay is None else _with_view(log, stay, f"{stay.view}x")
+    return None if stay is None else with_view(log, stay, f"{stay.view}x")
 
 
 _OF_A_LOSS: Final = ids("D9", "O4", "S4", "F3", "L2", "L3", "L4")

@@ -179,7 +179,7 @@ def drop_before_crash(log: Log, rng: random.Random) -> pa.Table | None:
 
 def deliver_twice(log: Log, rng: random.Random) -> pa.Table | None:
     at = choice(rng, log.deliveries())
-    return None if at is None else _insert(log.table, at, log.table.slice(at, 1))
+    return None if at is None else insert(log.table, at, log.table.slice(at, 1))
 
 
 def deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
@@ -188,7 +188,7 @@ def deliver_forged(log: Log, rng: random.Random) -> pa.Table | None:
         return None
     numbers = [row["number"] for row in log.rows if row["kind"] == "send"]
     forged = with_column(log.table.slice(at, 1), "number", [max(numbers) + 1])
-    return _insert(log.table, at, forged)
+    return insert(log.table, at, forged)
 
 
 def flip_digest(log: Log, rng: random.Random) -> pa.Table | None:
@@ -280,7 +280,7 @@ def choice(rng: random.Random, places: Iterable[T]) -> T | None:
     return rng.choice(found) if found else None
 
 
-def _insert(table: pa.Table, at: int, row: pa.Table) -> pa.Table:
+def insert(table: pa.Table, at: int, row: pa.Table) -> pa.Table:
     """The row behind the one at that position."""
     return renumbered(pa.concat_tables([table.slice(0, at + 1), row, table.slice(at + 1)]))
 

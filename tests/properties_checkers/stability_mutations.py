@@ -5,7 +5,7 @@ As in `mutations.py`: the edited trace is still well formed and wrong in one pla
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -79,7 +79,12 @@ def with_detail(log: Log, at: int, change: Callable[[dict[str, Any]], None]) -> 
 # -------------------------------------------------------------------------------- stability
 
 
-def stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
+def _is_of(who: Container[str] | None, row: Row) -> bool:
+    """The row is of one of these processes; None: of any."""
+    return who is None or row["process"] in who
+
+
+def stable_before_the_slowest(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
     """Move a stable row to before the last receipt of a message that it adds; over no view or stable row."""
     story = story_of(log)
     arrived: dict[tuple[str, Any], int] = {}
@@ -101,7 +106,7 @@ def stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
                 for message in added[at]
                 if (member, (row["group"], *message)) in arrived
             )
-            if story[low]["time"] < slowest:
+            if story[low]["time"] < slowest and _is_of(who, row):
                 places.append((at, low))
         members = row["members"] if row["kind"] == "view" else barrier[key_of(row)][1]
         barrier[key_of(row)] = at, members
@@ -109,7 +114,7 @@ def stable_before_the_slowest(log: Log, rng: random.Random) -> pa.Table | None:
     return None if place is None else _moved(log, *place, story[place[1]]["time"])
 
 
-def discard_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
+def discard_before_stable(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
     story = story_of(log)
     known: dict[tuple[Key, str], list[tuple[int, int]]] = {}
     for at, sender, _, number in additions(story, "stable"):
@@ -117,15 +122,16 @@ def discard_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
     places = [
         (at, next(place for place, reached in known[key_of(story[at]), sender] if reached >= number))
         for at, sender, _, number in additions(story, "discard")
-        if not _evicted(story[at])
+        if not _evicted(story[at]) and _is_of(who, story[at])
     ]
     place = choice(rng, places)
     return None if place is None else _moved(log, place[0], place[1] - 1, story[place[1]]["time"])
 
 
-def lower_a_mark(log: Log, rng: random.Random) -> pa.Table | None:
+def lower_a_mark(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
     story = story_of(log)
-    place = choice(rng, [(at, sender, number) for at, sender, _, number in additions(story, "stable") if number > 0])
+    marks = ((at, sender, number) for at, sender, _, number in additions(story, "stable") if number > 0)
+    place = choice(rng, (mark for mark in marks if _is_of(who, story[mark[0]])))
     if place is None:
         return None
     at, sender, number = place

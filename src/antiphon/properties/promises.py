@@ -325,7 +325,8 @@ class Promises:
             self._protocol[process] = _code(self._protocols, protocol)
             options = history.details[row].get("options")
             options = options if isinstance(options, dict) else {}
-            self.learns_all[process] = options.get("stability") == "all"
+            holds_all = family(protocol).frees == "everything"  # and so has to find out when all of it may go
+            self.learns_all[process] = holds_all or options.get("stability") == "all"
             self.view_change[process] = str(options.get("view_change", ""))
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it

@@ -87,7 +87,7 @@ _RUN: Final = Look(everybody=_some("send deliver"))
 _GROUPS: Final = Look(everybody=_some("send deliver block unblock answer"), by_group=True, texts=_some("block answer"))
 _STABLE: Final = Look(everybody=_some("send stable"), by_group=True)
 _STREAMS: Final = Look(about=_some("send deliver receive"), seldom=_some("receive"))
-_RECEIPTS: Final = Look(about=_some("send receive stable"))
+_RECEIPTS: Final = Look(about=_some("send receive stable deliver"), seldom=_some("deliver"))
 _FREED: Final = Look(
     about=_some("send stable discard receive deliver"), seldom=_some("receive deliver"), texts=_some("discard")
 )

@@ -7,6 +7,7 @@ receives owes what was sent after it got to a view with the sender (Berket00 1.2
 """
 
 from collections import defaultdict
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -77,15 +78,35 @@ class Spans:
         """The number of the first message that the sender can have sent in the formation that the stay is in.
 
         All earlier ones belong to a predecessor, and are in the state (newtop.md 11.2 rule 7). 0 where nothing was
-        formed, NEVER for a sender that never went over. Who only receives begins anew with each of its views.
+        formed, NEVER for a sender that never went over. Who only receives begins anew with each of its views: with what
+        is due there, or with the first that it is handed in it, which may have been sent before.
         """
         root = self._history.stays.root[stay]
         floor: IntArray = np.zeros(len(stay), np.int64)
         late = (stay >= 0) & self._history.stays.formed[root] if len(self._history.stays.formed) else stay >= 0
         floor[late] = self.first_number(root[late], sender[late])
         outside = np.flatnonzero(self._onlooking[stay] & (stay >= 0))
-        floor[outside] = self.first_number(stay[outside], sender[outside])
+        if len(outside):
+            there = stay[outside], sender[outside]
+            floor[outside] = np.minimum(self.first_number(*there), self._first_handed(*there))
         return floor
+
+    def _first_handed(self, stay: IntArray, sender: IntArray) -> IntArray:
+        """The lowest number of the sender that the process delivered in that stay; NEVER if none."""
+        pair, lowest = self._handed
+        found = _found(pair, stay * len(self._history.processes) + sender, lowest, stay >= 0)
+        return np.where(found >= 0, found, NEVER)
+
+    @cached_property
+    def _handed(self) -> tuple[IntArray, IntArray]:
+        """Pairs of stay and sender, sorted, and the lowest number delivered, of those who only receive."""
+        history, messages = self._history, self._history.messages
+        chosen = self._onlooking[history.first_stay]
+        message = history.first.message[chosen]
+        pair = history.first_stay[chosen] * len(history.processes) + messages.sender[message]
+        order = np.lexsort((messages.number[message], pair))
+        pair, first = np.unique(pair[order], return_index=True)
+        return pair, messages.number[message][order][first]
 
     def end_of_formation(self, rows: IntArray) -> IntArray:
         """By row where its process goes over from the formation that it is in to the next one; NEVER if nowhere."""

@@ -1,0 +1,22 @@
+"""InterGroup with one rule left out, or turned: the judge must notice (properties.md 9; intergroup.md 4 to 7).
+
+The runs are recorded in `tests/planted.py`; each is played once more without the bug. Who cannot follow begins anew and
+says so, which breaks no promise: that is all that comes of T5 left out, and of receivers that do not count or boast.
+"""
+
+import pytest
+
+from tests.planted import Shown, recorded, violations
+from tests.planted_bugs import Plant
+from tests.planted_intergroup import BUGS
+
+RECORDED = recorded(BUGS)
+
+
+@pytest.mark.parametrize(
+    ("plant", "shown"), RECORDED, ids=[f"{plant.__name__}-{shown.rig}-{shown.seed}" for plant, shown in RECORDED]
+)
+def test_a_planted_bug_is_found(plant: Plant, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert violations(shown.rig, shown.seed) == []
+    plant(monkeypatch)
+    assert shown.property in violations(shown.rig, shown.seed)
