@@ -91,6 +91,10 @@ class Cluster:
         self.cores[ProcessId(name)].request(effect, self.clock(ProcessId(name)))
         self._settle(ProcessId(name))
 
+    def hand(self, name: str, frame: Frame) -> None:
+        self.cores[ProcessId(name)].receive(frame, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
+
     def join(self, name: str) -> None:
         self.cores[ProcessId(name)].join(GROUP, self.clock(ProcessId(name)))
         self._settle(ProcessId(name))

@@ -1,7 +1,10 @@
 """A group of InterGroup processes: services chosen by each receiver, repair, stability, coming and going."""
 
+from typing import get_args
+
 import pytest
 
+from antiphon.core.intergroup.frames import DataFrame, KeepAliveFrame, RepairFrame
 from antiphon.core.intergroup.settings import InterGroupSettings, Service
 from antiphon.types import ProcessId
 from tests.intergroup.cluster import GROUP, MS, Cluster, Weather
@@ -123,6 +126,20 @@ def test_a_full_window_stops_a_sender_until_half_of_it_is_stable() -> None:
     assert cluster.said["data"] == 8
     cluster.run(5000)
     assert cluster.payloads("s2") == sent
+
+
+@pytest.mark.parametrize("service", get_args(Service))
+def test_what_a_stranger_says_is_no_message_of_the_group(service: Service) -> None:
+    cluster = Cluster(2, {"r1": service})
+    cluster.run(1500)
+    stranger, view = ProcessId("x"), cluster.views[ProcessId("s1")][0].id
+    message = DataFrame(GROUP, stranger, 1, 7, view, 0, (b"?",), place=1)
+    for name in ("r1", "s1"):
+        for frame in (message, RepairFrame(GROUP, stranger, message), KeepAliveFrame(GROUP, stranger, 1, 9, view, 0)):
+            cluster.hand(name, frame)
+    sent = cluster.send("s1")
+    cluster.run(1500)
+    assert cluster.payloads("r1") == cluster.payloads("s1") == [sent]
 
 
 QUICK = InterGroupSettings(window=8, suspect_after_ns=200 * MS)

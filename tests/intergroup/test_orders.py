@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 from antiphon.core.clocks import TimestampClock
+from antiphon.core.intergroup.names import Collected
 from antiphon.core.intergroup.orders import (
     GroupTimestamp,
     SourceOrder,
     UnreliableSourceOrder,
     UnreliableTimestampOrder,
 )
-from antiphon.core.intergroup.stream import Stream
+from antiphon.core.intergroup.stream import GAP_MAX, Stream
 from antiphon.types import ProcessId
 
 A, B, C = map(ProcessId, "abc")
@@ -45,6 +46,13 @@ def test_what_is_missing_is_told_once() -> None:
     stream.data(Said(9, 90))
     assert [*stream.missing(9)] == [8]  # as the message itself tells it
     assert [*stream.missing(6)] == []
+
+
+def test_no_number_makes_one_look_for_more_than_a_window_could_hold() -> None:
+    stream: Stream[Said] = Stream(1, 0)
+    stream.keep_alive(2**62, 100)
+    assert sum(1 for _ in stream.missing(2**62)) == GAP_MAX
+    assert Collected().lacking(A, b"bids", 2**62) == tuple(range(1, GAP_MAX + 1))
 
 
 def test_gaps_fill_in_any_order() -> None:

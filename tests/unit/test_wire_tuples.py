@@ -20,8 +20,10 @@ from antiphon.core.classic.frames import (
     ReportFrame,
     Stamp,
 )
+from antiphon.core.intergroup import frames as intergroup
+from antiphon.core.intergroup.requests import Ticket
 from antiphon.errors import ProtocolViolation
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
 from antiphon.wire.frame import open_envelope, seal
 from tests.wire_bodies import NAMES, identity
@@ -78,22 +80,70 @@ acks_frames = st.one_of(
     st.builds(CloseFrame, groups, processes, numbers),
 )
 
+tickets = st.builds(Ticket, processes, numbers, st.binary(max_size=20))
+views = st.sampled_from([ViewId("0000.000000.0123456789abcdef"), ViewId("00000000000000500000.3.0000.000000.01")])
+said = st.builds(
+    intergroup.DataFrame,
+    groups,
+    processes,
+    numbers,
+    numbers,
+    views,
+    numbers,
+    one_payload,
+    numbers,
+    st.binary(max_size=20),
+    numbers,
+)
+counts = st.lists(st.tuples(st.binary(max_size=20), numbers), max_size=3).map(tuple)
+intergroup_frames = st.one_of(
+    said,
+    st.builds(intergroup.KeepAliveFrame, groups, processes, numbers, numbers, views, numbers, counts),
+    st.builds(intergroup.RequestFrame, groups, processes, tickets),
+    st.builds(lambda sender, frame: intergroup.RepairFrame(frame.group, sender, frame), processes, said),
+    st.builds(intergroup.GoneFrame, groups, processes, tickets, views, numbers),
+    st.builds(
+        intergroup.ReportFrame,
+        groups,
+        processes,
+        views,
+        numbers,
+        st.none() | st.lists(processes, max_size=3).map(tuple),
+    ),
+    st.builds(intergroup.JoinRequestFrame, groups, processes, numbers),
+    st.builds(intergroup.JoinInfoFrame, groups, processes, processes, views, numbers, ids),
+    st.builds(intergroup.SourceRequestFrame, groups, processes, numbers),
+    st.builds(
+        intergroup.SourceAcceptFrame,
+        groups,
+        processes,
+        processes,
+        numbers,
+        views,
+        st.lists(processes, max_size=3).map(tuple),
+        numbers,
+        numbers,
+    ),
+)
+frames = classic_frames | acks_frames | intergroup_frames
+AnyFrame = ClassicFrame | AcksFrame | intergroup.InterGroupFrame
 
-@given(classic_frames | acks_frames)
-def test_whatever_goes_in_comes_out(frame: ClassicFrame | AcksFrame) -> None:
+
+@given(frames)
+def test_whatever_goes_in_comes_out(frame: AnyFrame) -> None:
     again = decode(encode(frame))
     assert again == frame
     assert type(again) is type(frame)
 
 
-@given(classic_frames | acks_frames)
-def test_the_sizes_told_are_those_of_the_bytes(frame: ClassicFrame | AcksFrame) -> None:
+@given(frames)
+def test_the_sizes_told_are_those_of_the_bytes(frame: AnyFrame) -> None:
     assert header_bytes(frame) + payload_bytes(frame) == len(encode(frame))
     assert stamp_bytes(frame) >= 0
 
 
-@given(classic_frames | acks_frames, st.data())
-def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | AcksFrame, draw: st.DataObject) -> None:
+@given(frames, st.data())
+def test_a_damaged_body_is_refused_or_is_another_frame(frame: AnyFrame, draw: st.DataObject) -> None:
     kind, good = open_envelope(encode(frame))
     body = bytearray(good)
     place = draw.draw(st.integers(0, len(body) - 1))
@@ -131,6 +181,15 @@ def test_a_damaged_body_is_refused_or_is_another_frame(frame: ClassicFrame | Ack
         (17, [["g", "q", 1, [b"a"], 0, None, [["g", "r:2", 1, [b"a"], 0, None, [], None]], None]]),
         (16, [1, [b"a"], 0, None, [["h", "q", 1, [b"a"], 0, None, [], None]], None]),
         (16, [1, [b"a"], 0, None, [["g@1", "q", 1, [b"a"], 0, None, [], None]], None]),
+        (51, [1, 5, "v", 0, [b"a", b"b"], 0, b"", 1]),
+        (51, [1, 5, "v", 0, [b"a"], 0, "name", 1]),
+        (51, [1, -5, "v", 0, [b"a"], 0, b"", 1]),
+        (52, [1, 5, "v", 0, [["bids", 3]]]),
+        (52, [1, 5, "v", 0, [[b"bids", -3]]]),
+        (53, [["q", 2**62 + 1, b""]]),
+        (53, [["q q", 1, b""]]),
+        (54, [["h", "q", 1, 5, "v", 0, [b"a"], 0, b"", 1]]),
+        (58, ["q", "v", 5, [["q", -1]]]),
     ],
 )
 def test_what_no_correct_peer_sends_is_refused(kind: int, values: list[object]) -> None:

@@ -232,7 +232,7 @@ def _keep_alive(options: Options) -> tuple[int, int]:
 def _distances(scenario: Scenario, process: ProcessId) -> Distance:
     """The configured table."""
     known = {ProcessId(name): max(far, DISTANCE_MIN) for name, far in distances_from(scenario, process).items()}
-    return known.__getitem__
+    return lambda other: known.get(other, DISTANCE_MIN)
 
 
 def _first_views(scenario: Scenario) -> Mapping[str, View]:

@@ -5,7 +5,6 @@ Intergroup.md 7.3 and 7.7; errata M16, M27, J8 to J10, J13.
 
 from collections.abc import Iterable
 
-from antiphon.core.clocks import TimestampClock
 from antiphon.core.intergroup.buffer import Buffer
 from antiphon.core.intergroup.frames import (
     DataFrame,
@@ -19,26 +18,17 @@ from antiphon.core.intergroup.frames import (
 )
 from antiphon.core.intergroup.holder import Holder
 from antiphon.core.intergroup.orders import GroupTimestamp
+from antiphon.core.intergroup.party import Part
 from antiphon.core.intergroup.repairs import Repairs
-from antiphon.core.intergroup.requests import Draw
-from antiphon.core.intergroup.rules import Rules
-from antiphon.core.intergroup.settings import ASK_EVERY_NS, InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.settings import ASK_EVERY_NS
 from antiphon.types import ProcessId, View, ViewId
 
 
 class Follower(Holder):
     """Not a sender; asking, or following."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
         self._floor = 0  # the greatest stamp that the application has been shown
         self._resets = 0
         self._heard: dict[ProcessId, int] = {}  # senders, and when
@@ -50,7 +40,7 @@ class Follower(Holder):
         self._following = False
         self._order = GroupTimestamp(None, {}, start=self._floor)
         self._stability = self._rules.stability(self._me, members, 0, self._settings.stall_ns)
-        self._requests = self._rules.requests(self._draw, self._settings.profile)
+        self._requests = self._no_requests()
         self._repairs = Repairs(self._draw, self._settings.profile)
         self._buffer = Buffer()
         self._asked = 0

@@ -4,9 +4,6 @@ What comes is delivered at once, each message once; a request is one like any ot
 in stability: what everybody who does has got may be gone when it asks.
 """
 
-from collections.abc import Iterable
-
-from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Missing
 from antiphon.core.intergroup.frames import (
     DataFrame,
@@ -16,38 +13,21 @@ from antiphon.core.intergroup.frames import (
     KeepAliveFrame,
     RepairFrame,
     ReportFrame,
-    RequestFrame,
     SourceAcceptFrame,
     SourceRequestFrame,
 )
 from antiphon.core.intergroup.names import Collected
-from antiphon.core.intergroup.party import Party
-from antiphon.core.intergroup.requests import Draw, Ticket
-from antiphon.core.intergroup.rules import Rules
-from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.party import Asking, Part
+from antiphon.core.intergroup.requests import Ticket
 from antiphon.types import ProcessId
 
 
-class Framer(Party):
+class Framer(Asking):
     """Nobody waits for it."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
-        self._requests = rules.requests(draw, settings.profile)
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
         self._collected = Collected()
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether it lacks something that it asks for."""
-        return self.joined and len(self._requests) > 0
 
     def request(self, ticket: Ticket, now: int) -> None:
         """The application wants a message that it lacks."""
@@ -58,7 +38,7 @@ class Framer(Party):
 
     def _end(self) -> None:
         """What it has it does not want again, should it come back."""
-        self._requests = self._rules.requests(self._draw, self._settings.profile)
+        self._requests = self._no_requests()
 
     # What comes in
 
@@ -82,9 +62,6 @@ class Framer(Party):
         for container, count in frame.known:
             self._tell(frame.sender, container, count)
 
-    def _request(self, frame: RequestFrame, now: int) -> None:
-        self._requests.heard(frame.ticket, now)
-
     def _answer(
         self,
         frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
@@ -102,11 +79,3 @@ class Framer(Party):
         places = self._collected.lacking(sender, container, upto)
         if places:
             self._effects.append(Missing(self._name, sender, container, places))
-
-    def _conclude(self, now: int) -> None:
-        for ticket in self._requests.due(now):
-            self._say(RequestFrame(self._name, self._me, ticket))
-
-    def _deadlines(self) -> Iterable[int]:
-        deadline = self._requests.deadline
-        return () if deadline is None else (deadline,)

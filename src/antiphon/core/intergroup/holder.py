@@ -5,16 +5,13 @@ Each sender does, whatever its application chose (D10), and each receiver of the
 
 from collections.abc import Iterable
 
-from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Discard, Stable
 from antiphon.core.intergroup.buffer import Buffer
 from antiphon.core.intergroup.frames import DataFrame, KeepAliveFrame, RepairFrame, ReportFrame, RequestFrame
 from antiphon.core.intergroup.orders import GroupTimestamp
-from antiphon.core.intergroup.party import Repaired
+from antiphon.core.intergroup.party import Part, Repaired
 from antiphon.core.intergroup.repairs import Repairs
-from antiphon.core.intergroup.requests import Draw, Ticket
-from antiphon.core.intergroup.rules import Rules
-from antiphon.core.intergroup.settings import InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.requests import Ticket
 from antiphon.core.intergroup.stability import Stability
 from antiphon.core.intergroup.stream import Stream
 from antiphon.types import ProcessId
@@ -26,18 +23,10 @@ class Holder(Repaired):
     _order: GroupTimestamp[DataFrame]
     _stability: Stability
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
         self._buffer = Buffer()
-        self._repairs = Repairs(draw, settings.profile)
+        self._repairs = Repairs(part.draw, part.settings.profile)
 
     @property
     def unstable(self) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from antiphon.core.clocks import TimestampClock
 from antiphon.core.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -15,10 +14,9 @@ from antiphon.core.intergroup.frames import (
     SourceRequestFrame,
 )
 from antiphon.core.intergroup.orders import SourceOrder
-from antiphon.core.intergroup.party import Repaired
-from antiphon.core.intergroup.requests import Draw, Ticket
-from antiphon.core.intergroup.rules import Rules
-from antiphon.core.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES, InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.party import Part, Repaired
+from antiphon.core.intergroup.requests import Ticket
+from antiphon.core.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES
 from antiphon.core.intergroup.stream import Stream
 from antiphon.types import ProcessId
 
@@ -35,17 +33,9 @@ class _Asking:
 class Listener(Repaired):
     """Its views are its own affair: they name the sources that it hears in order."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
-        self._order: SourceOrder[DataFrame] = SourceOrder(rules.stream)
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._order: SourceOrder[DataFrame] = SourceOrder(part.rules.stream)
         self._asking: dict[ProcessId, _Asking] = {}
         self._heard: dict[ProcessId, int] = {}
         self._gone: dict[Ticket, int] = {}  # what we were told is gone, and when

@@ -7,6 +7,7 @@ find out what it lacks and ask for it. Messages without a name have a container 
 from typing import Final
 
 from antiphon.core.intergroup.requests import Ticket
+from antiphon.core.intergroup.stream import GAP_MAX
 from antiphon.types import ProcessId
 
 CONTAINERS_TOLD: Final = 32
@@ -63,7 +64,8 @@ class _Places:
 
     def lacking(self, upto: int) -> tuple[int, ...]:
         """Those of which it was not known before that they exist, and which are not here."""
-        begin, self.known = self.known + 1, max(self.known, upto)
+        begin, upto = self.known + 1, min(upto, self.known + GAP_MAX)
+        self.known = max(self.known, upto)
         return tuple(place for place in range(begin, upto + 1) if place > self._prefix and place not in self._ahead)
 
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Deliver, Effect, Gauge, InstallView, Left, Scope, Transmit
@@ -18,7 +19,7 @@ from antiphon.core.intergroup.frames import (
     SourceAcceptFrame,
     SourceRequestFrame,
 )
-from antiphon.core.intergroup.requests import Draw, Ticket
+from antiphon.core.intergroup.requests import Draw, Requests, Ticket
 from antiphon.core.intergroup.rules import Rules
 from antiphon.core.intergroup.services import offered
 from antiphon.core.intergroup.settings import CLOCK_AHEAD_US, InterGroupPlan, InterGroupSettings
@@ -27,23 +28,26 @@ from antiphon.core.intergroup.untaken import Untaken
 from antiphon.types import GroupId, ProcessId, View, onlooker_view
 
 
+class Part(NamedTuple):
+    """Who takes part in a group, as what, and with what."""
+
+    me: ProcessId
+    plan: InterGroupPlan
+    settings: InterGroupSettings
+    clock: TimestampClock
+    draw: Draw
+    rules: Rules
+
+
 class Party:
     """Takes frames, and says at each `settle` what follows."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        self._me, self._plan, self._settings, self._clock, self._draw = me, plan, settings, clock, draw
-        self._rules = rules
-        self._name: GroupId = plan.view.group
+    def __init__(self, part: Part) -> None:
+        self._me, self._plan, self._settings, self._clock, self._draw, self._rules = part
+        self._name: GroupId = part.plan.view.group
+        self._senders = frozenset(part.plan.view.members)
         self._untaken = Untaken()
-        self._service = offered(plan.service, settings, plan.view.members)
+        self._service = offered(part.plan.service, part.settings, part.plan.view.members)
         self.outbox: deque[tuple[bytes, int, bytes]] = deque()
         self.writable = True
         self.joined = False
@@ -68,8 +72,9 @@ class Party:
             self._effects.append(Left(self._name, graceful=True))
 
     def receive(self, frame: InterGroupFrame, now: int) -> None:
-        """Take a frame; what comes before and after concerns nobody."""
-        if not self.joined:
+        """Take a frame; what comes before and after concerns nobody, nor do messages of who is no sender here."""
+        source = _source(frame)
+        if not self.joined or (source is not None and source not in self._senders):
             return
         if isinstance(frame, DataFrame):
             self._note_clock(frame.sender, frame.stamp, now)
@@ -182,25 +187,42 @@ class Party:
         self._effects.append(Transmit(frame, to, Channel.DATAGRAM))
 
 
-class Repaired(Party):
-    """A process that asks for what it misses, of those senders whose streams it follows."""
+def _source(frame: InterGroupFrame) -> ProcessId | None:
+    """Whose stream a frame is of, if it is of one."""
+    if isinstance(frame, RepairFrame):
+        return frame.message.sender
+    return frame.sender if isinstance(frame, DataFrame | KeepAliveFrame) else None
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
-        self._requests = rules.requests(draw, settings.profile)
+
+class Asking(Party):
+    """A process that asks for messages that it misses."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        self._requests = self._no_requests()
+
+    def _no_requests(self) -> Requests:
+        return self._rules.requests(self._draw, self._settings.profile)
 
     @property
     def unfinished(self) -> bool:
         """Whether it lacks something that it asks for, too."""
         return super().unfinished or (self.joined and len(self._requests) > 0)
+
+    def _request(self, frame: RequestFrame, now: int) -> None:
+        self._requests.heard(frame.ticket, now)
+
+    def _conclude(self, now: int) -> None:
+        for ticket in self._requests.due(now):
+            self._say(RequestFrame(self._name, self._me, ticket))
+
+    def _deadlines(self) -> Iterable[int]:
+        deadline = self._requests.deadline
+        return () if deadline is None else (deadline,)
+
+
+class Repaired(Asking):
+    """One that asks for all that it misses of those senders whose streams it follows."""
 
     def _streams(self) -> dict[ProcessId, Stream[DataFrame]]:
         raise NotImplementedError
@@ -232,17 +254,6 @@ class Repaired(Party):
             stream.keep_alive(frame.seq, frame.stamp)
             self._ask_for(frame.sender, stream, frame.seq, now)
 
-    def _request(self, frame: RequestFrame, now: int) -> None:
-        self._requests.heard(frame.ticket, now)
-
     def _ask_for(self, sender: ProcessId, stream: Stream[DataFrame], upto: int, now: int) -> None:
         for seq in stream.missing(upto):
             self._requests.missing(Ticket(sender, seq), self._settings.distance(sender), now)
-
-    def _conclude(self, now: int) -> None:
-        for ticket in self._requests.due(now):
-            self._say(RequestFrame(self._name, self._me, ticket))
-
-    def _deadlines(self) -> Iterable[int]:
-        deadline = self._requests.deadline
-        return () if deadline is None else (deadline,)

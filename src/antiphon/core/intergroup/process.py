@@ -12,7 +12,7 @@ from antiphon.core.intergroup.follower import Follower
 from antiphon.core.intergroup.framer import Framer
 from antiphon.core.intergroup.frames import InterGroupFrame
 from antiphon.core.intergroup.listener import Listener
-from antiphon.core.intergroup.party import Party
+from antiphon.core.intergroup.party import Part, Party
 from antiphon.core.intergroup.requests import Draw, Ticket
 from antiphon.core.intergroup.rules import ADOPTED, Rules
 from antiphon.core.intergroup.sender import Sender
@@ -39,7 +39,7 @@ class InterGroupProcess:
         """When time alone makes something due; a plain attribute, for it is read after every event."""
         clock = rules.clock(physical=True)
         self._parties: dict[GroupId, Party] = {
-            name: _party(me, plan)(me, plan, settings, clock, draw, rules) for name, plan in groups.items()
+            name: _party(me, plan)(Part(me, plan, settings, clock, draw, rules)) for name, plan in groups.items()
         }
         self._absent = [name for name, plan in groups.items() if plan.present]
         """Groups that it is in from the start: that is when time is first known."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Blocked, Unblocked
 from antiphon.core.intergroup.frames import (
     DataFrame,
@@ -18,26 +17,19 @@ from antiphon.core.intergroup.frames import (
 from antiphon.core.intergroup.holder import Holder
 from antiphon.core.intergroup.names import Given
 from antiphon.core.intergroup.orders import GroupTimestamp
+from antiphon.core.intergroup.party import Part
 from antiphon.core.intergroup.rate import Rate
-from antiphon.core.intergroup.requests import Draw, Ticket
-from antiphon.core.intergroup.rules import Rules
-from antiphon.core.intergroup.settings import HOLD_NS, InterGroupPlan, InterGroupSettings
+from antiphon.core.intergroup.requests import Ticket
+from antiphon.core.intergroup.settings import HOLD_NS
 from antiphon.types import ProcessId
 
 
 class Sender(Holder):
     """Of a group whose senders do not change."""
 
-    def __init__(
-        self,
-        me: ProcessId,
-        plan: InterGroupPlan,
-        settings: InterGroupSettings,
-        clock: TimestampClock,
-        draw: Draw,
-        rules: Rules,
-    ) -> None:
-        super().__init__(me, plan, settings, clock, draw, rules)
+    def __init__(self, part: Part) -> None:
+        super().__init__(part)
+        me, plan, settings, _, _, rules = part
         members = plan.view.members
         self._order = GroupTimestamp(me, dict.fromkeys(members, 1), 0, rules.stream)
         self._stability = rules.stability(me, members, 0, settings.stall_ns)

@@ -5,7 +5,10 @@ wherever one comes in, and the first one delivered is the one after `last` (D1).
 """
 
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
+
+GAP_MAX: Final = 65_536
+"""No more than so many are found missing at once: no window is as large, and a number may be anything."""
 
 
 class Numbered(Protocol):
@@ -59,8 +62,9 @@ class Stream(Generic[Message]):
 
     def missing(self, seq: int) -> Iterable[int]:
         """What is newly known to be missing, now that its sender is known to have sent number `seq`."""
-        begin, self.expected = self.expected + 1, max(self.expected, seq)
-        return (number for number in range(begin, seq + 1) if self.lacks(number))
+        begin, upto = self.expected + 1, min(seq, self.expected + GAP_MAX)
+        self.expected = max(self.expected, upto)
+        return (number for number in range(begin, upto + 1) if self.lacks(number))
 
     def _apply_keep_alive(self) -> None:
         seq, clock = self._keep_alive
