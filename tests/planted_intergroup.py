@@ -219,9 +219,8 @@ def no_repairs(patch: Patch) -> None:
 def requests_not_repeated(patch: Patch) -> None:
     """R2: a ticket is asked for once, by whomever."""
 
-    def back_off(self: Requests, ticket: Ticket, pending: Pending, now: int) -> None:
-        pending.due = -1
-        self._skip_superseded()
+    def back_off(self: Requests, ticket: Ticket, _pending: Pending, _now: int) -> None:
+        self._timers.set(ticket, None)
 
     patch.setattr(Requests, "_back_off", back_off)
 

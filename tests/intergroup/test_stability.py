@@ -1,9 +1,10 @@
 """Who counts for stability, and where newcomers begin (intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1)."""
 
 from antiphon.core.effects import Gauge
+from antiphon.core.intergroup.frames import JoinInfoFrame
 from antiphon.core.intergroup.settings import HOLD_NS, InterGroupSettings
 from antiphon.core.intergroup.stability import Stability
-from antiphon.types import ProcessId
+from antiphon.types import ProcessId, ViewId
 from tests.intergroup.cluster import GROUP, MS, Cluster, Weather
 
 A, B, R = ProcessId("a"), ProcessId("b"), ProcessId("r")
@@ -101,6 +102,19 @@ def test_a_newcomer_begins_above_all_that_it_has_seen() -> None:
     starts = [(int(view.id.split(".")[0]), view.id.split(".")[1]) for view in cluster.views[ProcessId("r1")]]
     assert [kind for _, kind in starts] == ["3", "4", "3"]
     assert starts[0][0] < starts[1][0] < starts[2][0]
+
+
+def test_a_newcomer_does_not_begin_by_what_a_stranger_says_or_by_another_sender_group() -> None:
+    cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
+    cluster.run(500)
+    cluster.join("r1")
+    r1, epoch = ProcessId("r1"), cluster.views[ProcessId("s1")][0].id
+    both = ((ProcessId("s1"), 1), (ProcessId("s2"), 1))
+    for sender, told, first in (("x", epoch, both), ("s1", ViewId("other"), both), ("s1", epoch, both[:1])):
+        cluster.hand("r1", JoinInfoFrame(GROUP, ProcessId(sender), r1, told, 2**60, first))
+    assert cluster.views[r1] == []
+    cluster.run(500)
+    assert [view.members for view in cluster.views[r1]] == [("s1", "s2")]
 
 
 def test_a_clock_far_ahead_is_borne_and_told() -> None:

@@ -5,9 +5,9 @@ Superseded heap entries are skipped when they surface; the top is always live, s
 """
 
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-Key = TypeVar("Key", bound=tuple[str, ...])
+Key = TypeVar("Key", bound=tuple[Any, ...])
 
 
 class Timers(Generic[Key]):

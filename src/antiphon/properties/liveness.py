@@ -31,9 +31,9 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
     """L2: what a member of S sent is delivered by all members of S to whom it was addressed to the end.
 
     Where views cut: what it sent in its last view, in that view. Where they do not: whatever it sent, in any view
-    (the validity of the Notes). Who only receives
-    owes what was sent after it got to its last view, and must have one with every sender that it wants to hear. A
-    process that only sends cannot promise L3, so that what it never sent is told here.
+    (the validity of the Notes). Who only receives owes what was sent after it got to its last view, and must have one
+    with every sender that it wants to hear. A process that only sends cannot promise L3, so that what it never sent is
+    told here.
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L2")

@@ -49,7 +49,7 @@ def _path_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, path in enumerate(scenario.path):
         for name in path.between:
             if name not in sites:
-                yield f"path[{i}].between", f"unknown site {name!r} (sites: {', '.join(sites)})"
+                yield f"path[{i}].between", f"unknown site {name!r} (sites: {', '.join(sites) or 'none'})"
         ends = frozenset(path.between)
         if len(ends) < 2 or ends in joined:
             yield f"path[{i}].between", "must be two sites that no other path joins"

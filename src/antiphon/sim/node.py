@@ -466,8 +466,8 @@ class Node:
         """What the application is told outside the order of the group; it wants whatever it lacks."""
         if isinstance(effect, Query):
             self._application.asked(self, effect.frame)
-        elif not effect.gone:
-            cast("Framing", self._core).request(effect, now)
+        elif self._framing is not None and not effect.gone:
+            self._framing.request(effect, now)
 
     def _install(self, effect: InstallView, now: int) -> None:
         """A view that all agree on is one of the things that the application sees; a private one is told at once."""

@@ -7,14 +7,12 @@ from collections.abc import Iterable
 
 from antiphon.core.intergroup.buffer import Buffer
 from antiphon.core.intergroup.frames import (
+    Answer,
     DataFrame,
-    GoneFrame,
     JoinInfoFrame,
     JoinRequestFrame,
     KeepAliveFrame,
     ReportFrame,
-    SourceAcceptFrame,
-    SourceRequestFrame,
 )
 from antiphon.core.intergroup.holder import Holder
 from antiphon.core.intergroup.orders import GroupTimestamp
@@ -75,18 +73,16 @@ class Follower(Holder):
         if not self._asked:
             self._next_at = min(self._next_at, now)
 
-    def _answer(
-        self,
-        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
-        now: int,
-    ) -> None:
+    def _answer(self, frame: Answer, now: int) -> None:
         if isinstance(frame, ReportFrame):
             self._reported(frame, now)
         elif isinstance(frame, JoinInfoFrame) and frame.to == self._me and not self._following:
             self._follow(frame, now)
 
     def _follow(self, info: JoinInfoFrame, now: int) -> None:
-        if info.start <= self._floor:
+        """Begin there; not by what a stranger says, or what was said of another sender group."""
+        fits = info.sender in self._senders and dict(info.first).keys() == self._senders
+        if not fits or info.epoch != self._plan.view.id or info.start <= self._floor:
             return
         self._following, self._floor = True, info.start
         self._order = GroupTimestamp(None, dict(info.first), info.start, self._rules.stream)

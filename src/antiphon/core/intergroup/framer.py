@@ -6,15 +6,11 @@ in stability: what everybody who does has got may be gone when it asks.
 
 from antiphon.core.effects import Missing
 from antiphon.core.intergroup.frames import (
+    Answer,
     DataFrame,
     GoneFrame,
-    JoinInfoFrame,
-    JoinRequestFrame,
     KeepAliveFrame,
     RepairFrame,
-    ReportFrame,
-    SourceAcceptFrame,
-    SourceRequestFrame,
 )
 from antiphon.core.intergroup.names import Collected
 from antiphon.core.intergroup.party import Asking, Part
@@ -62,11 +58,7 @@ class Framer(Asking):
         for container, count in frame.known:
             self._tell(frame.sender, container, count)
 
-    def _answer(
-        self,
-        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
-        now: int,  # noqa: ARG002
-    ) -> None:
+    def _answer(self, frame: Answer, now: int) -> None:  # noqa: ARG002
         if isinstance(frame, GoneFrame) and frame.ticket in self._requests:
             self._requests.done(frame.ticket)
             ticket = frame.ticket

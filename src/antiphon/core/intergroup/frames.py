@@ -230,15 +230,7 @@ class SourceAcceptFrame(Control):
         return "source-accept"
 
 
-InterGroupFrame = (
-    DataFrame
-    | KeepAliveFrame
-    | RequestFrame
-    | RepairFrame
-    | GoneFrame
-    | ReportFrame
-    | JoinRequestFrame
-    | JoinInfoFrame
-    | SourceRequestFrame
-    | SourceAcceptFrame
-)
+Answer = GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame
+"""What is said between a newcomer, or one who asks in vain, and those who can help it."""
+
+InterGroupFrame = DataFrame | KeepAliveFrame | RequestFrame | RepairFrame | Answer

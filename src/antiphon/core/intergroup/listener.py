@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from antiphon.core.intergroup.frames import (
+    Answer,
     DataFrame,
     GoneFrame,
-    JoinInfoFrame,
-    JoinRequestFrame,
     KeepAliveFrame,
     ReportFrame,
     SourceAcceptFrame,
@@ -81,11 +80,7 @@ class Listener(Repaired):
         self._heard[frame.sender] = now
         super()._keep_alive(frame, now)
 
-    def _answer(
-        self,
-        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
-        now: int,
-    ) -> None:
+    def _answer(self, frame: Answer, now: int) -> None:
         if isinstance(frame, SourceAcceptFrame) and frame.to == self._me:
             self._accepted(frame, now)
         elif isinstance(frame, GoneFrame) and frame.ticket in self._requests:

@@ -36,11 +36,8 @@ class EveryRequestCounts(Requests):
 class AskedOnce(Requests):
     """R2, Fig. 3.1: with its request the processing of a loss ends."""
 
-    def _back_off(self, ticket: Ticket, pending: Pending, now: int) -> None:
-        if now >= pending.due:
-            pending.due = -1  # asked; it is not missed again
-        else:
-            super()._back_off(ticket, pending, now)
+    def _asked(self, ticket: Ticket, pending: Pending, now: int) -> None:
+        """It is not missed again."""
 
 
 class NoHold(Stability):

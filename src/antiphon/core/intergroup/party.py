@@ -7,17 +7,12 @@ from typing import NamedTuple
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Deliver, Effect, Gauge, InstallView, Left, Scope, Transmit
 from antiphon.core.intergroup.frames import (
+    Answer,
     DataFrame,
-    GoneFrame,
     InterGroupFrame,
-    JoinInfoFrame,
-    JoinRequestFrame,
     KeepAliveFrame,
     RepairFrame,
-    ReportFrame,
     RequestFrame,
-    SourceAcceptFrame,
-    SourceRequestFrame,
 )
 from antiphon.core.intergroup.requests import Draw, Requests, Ticket
 from antiphon.core.intergroup.rules import Rules
@@ -142,11 +137,7 @@ class Party:
     def _request(self, frame: RequestFrame, now: int) -> None:
         """Others will answer."""
 
-    def _answer(
-        self,
-        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
-        now: int,
-    ) -> None:
+    def _answer(self, frame: Answer, now: int) -> None:
         """Not for us."""
 
     def _conclude(self, now: int) -> None:

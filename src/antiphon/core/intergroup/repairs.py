@@ -1,11 +1,11 @@
 """Answering requests: whoever holds a message may, and one answer is enough (Berket00 §3.4, Fig. 3.2; errata R6)."""
 
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Final
 
 from antiphon.core.intergroup.adaptation import Profile, RepairBounds
 from antiphon.core.intergroup.requests import Draw, Ticket
+from antiphon.core.timers import Timers
 
 HOLD_DOWN: Final = 3
 """After a repair, requests for it are late ones for so many distances (R6)."""
@@ -15,7 +15,6 @@ HOLD_DOWN: Final = 3
 class _Pending:
     asked: int
     distance: int
-    due: int
 
 
 class Repairs:
@@ -25,53 +24,41 @@ class Repairs:
         self.bounds = RepairBounds(profile)
         self._draw = draw
         self._pending: dict[Ticket, _Pending] = {}
-        self._heap: list[tuple[int, Ticket]] = []
+        self._timers: Timers[Ticket] = Timers()
         self._held_down: dict[Ticket, int] = {}
 
     @property
     def deadline(self) -> int | None:
         """When the next repair may be due."""
-        return self._heap[0][0] if self._heap else None
+        return self._timers.deadline
 
     def asked(self, ticket: Ticket, distance: int, now: int) -> None:
         """Somebody so far away asks for what we hold."""
         if ticket in self._pending or now < self._held_down.get(ticket, now):
             return
         self.bounds.renew()
-        due = now + self.bounds.bounds.delay(distance, self._draw())
-        self._pending[ticket] = _Pending(now, distance, due)
-        heappush(self._heap, (due, ticket))
+        self._pending[ticket] = _Pending(now, distance)
+        self._timers.set(ticket, now + self.bounds.bounds.delay(distance, self._draw()))
 
     def heard(self, ticket: Ticket, distance: int, now: int) -> None:
         """Somebody else has repaired it: whoever asked us is so far away, if we were not about to."""
         pending = self._pending.pop(ticket, None)
         if pending is not None:
             self.bounds.cancelled(now - pending.asked)
-            self._skip_superseded()
+            self._timers.set(ticket, None)
         self._held_down[ticket] = now + HOLD_DOWN * (pending.distance if pending else distance)
 
     def freed(self, ticket: Ticket) -> None:
         """We hold it no longer."""
         self._pending.pop(ticket, None)
         self._held_down.pop(ticket, None)
-        self._skip_superseded()
+        self._timers.set(ticket, None)
 
     def due(self, now: int) -> list[Ticket]:
         """What is to be repaired now."""
-        repaired = []
-        while self._heap and self._heap[0][0] <= now:
-            _, ticket = heappop(self._heap)
+        repaired = self._timers.due(now)
+        for ticket in repaired:
             pending = self._pending.pop(ticket)
             self._held_down[ticket] = now + HOLD_DOWN * pending.distance
             self.bounds.sent(now - pending.asked)
-            repaired.append(ticket)
-            self._skip_superseded()
         return repaired
-
-    def _skip_superseded(self) -> None:
-        while self._heap:
-            when, ticket = self._heap[0]
-            pending = self._pending.get(ticket)
-            if pending is not None and pending.due == when:
-                return
-            heappop(self._heap)

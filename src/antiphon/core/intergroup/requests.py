@@ -6,10 +6,10 @@ the message still has not come: a ticket lives until it is answered or not wante
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from antiphon.core.intergroup.adaptation import SECOND, Profile, RequestBounds
+from antiphon.core.timers import Timers
 from antiphon.types import ProcessId
 
 Draw = Callable[[], float]
@@ -38,7 +38,6 @@ class Pending:
     noticed: int
     distance: int
     backoffs: int = 0
-    due: int = 0
     ignore_until: int = 0
     """Until then requests of others belong to the round that the last one began (R1)."""
 
@@ -50,7 +49,7 @@ class Requests:
         self.bounds = RequestBounds(profile)
         self._draw = draw
         self._pending: dict[Ticket, Pending] = {}
-        self._heap: list[tuple[int, Ticket]] = []
+        self._timers: Timers[Ticket] = Timers()
         self._duplicates = 0  # since the last new ticket
 
     def __len__(self) -> int:
@@ -62,7 +61,7 @@ class Requests:
     @property
     def deadline(self) -> int | None:
         """When the next request may be due."""
-        return self._heap[0][0] if self._heap else None
+        return self._timers.deadline
 
     def missing(self, ticket: Ticket, distance: int, now: int) -> None:
         """A gap was seen; its sender is so far away. Nothing, if we know already."""
@@ -86,45 +85,36 @@ class Requests:
     def done(self, ticket: Ticket) -> None:
         """It is here, or not wanted any more."""
         self._pending.pop(ticket, None)
-        self._skip_superseded()
+        self._timers.set(ticket, None)
 
     def forget(self, sender: ProcessId, below: int) -> None:
         """Nothing of that sender before this number is wanted any more."""
         for ticket in [each for each in self._pending if each.sender == sender and each.seq < below]:
-            del self._pending[ticket]
-        self._skip_superseded()
+            self.done(ticket)
 
     def due(self, now: int) -> list[Ticket]:
         """What is to be asked for now."""
-        asked = []
-        while self._heap and self._heap[0][0] <= now:
-            _, ticket = heappop(self._heap)
+        asked = self._timers.due(now)
+        for ticket in asked:
             pending = self._pending[ticket]
-            asked.append(ticket)
             self.bounds.asked(now - pending.noticed, pending.distance)
-            self._back_off(ticket, pending, now)
-            self._skip_superseded()
+            self._asked(ticket, pending, now)
         return asked
+
+    def _asked(self, ticket: Ticket, pending: Pending, now: int) -> None:
+        """We ask: again, later, if nothing comes of it (R2)."""
+        self._back_off(ticket, pending, now)
 
     def _back_off(self, ticket: Ticket, pending: Pending, now: int) -> None:
         pending.backoffs = min(pending.backoffs + 1, BACKOFFS_MAX)
-        self._arm(ticket, pending, now)
-        pending.ignore_until = now + (pending.due - now) // 2
+        pending.ignore_until = now + self._arm(ticket, pending, now) // 2
 
-    def _arm(self, ticket: Ticket, pending: Pending, now: int) -> None:
-        pending.due = now + self._delay(pending)
-        heappush(self._heap, (pending.due, ticket))
-        self._skip_superseded()
+    def _arm(self, ticket: Ticket, pending: Pending, now: int) -> int:
+        """Wait for a while; gives how long."""
+        delay = self._delay(pending)
+        self._timers.set(ticket, now + delay)
+        return delay
 
     def _delay(self, pending: Pending) -> int:
         delay = int(BASE**pending.backoffs) * self.bounds.bounds.delay(pending.distance, self._draw())
         return min(delay, DELAY_MAX)
-
-    def _skip_superseded(self) -> None:
-        """The top of the heap is a timer that counts."""
-        while self._heap:
-            when, ticket = self._heap[0]
-            pending = self._pending.get(ticket)
-            if pending is not None and pending.due == when:
-                return
-            heappop(self._heap)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from antiphon.core.effects import Blocked, Unblocked
 from antiphon.core.intergroup.frames import (
+    Answer,
     DataFrame,
     GoneFrame,
     JoinInfoFrame,
@@ -68,11 +69,7 @@ class Sender(Holder):
             gone = GoneFrame(self._name, self._me, frame.ticket, self._plan.view.id, self._stability.stable)
             self._say(gone, frame.sender)
 
-    def _answer(
-        self,
-        frame: GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame,
-        now: int,
-    ) -> None:
+    def _answer(self, frame: Answer, now: int) -> None:
         if isinstance(frame, ReportFrame):
             self._reported(frame, now)
         elif isinstance(frame, JoinRequestFrame):
