@@ -10,6 +10,7 @@ from antiphon.errors import ProtocolViolation
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
 from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, VERSION, open_envelope, seal
+from antiphon.wire.newtop import READERS, read_frequent
 from antiphon.wire.reader import Reader
 from antiphon.wire.stamps import encode_stamp, read_stamp
 from tests.wire_bodies import (
@@ -322,3 +323,30 @@ def test_pieces_must_fill_the_rest_exactly() -> None:
     for lengths in ((2,), (2, 2), ()):
         with pytest.raises(ProtocolViolation, match="do not add up"):
             Reader(b"123").pieces(lengths)
+
+
+@given(block_frames(), st.binary(max_size=6), st.integers(0, 400))
+def test_the_short_way_reads_what_the_long_way_reads(frame: BlockFrame, noise: bytes, at: int) -> None:
+    """`read_frequent` gives what `READERS` would, or leaves it to them; also of bodies that somebody has damaged."""
+    body = encode(frame)[ENVELOPE_BYTES:]
+    damaged = body[:at] + noise + body[at + len(noise) :]
+    for each in (body, damaged, body[:at]):
+        long_way = _read_at_length(each)
+        try:
+            short_way = read_frequent(each, 0)
+        except ProtocolViolation:
+            assert long_way is None
+        else:
+            assert short_way is None or short_way == long_way
+    plain = frame.flow is not None and frame == BlockFrame(*frame[:8])
+    assert (read_frequent(encode(frame), ENVELOPE_BYTES) is not None) is plain
+
+
+def _read_at_length(body: bytes) -> BlockFrame | None:
+    reader = Reader(body)
+    try:
+        frame: BlockFrame = READERS[NUMBERED](reader)
+        reader.end()
+    except ProtocolViolation:
+        return None
+    return frame

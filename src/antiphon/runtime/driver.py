@@ -27,7 +27,7 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import FormationFrame, InstallFrame, ProposeFrame, VoteFrame
+from antiphon.core.newtop.frames import BlockFrame, FormationFrame, InstallFrame, ProposeFrame, VoteFrame
 from antiphon.errors import ProtocolViolation
 from antiphon.runtime.transports.contract import GroupTransport, Transport
 from antiphon.trace.recorder import Recorder
@@ -38,8 +38,8 @@ from antiphon.wire.frame import Sealed
 
 _log = logging.getLogger("antiphon")
 
-_CALM_NS: Final = 200_000
-"""After so long without a turn nothing is gained by waiting for what else may come in the same one."""
+_CALM_NS: Final = 50_000
+"""So long after a turn has ended, what comes next is not of the same wake-up: nothing is gained by waiting for more."""
 
 Shown = Deliver | InstallView | InstallState | Left | Transitional | Missing | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
@@ -91,7 +91,7 @@ class Driver:
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
-        self._turned_at = 0
+        self._turned_at = self._busy_at = 0  # when the last turn ended, and the last in which something happened
         self._begun = self._stopped = False
 
     async def open(self) -> None:
@@ -124,7 +124,7 @@ class Driver:
             self._loop.call_soon(self._turn)
 
     def hurry(self, now: int) -> None:
-        """Something was fed to the core that others wait for: the turn is now, unless there was one just before.
+        """The application has sent something: the turn is now, unless there was one just before.
 
         Then there is much to do, and more may come for the next one.
         """
@@ -148,12 +148,16 @@ class Driver:
                 continue
             if overheard and frame.group not in self._others:
                 continue
-            if connections is not None and isinstance(frame, FormationFrame) and self._postpones(frame, now):
-                continue
-            self._feed(frame, now)
-            if connections is not None and isinstance(frame, InstallFrame) and connections.came_too_late(frame):
-                self._severed(peer, frozenset({frame.group}))
-        self.hurry(now)
+            if type(frame) is BlockFrame or connections is None or not isinstance(frame, FormationFrame):
+                self._feed(frame, now)
+            elif not self._postpones(frame, now):
+                self._feed(frame, now)
+                if isinstance(frame, InstallFrame) and connections.came_too_late(frame):
+                    self._severed(peer, frozenset({frame.group}))
+        if self._begun and now - self._busy_at > _CALM_NS:
+            self._turn()
+        else:
+            self.stir()
 
     def _feed(self, frame: Frame, now: int) -> None:
         self.core.receive(frame, now)
@@ -216,18 +220,23 @@ class Driver:
         if self._stopped:
             return
         core, now = self.core, self.clock()
-        self._turned_at = now
         if self._timer_at is not None and (self._timer is None or self._timer_at <= now):
             self._timer_at = None
             core.tick(now)
         self._audience.collect()
+        idle = True
         while effects := core.drain(now):
+            idle = False
             self._carry_out(effects, now)
         if self._journal is not None:
             self._journal()
         self.transport.flush()
-        self._arm(core.deadline)
+        if core.deadline != self._timer_at:
+            self._arm(core.deadline)
         self._audience.turned()
+        self._turned_at = self.clock()
+        if not idle:
+            self._busy_at = self._turned_at
 
     def _carry_out(self, effects: Iterable[Effect], now: int) -> None:
         show = self._audience.show
@@ -308,8 +317,6 @@ class Driver:
             connections.sent(frame, to, connection)
 
     def _arm(self, deadline: int | None) -> None:
-        if deadline == self._timer_at:
-            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at, self._timer = deadline, None

@@ -166,16 +166,10 @@ class Group:
         return self
 
     async def __anext__(self) -> Event:
-        while True:
-            if self._events:
-                return self._events.popleft()
-            if self._shown:
-                self._events.extend(self.open_next())
-            elif self._left.is_set():
+        while not self._events:
+            if not await self._fill():
                 raise StopAsyncIteration
-            else:
-                self.done()
-                await self._more()
+        return self._events.popleft()
 
     async def receive(self) -> list[Event]:
         """All events that are there, at least one; an empty list once the process has left the group.
@@ -183,11 +177,10 @@ class Group:
         It ends before an event that asks for the application's state: until then the application has to take the rest;
         and before an error that is to be raised.
         """
-        try:
-            events: list[Event] = [await anext(self)]
-        except StopAsyncIteration:
-            return []
-        events += self._events
+        while not self._events:
+            if not await self._fill():
+                return []
+        events = [*self._events]
         self._events.clear()
         while self._shown and not _stands_alone(self._shown[0]):
             events += self.open_next()
@@ -307,7 +300,14 @@ class Group:
         own = ordered.index(effect.own) if effect.own is not None else None
         return Reset(states=tuple(states[place] for place in ordered), own=own)
 
-    async def _more(self) -> None:
+    async def _fill(self) -> bool:
+        """Open what comes next, or wait until there is something; False if nothing will come."""
+        if self._shown:
+            self._events.extend(self.open_next())
+            return True
+        if self._left.is_set():
+            return False
+        self.done()
         if self._reader is not None:
             raise ConfigurationError(f"two tasks read {self.name} at once; let one read, and hand on what it gets")
         self._reader = asyncio.get_running_loop().create_future()
@@ -315,6 +315,7 @@ class Group:
             await self._reader
         finally:
             self._reader = None
+        return True
 
     def show(self, effect: Shown) -> None:
         """What comes next in the order."""

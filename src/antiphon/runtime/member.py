@@ -383,9 +383,10 @@ class Member:
 
     def turned(self) -> None:
         """A turn is over."""
-        for group in [*self._groups.values()]:
+        for group in self._groups.values():
             group.turned()
-        self._wake_waiting()
+        if self._turns:
+            self._wake_waiting()
 
     def _wake_waiting(self) -> None:
         turns, self._turns = self._turns, []

@@ -23,6 +23,8 @@ def encode(frame: Frame) -> bytes:
 def decode(sealed: Sealed) -> Frame:
     """The frame in these bytes; `ProtocolViolation` if a correct peer cannot have sent them."""
     kind = kind_of(sealed)
+    if kind == newtop.NUMBERED and (frequent := newtop.read_frequent(sealed, ENVELOPE_BYTES)) is not None:
+        return frequent
     reader = Reader(sealed, ENVELOPE_BYTES)
     if kind in newtop.READERS:
         frame: Frame = newtop.READERS[kind](reader)

@@ -53,12 +53,14 @@ from antiphon.wire.failures import (
     read_notice,
     read_suspicions,
 )
-from antiphon.wire.names import encode_identity, encode_name
+from antiphon.wire.frame import Sealed
+from antiphon.wire.names import IDENTITY_BYTES, decode_identity, encode_identity, encode_name
 from antiphon.wire.payloads import (
     CLASS_BYTES,
     encode_class,
     encode_table,
     read_class,
+    read_only_payload,
     read_payloads,
     require_one,
     table_bytes,
@@ -67,7 +69,7 @@ from antiphon.wire.reader import NUMBER_MAX, Reader
 from antiphon.wire.sequencer import encode_ordered, encode_submission, ordering_bytes, read_ordered, read_submission
 from antiphon.wire.stamps import encode_stamp, read_stamp
 
-_NUMBERED: Final = 1
+NUMBERED: Final = 1
 _ALIVE: Final = 2
 _STATUS: Final = 3
 _ACK: Final = 4
@@ -101,15 +103,19 @@ _NUMBER: Final = struct.Struct(">q")
 _TWO_NUMBERS: Final = struct.Struct(">qq")
 _THREE_NUMBERS: Final = struct.Struct(">qqq")
 _FLOW_NUMBERS: Final = struct.Struct(">qqqq")
+_FREQUENT: Final = struct.Struct(">Bqqqqqqq")  # flags, numbers and flow at once
+_WITH_PAYLOADS: Final = _FLOW | _PAYLOADS
 _COUNT: Final = struct.Struct(">I")
 _COPY: Final = struct.Struct(">BI")
+_NOTHING: Final[tuple[bytes, ...]] = ()
 _Copy = TypeVar("_Copy", bound=SequencedFrame)
+_new: Final = tuple.__new__
 
 
 def write(frame: Frame) -> tuple[int, bytes]:
     """The kind and the body of a frame."""
     kind, body = WRITERS[type(frame)]
-    if kind == _NUMBERED and isinstance(frame, BlockFrame) and frame.ordering is not None:
+    if kind == NUMBERED and isinstance(frame, BlockFrame) and frame.ordering is not None:
         return _ORDERED, encode_ordered(frame)
     return kind, body(frame)
 
@@ -147,6 +153,22 @@ def _identity(frame: Frame) -> bytes:
 
 
 def _numbered(frame: BlockFrame) -> bytes:
+    # Nearly every frame has flow control, perhaps payloads, and nothing else: few steps, for a process that has slept
+    # pays for each.
+    group, sender, block, previous, complete, payloads, label, flow, stamp, more, sequence, excluded, notice, state = (
+        frame[:14]
+    )
+    if flow is None or sequence or stamp is not None or notice is not None or state is not None or more or excluded:
+        return _numbered_with(frame)
+    identity = encode_identity(group, sender)
+    if not payloads:
+        return identity + _FREQUENT.pack(_FLOW, block, previous, complete, *flow)
+    numbers = _FREQUENT.pack(_WITH_PAYLOADS, block, previous, complete, *flow)
+    return b"".join((identity, numbers, encode_table(label, payloads), *payloads))
+
+
+def _numbered_with(frame: BlockFrame) -> bytes:
+    """Whatever else it has."""
     flags, parts = _place_and_flow(frame)
     if frame.state is not None:
         flags |= _STATE
@@ -166,6 +188,33 @@ def _numbered(frame: BlockFrame) -> bytes:
         parts += frame.payloads
     numbers = _NUMBERS.pack(flags, frame.block, frame.previous_block, frame.complete_block)
     return b"".join((_identity(frame), numbers, *parts))
+
+
+def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
+    """A numbered frame with flow control, perhaps payloads, and nothing else; None for others, and for wrong ones."""
+    names = at + IDENTITY_BYTES
+    size = len(sealed)
+    numbers = names + sealed[names - 2] + sealed[names - 1] if size >= names else size
+    end = numbers + _FREQUENT.size
+    if end > size:
+        return None
+    flags, block, previous, complete, number, taken, stable, super_stable = _FREQUENT.unpack_from(sealed, numbers)
+    if not (0 <= complete <= previous <= block <= NUMBER_MAX and 0 <= taken <= number <= NUMBER_MAX):
+        return None
+    if not 0 <= super_stable <= stable <= NUMBER_MAX:
+        return None
+    if flags == _FLOW and end == size:
+        label, payloads = 0, _NOTHING
+    elif flags == _WITH_PAYLOADS:
+        label, payloads = read_only_payload(sealed, end) or read_payloads(Reader(sealed, end))
+    else:
+        return None
+    group, sender = decode_identity(bytes(sealed[at:numbers]))
+    flow = _new(Flow, (number, taken, stable, super_stable))
+    return _new(
+        BlockFrame,
+        (group, sender, block, previous, complete, payloads, label, flow, None, False, 0, (), None, None, None),
+    )
 
 
 def _read_numbered(reader: Reader) -> BlockFrame:
@@ -374,7 +423,7 @@ def _read_repair(reader: Reader) -> RepairFrame:
 
 def _read_numbered_copies(reader: Reader, group: GroupId) -> Iterator[BlockFrame]:
     for kind, inner in _copied(reader):
-        if kind not in (_NUMBERED, _ORDERED):
+        if kind not in (NUMBERED, _ORDERED):
             raise ProtocolViolation("body", f"a refutation holds a copy of kind {kind}")
         yield _read_copy(READERS[kind], inner, group)
 
@@ -401,7 +450,7 @@ def _read_copy(read: Callable[[Reader], _Copy], inner: Reader, group: GroupId) -
 
 
 WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
-    BlockFrame: (_NUMBERED, _numbered),
+    BlockFrame: (NUMBERED, _numbered),
     AliveFrame: (_ALIVE, _alive),
     StatusFrame: (_STATUS, _status),
     AckFrame: (_ACK, _ack),
@@ -419,7 +468,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
 """By class: the kind of a frame, and what gives its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
-    _NUMBERED: _read_numbered,
+    NUMBERED: _read_numbered,
     _ALIVE: _read_alive,
     _STATUS: _read_status,
     _ACK: _read_ack,
@@ -437,5 +486,5 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
 }
 """By kind: what reads a body, all but its end."""
 
-_MULTICAST: Final = frozenset((_NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
+_MULTICAST: Final = frozenset((NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
 """What has its place in a stream, and so can be asked for again."""

@@ -9,6 +9,7 @@ import struct
 from typing import Final
 
 from antiphon.errors import ProtocolViolation
+from antiphon.wire.frame import Sealed
 from antiphon.wire.reader import Reader
 
 _TABLE: Final = struct.Struct(">qI")  # label and count, before the lengths
@@ -44,6 +45,17 @@ def read_payloads(reader: Reader) -> tuple[int, tuple[bytes, ...]]:
     if count == 1:
         return label, (reader.piece(),)
     return label, reader.pieces(reader.lengths(count))
+
+
+def read_only_payload(sealed: Sealed, at: int) -> tuple[int, tuple[bytes, ...]] | None:
+    """The label and the payload of a frame that has one, and ends with it; None for others, and for wrong ones."""
+    begin = at + _TABLE_OF_ONE.size
+    if begin > len(sealed):
+        return None
+    label, count, length = _TABLE_OF_ONE.unpack_from(sealed, at)
+    if count != 1 or label < 0 or begin + length != len(sealed):
+        return None
+    return label, (bytes(sealed[begin:]),)
 
 
 def encode_class(place: int) -> bytes:

@@ -9,7 +9,7 @@ that has no connection to put an `install` on tells its core that it is severed 
 from typing import Final
 
 from antiphon.core.effects import Frame
-from antiphon.core.newtop.frames import FormationFrame, InstallFrame
+from antiphon.core.newtop.frames import BlockFrame, FormationFrame, InstallFrame
 from antiphon.types import GroupId, ProcessId, epoch_of, name_of
 
 _BROKEN_MAX: Final = 1024
@@ -27,7 +27,7 @@ class Connections:
 
     def admits(self, frame: Frame, connection: int) -> bool:
         """Whether a frame that came on this connection may be fed; formations belong to none."""
-        if isinstance(frame, FormationFrame):
+        if type(frame) is not BlockFrame and isinstance(frame, FormationFrame):
             if isinstance(frame, InstallFrame):
                 self._incoming.setdefault((frame.sender, frame.group), connection)
             return True

@@ -299,8 +299,8 @@ class NewtopGroup(Holdings):
             if self.notices and self.notices[0].kind == "flush":
                 block = self._flush(self.notices.popleft(), now, effects)
                 continue
-            room = self._window_bytes
-            if self._held and not self.notices and self.donation is None:
+            room, held = self._window_bytes, self._held
+            if held and not self.notices and self.donation is None:
                 self._tell_blocked(min(self.agreement.failed, default=self._me), now, effects)
                 break
             if flow is not None:
@@ -311,7 +311,7 @@ class NewtopGroup(Holdings):
                     break
                 room -= flow.ahead_bytes
                 header = flow.header(number)
-            if not self._held:
+            if self.blocked and not held:
                 self._tell_unblocked(effects)
             notice, state = self.notices.popleft() if self.notices else None, None
             parcel: Parcel = (0, (), False)
@@ -333,7 +333,7 @@ class NewtopGroup(Holdings):
                 excluded=self.excluded, notice=notice, state=state,
             )  # fmt: skip
             order.sent(self, self._transmit(frame, now, effects), now)
-        if not outbox.waiting and not self.notices and self.donation is None:
+        if self.blocked and not outbox.waiting and not self.notices and self.donation is None:
             self._tell_unblocked(effects)  # a notice had been refused, and the application has nothing to wait for
         return block
 

@@ -199,7 +199,7 @@ class Holdings:
         buffers, flow = self.buffers, self.flow
         if flow is None or frame.flow is None:
             buffers.hold(frame.block, rank, frame)
-        elif self._by_block or frame.payloads or frame.kind == "remove":
+        elif self._by_block or frame.payloads or (frame.notice is not None and frame.notice.kind == "remove"):
             number = frame.flow.number
             if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
                 return False
