@@ -26,8 +26,9 @@ from antiphon.pipeline.session import as_trace_error
 Item = TypeVar("Item")
 Row = Mapping[str, Any]
 
-TASKS_PER_CORE: Final = 32
-"""So many tasks a core make a smooth bar, and no long wait for the last."""
+TASKS_PER_CORE: Final = 16
+"""So many tasks a core make a smooth bar, and no long wait for the last; each costs some 20 ms of a core and as long a
+wait for it."""
 ITEMS_PER_TASK_MAX: Final = 50
 """So few items at a time are lost when all is interrupted."""
 DEATHS_MAX: Final = 2
