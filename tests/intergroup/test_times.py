@@ -167,6 +167,20 @@ def test_a_group_that_makes_no_progress_does_not_hold_up_another() -> None:
     assert max(at for group, at in stable if group == "stuck") > 3_000 * MS
 
 
+@pytest.mark.parametrize("rate", [100, 1000])
+def test_a_sender_holds_as_many_as_it_sends_while_one_is_acknowledged(rate: int) -> None:
+    """T7: the worst time of an acknowledgment multiplied by the rate, not divided: there and back, and a silence."""
+    silence = 50
+    cluster = Cluster(2, settings=InterGroupSettings(keep_alive_ns=(silence * MS, silence * MS)))
+    held = 0
+    for _ in range(rate):
+        cluster.send("s1")
+        cluster.run(1000 / rate)
+        held = max(held, sender(cluster)._seq - sender(cluster)._freed)
+    bound = rate * (2 * DISTANCE + silence) / 1000
+    assert 0.9 * bound - 1 < held <= bound + 1
+
+
 def test_one_of_two_equal_stamps_does_not_acknowledge_the_other() -> None:
     """T3: (20, a) is here, (20, b) may still come."""
     a, b = ProcessId("a"), ProcessId("b")
