@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from antiphon.campaign.families import FAMILIES
+from antiphon.sim.run import simulate
+from antiphon.trace.table import events_table
 from tests.properties_checkers.traces import Trace, sentence, verdict
 
 BEARABLE = 50
@@ -184,3 +187,10 @@ def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[st
     trace.fault(kind, **detail)
     begin_anew(trace)
     assert judged(trace)[0] == "violated"
+
+
+def test_a_run_in_which_a_question_was_repeated() -> None:
+    """It was answered twice, and the second answer took back what the first had promised."""
+    run = simulate(FAMILIES["intergroup"].draw(5615))
+    found = verdict(events_table(run.id, run.histories), "L9", "g")
+    assert (found.outcome, found.opportunities) == ("pass", 2)
