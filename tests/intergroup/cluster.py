@@ -62,6 +62,8 @@ class Cluster:
         self.views: dict[ProcessId, list[View]] = defaultdict(list)
         self.discarded: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
         self.said: dict[str, int] = defaultdict(int)
+        self.transmitted: list[tuple[int, Frame]] = []
+        """What left, and when."""
         self.took: list[int] = []
         self.stalled: set[ProcessId] = set()
         """Whose applications take nothing."""
@@ -172,6 +174,7 @@ class Cluster:
 
     def _transmit(self, sender: ProcessId, effect: Transmit) -> None:
         self.said[effect.frame.kind] += 1
+        self.transmitted.append((self.now, effect.frame))
         others = [name for name in self.cores if name != sender] if effect.to is Scope.GROUP else [effect.to]
         for other in others:
             assert isinstance(other, str)

@@ -4,12 +4,13 @@ import statistics
 
 import pytest
 
-from antiphon.core.intergroup.adaptation import SECOND, RepairBounds, RequestBounds
+from antiphon.core.intergroup.adaptation import SECOND, Profile, RepairBounds, RequestBounds
 from antiphon.core.intergroup.literal import printed
 from antiphon.core.intergroup.repairs import Repairs
 from antiphon.core.intergroup.requests import DELAY_MAX, Requests, Ticket
+from antiphon.core.intergroup.rules import ADOPTED, Rules
 from antiphon.types import ProcessId
-from tests.intergroup.star import Star
+from tests.intergroup.star import ACROSS, DISTANCE, Repaired, Star
 
 D = 20_000_000
 TICKET = Ticket(ProcessId("s"), 7)
@@ -144,28 +145,85 @@ def test_what_was_freed_is_not_repaired() -> None:
     assert repairs.due(SECOND) == []
 
 
-@pytest.mark.parametrize(("receivers", "expected"), [(4, 1.8), (16, 1.8), (64, 2.7)])
-def test_one_request_for_a_loss_that_all_share(receivers: int, expected: float) -> None:
-    """R3: requests per loss in a star, within a quarter."""
-    losses = [*Star(receivers, seed=1, loss=0.0).losses(200)][20:]
-    assert statistics.mean(each.requests for each in losses) == pytest.approx(expected, rel=0.25)
+STARS = {4: 3, 16: 3, 64: 1}
+"""So many runs tell enough."""
 
 
-@pytest.mark.parametrize(("receivers", "expected"), [(4, 1.7), (16, 1.9), (64, 2.7)])
-def test_in_the_order_of_srm_there_are_as_few(receivers: int, expected: float) -> None:
-    """R3, the second profile: its unit is the round trip."""
-    losses = [*Star(receivers, seed=1, loss=0.0, profile="srm").losses(200)][20:]
-    assert statistics.mean(each.requests for each in losses) == pytest.approx(expected, rel=0.25)
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("distances", {4: 3.9, 16: 14, 64: 53}),
+        ("round-trips", {4: 2.4, 16: 4.8, 64: 14}),
+        ("default", {4: 1.8, 16: 1.8, 64: 2.7}),
+        ("srm", {4: 1.7, 16: 1.9, 64: 2.7}),
+    ],
+)
+@pytest.mark.parametrize("receivers", [4, 16, 64])
+def test_requests_for_a_loss_that_all_share(receivers: int, profile: Profile, expected: dict[int, float]) -> None:
+    """R3, all twelve numbers, within a quarter: the source is the hub; of 200 losses the first half is for adapting.
+
+    What the errata leave open and this fixes: receivers are two distances apart, and where delays are counted in
+    distances or round trips, they are those of §3.2.2 (with those of own requests alone, round trips give 2.3, 2.5 and
+    3.9). One distance apart, distances give 3.0, 8.4 and 28, round trips 2.1, 2.3 and 3.1.
+    """
+    stars = [Star(receivers, seed, profile=profile, between=ACROSS) for seed in range(1, 1 + STARS[receivers])]
+    mean = statistics.mean(each.requests for star in stars for each in [*star.losses(200)][100:])
+    assert mean == pytest.approx(expected[receivers], rel=0.25)
+
+
+def recoveries(receivers: int, losses: int, rules: Rules = ADOPTED) -> list[list[Repaired]]:
+    """R1's run, ten times: requests and repairs are lost, receivers are one distance apart, delays are in distances."""
+    return [
+        [*Star(receivers, seed, loss=0.1, profile="distances", rules=rules).losses(losses)] for seed in range(1, 11)
+    ]
+
+
+@pytest.mark.parametrize(("receivers", "losses", "expected"), [(16, 200, 7.4), (64, 60, 5.9)])
+def test_lost_requests_and_repairs_are_made_up_for(receivers: int, losses: int, expected: float) -> None:
+    """R1, adopted: the mean recovery in distances, within a quarter.
+
+    With delays in seconds, which R3 settles on, ranges grow wider and recovery takes 9 distances at 16 and at 64.
+    """
+    mean = statistics.mean(each.recovery for star in recoveries(receivers, losses) for each in star)
+    assert mean == pytest.approx(expected, rel=0.25)
 
 
 def test_as_printed_recovery_takes_hundreds_of_distances() -> None:
-    """R1: 711 distances on average at 16 receivers, and 150,000 in the worst case, in the errata's own simulation."""
-    printed_ones = [each.recovery for each in Star(16, seed=1, loss=0.1, rules=printed(["R1"])).losses(60)]
-    adopted = [each.recovery for each in Star(16, seed=1, loss=0.1).losses(60)]
-    assert statistics.mean(printed_ones) > 100
-    assert statistics.mean(adopted) < 10
+    """R1: 711 on average and 150,000 at worst; no mean is near another where one wait in thousands decides it.
+
+    So the median of ten runs is asked for, within a factor of three, and the worst case of each within thirty.
+    """
+    runs = recoveries(16, 200, printed(["R1"]))
+    means = [statistics.mean(each.recovery for each in run) for run in runs]
+    assert 711 / 3 < statistics.median(means) < 711 * 3
+    assert all(1.5e5 / 30 < max(each.longest for each in run) < 1.5e5 * 30 for run in runs)
 
 
-def test_lost_requests_and_repairs_are_made_up_for() -> None:
-    """R1, R2: below ten distances at 64 receivers."""
-    assert statistics.mean(each.recovery for each in Star(64, seed=1, loss=0.1).losses(60)) < 10
+def test_as_printed_sixty_four_never_recover() -> None:
+    """R1: at thirty milliseconds a distance, half of the losses take more than a year."""
+    year = 365 * 86_400 * SECOND / DISTANCE
+    waits = [each.recovery for each in Star(64, 1, loss=0.1, profile="distances", rules=printed(["R1"])).losses(20)]
+    assert statistics.median(waits) > year
+
+
+@pytest.mark.parametrize(
+    ("profile", "duration", "average"),
+    [("default", SECOND, 0.25), ("distances", D, 0.25), ("round-trips", 2 * D, 0.25), ("srm", 2 * D, 0.25)],
+)
+def test_a_delay_is_counted_in_the_unit_of_the_profile(profile: Profile, duration: int, average: float) -> None:
+    """R3: one delay of one unit, averaged with none."""
+    bounds = RequestBounds(profile)
+    bounds.asked(duration, D)
+    assert bounds._delay == average
+
+
+@pytest.mark.parametrize(("profile", "timed"), [("default", False), ("srm", False), ("distances", True)])
+def test_some_profiles_time_a_loss_until_anybody_asks(profile: Profile, timed: bool) -> None:
+    """§3.2.2 against Fig. 3.1; a loss is then timed once."""
+    requests = Requests(half, profile)
+    requests.missing(TICKET, D, now=0)
+    requests.heard(TICKET, now=D)
+    first = requests.bounds._delay
+    assert (first > 0) == timed
+    assert requests.due(set_deadline(requests)) == [TICKET]
+    assert (requests.bounds._delay > first) != timed

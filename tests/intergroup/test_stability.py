@@ -67,6 +67,16 @@ def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_
     assert stability.own_ack(180, now=HOLD_NS) == 180
 
 
+def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
+    """T5: the network repeats questions, and a second answer must not take back the first."""
+    stability = known(b=200)
+    stability.hold(R, 120, until=HOLD_NS)
+    stability.hold(R, 150, until=HOLD_NS + 1)
+    assert stability.own_ack(180, now=HOLD_NS) == 120
+    stability.reported(R, 120, now=HOLD_NS)
+    assert stability.own_ack(180, now=HOLD_NS) == 180
+
+
 def test_whoever_holds_a_message_can_repair_it() -> None:
     """T4: its sender is cut off when somebody asks for it."""
     cluster = Cluster(3, weather=Weather(latency=(5 * MS, 5 * MS)))

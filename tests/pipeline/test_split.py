@@ -20,6 +20,9 @@ from antiphon.properties.judge import judge, judge_all
 from antiphon.properties.promises import JUDGED
 from antiphon.properties.registry import CHECKERS, LOGS
 from antiphon.properties.verdict import Verdict
+from antiphon.scenario.read import read_scenario
+from antiphon.sim.run import simulate
+from antiphon.trace.table import events_table
 from tests.mutants import seeded, simulated
 from tests.pipeline.traces import of_run, row, table, two_members, write
 from tests.properties_checkers.traces import good_trace, trio
@@ -73,6 +76,15 @@ def test_seeded_faults_are_told_alike(tmp_path: Path) -> None:
     for place, (name, events) in enumerate(faults()):
         parts = in_parts(tmp_path / str(place), events, len(events) // 2, frozenset())
         assert parts == judge_all(events), name
+
+
+def test_a_receiver_that_begins_anew_is_told_alike(tmp_path: Path) -> None:
+    """L9 looks at the rows of everybody, but only where somebody does."""
+    run = simulate(read_scenario(Path(__file__).parents[2] / "scenarios" / "errata" / "T5.toml"))
+    events = events_table(run.id, run.histories)
+    parts = in_parts(tmp_path / "run", events, len(events) // 4, frozenset())
+    assert parts == judge_all(events)
+    assert [found.property for found in parts if found.violations] == ["L9"]
 
 
 def test_parts_as_small_as_can_be(tmp_path: Path) -> None:

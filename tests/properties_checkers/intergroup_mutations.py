@@ -320,6 +320,45 @@ def _never_a_view(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table |
     return without(scene.log, *(at for at, row in rows_of(scene.rows, *kinds) if row["process"] == process))
 
 
+def _gone_at_once(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
+    """In place of a message an onlooker is told that it is gone: it ends there, with a view of its own."""
+    places = [at for each in sorted(who & _unhindered(scene)) for at in _first_in_doubt(scene, each)]
+    at = choice(rng, places)
+    if at is None:
+        return None
+    table, last = scene.log.table, scene.last_stay[scene.rows[at]["process"]]
+    told = json.dumps({"frame": None, "type": "gone"})
+    gone = with_column(with_column(table.slice(at, 1), "number", [None]), "detail", [told])
+    view = with_column(table.slice(last.at, 1), "time", [scene.rows[at]["time"]])
+    for name, value in {"members": [last.me], "view": f"{last.view}~", "previous": last.view}.items():
+        view = with_column(view, name, [value])
+    over = [each for each in range(at, len(scene.rows)) if scene.rows[each]["process"] == last.me][:-1]  # but its stop
+    kept = np.setdiff1d(np.arange(at, len(scene.rows)), over)
+    return renumbered(pa.concat_tables([table.slice(0, at), gone, view, table.take(pa.array(kept))]))
+
+
+def _unhindered(scene: Scene) -> set[str]:
+    """Onlookers that no fault struck, where none struck a sender either, or what lies between."""
+    senders = {each for each, side in scene.side.items() if side == "sender"}
+    faults = [json.loads(row["detail"]) for _, row in rows_of(scene.rows, "fault")]
+    struck = [fault.get("process") for fault in faults if fault["kind"] not in ("join", "leave")]
+    if not senders.isdisjoint(struck) or None in struck:
+        return set()
+    return {each for each in scene.lasting - {*struck} if scene.last_stay[each].members - {each}}
+
+
+def _first_in_doubt(scene: Scene, process: str) -> list[int]:
+    """Receipts soon after it began, and after a report of it: nobody may have stopped waiting for it by then."""
+    suspicion = Duration.parse(scene.options["suspect_after"])
+    stay = scene.last_stay[process]
+    begun = scene.rows[stay.at]["time"]
+    joined = [row["time"] for _, row in rows_of(scene.rows, "join") if row["process"] == process]
+    if begun - max(joined, default=0) > suspicion:
+        return []  # what it was told of before may have been lacking for long
+    soon = [at for at in stay.rows("receive") if scene.rows[at]["time"] <= begun + suspicion // 2]
+    return [at for at in soon if scene.rows[at]["number"] is not None and scene.rows[at]["sender"] in stay.members]
+
+
 # -------------------------------------------------------------------------------- stability
 
 
@@ -542,6 +581,7 @@ def _of_views() -> Iterator[_Row]:
         yield _Row("view without a sender", _without_a_sender, side, _RELIABLE, (ids("D4"),), _OF_A_VIEW)
     yield _Row("view without self", _without_self, "sender", _RELIABLE, (ids("M1"),), _OF_A_VIEW)
     yield _Row("repeat a view id", _repeat_an_id, "onlooker", _RELIABLE, (ids("M2"),), _OF_A_VIEW)
+    yield _Row("gone at once", _gone_at_once, "onlooker", _RELIABLE, (ids("L9"),), _OF_A_VIEW | ids("F3"))
     yield _Row("never a view", _never_a_view, "onlooker", _RELIABLE, (ids("L2"),))
 
 

@@ -70,7 +70,7 @@ BREAKS: dict[str, set[str]] = {
     "FIG-4": {"S1", "S5"},
     "R1": {"L2", "L4", "L6", "D8"},
     "R2": {"L2", "L4", "L6", "D8"},
-    "T5": set(),  # views, see below
+    "T5": {"L9"},
     "T6-intergroup": {"S1", "L2"},
     "D1": {"L2", "O2", "D8"},
     "D5": {"O6", "O5"},

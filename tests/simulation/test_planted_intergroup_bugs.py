@@ -1,7 +1,6 @@
 """InterGroup with one rule left out, or turned: the judge must notice (properties.md 9; intergroup.md 4 to 7).
 
-The runs are recorded in `tests/planted.py`; each is played once more without the bug. Who cannot follow begins anew and
-says so, which breaks no promise: that is all that comes of T5 left out, and of receivers that do not count or boast.
+The runs are recorded in `tests/planted.py`; each is played once more without the bug.
 """
 
 import pytest

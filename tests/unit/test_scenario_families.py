@@ -16,6 +16,7 @@ members = ["p1", "p2", "p3"]
 """
 ACKS = CLASSIC.replace("classic", "acks")
 NEWTOP = CLASSIC.replace("classic", "newtop")
+INTERGROUP = CLASSIC.replace("classic", "intergroup") + '[network]\ntransport = "datagram"\n'
 
 
 def refusal(text: str) -> str:
@@ -184,3 +185,16 @@ def test_what_does_not_go_with_a_sequencer_is_refused(more: str, says: str) -> N
 def test_other_families_have_no_sequencer() -> None:
     with pytest.raises(ConfigurationError, match=r"group\[0\].mode: a sequencer is what newtop alone has"):
         parse_scenario(ASYMMETRIC.replace("\n", '\nprotocol = "classic"\n', 1))
+
+
+@pytest.mark.parametrize("timers", ["default", "intergroup", "srm", "distances", "round-trips"])
+def test_timers_of_repair_have_names(timers: str) -> None:
+    """R3, R7: what a sweep may vary."""
+    text = INTERGROUP + f'[options]\nrepair_timers = "{timers}"\n'
+    assert parse_scenario(text).options.repair_timers == timers
+
+
+def test_other_timers_are_refused_with_those_that_there_are() -> None:
+    named = "(there are default, intergroup, srm, distances, round-trips)"
+    text = INTERGROUP + '[options]\nrepair_timers = "seconds"\n'
+    assert refusal(text) == f"options.repair_timers: Invalid enum value 'seconds' {named}"

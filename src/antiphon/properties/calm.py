@@ -7,13 +7,14 @@ import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
 from antiphon.properties.findings import Broken, Found, gathered, nothing_asked, over_groups
+from antiphon.properties.following import Followers, Loss
 from antiphon.properties.frames import slowest_frame_ns
 from antiphon.properties.history import History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
 from antiphon.properties.stability import Prefixes
 from antiphon.properties.verdict import Verdict, Violation
-from antiphon.properties.views import about, counted, installed, view_of
+from antiphon.properties.views import about, counted, installed, names, view_of
 from antiphon.types import split_process_id
 
 # -------------------------------------------------------------------------------- L9
@@ -25,27 +26,66 @@ def check_no_false_exclusion(
     """L9: a run in which nothing breaks and nobody comes or goes has one view of each group.
 
     Nothing breaks: there is no `fault` and no `crash` row, and no message or frame took longer than half the time of
-    suspicion.
+    suspicion. Of those who only receive, it is asked what was in their own way (`following.py`): once they have begun,
+    they lose nobody.
     """
-    asked = membership.asked("L9")
-    if len(history.of_kind("fault", "crash", "join", "leave")):
-        return nothing_asked(history, promises, "L9", note="not judged: something broke")
-    second = [stay for stay in asked if membership.preceding[stay] >= 0]
-    if second and max(prefixes.arrivals.slowest_ns, slowest_frame_ns(history)) > membership.suspectors.bearable_ns:
-        note = "not judged: messages took longer than half the time of suspicion"
-        return nothing_asked(history, promises, "L9", note=note)
-    found: list[Found] = [
-        (membership.row[stay], membership.group[stay], partial(_tell_needless, history, membership, stay))
-        for stay in second
+    members = [
+        stay
+        for stay in membership.asked("L9")
+        if not promises.onlooking[membership.process[stay], membership.group[stay]]
     ]
-    opportunities = counted(history, membership, (stay for stay in asked if membership.preceding[stay] < 0))
-    return over_groups(history, promises, "L9", opportunities, gathered(found))
+    note = _why_not(history, membership, prefixes, members)
+    judged = [] if note else members
+    followers = Followers(history, promises, membership)
+    found = [*_of_members(history, membership, judged), *_of_followers(history, membership, followers)]
+    first = [stay for stay in judged if membership.preceding[stay] < 0]
+    opportunities = counted(history, membership, [*first, *followers.beginnings()])
+    return over_groups(history, promises, "L9", opportunities, gathered(found), note=note)
+
+
+def _why_not(history: History, membership: Membership, prefixes: Prefixes, stays: list[int]) -> str | None:
+    if not stays:
+        return None
+    if len(history.of_kind("fault", "crash", "join", "leave")):
+        return "not judged: something broke"
+    second = any(membership.preceding[stay] >= 0 for stay in stays)
+    if second and max(prefixes.arrivals.slowest_ns, slowest_frame_ns(history)) > membership.suspectors.bearable_ns:
+        return "not judged: messages took longer than half the time of suspicion"
+    return None
+
+
+def _of_members(history: History, membership: Membership, stays: list[int]) -> list[Found]:
+    return [
+        (membership.row[stay], membership.group[stay], partial(_tell_needless, history, membership, stay))
+        for stay in stays
+        if membership.preceding[stay] >= 0
+    ]
+
+
+def _of_followers(history: History, membership: Membership, followers: Followers) -> list[Found]:
+    found: list[Found] = []
+    for loss in followers.losses():
+        why = followers.needless(loss)
+        if why is not None:
+            tell = partial(_tell_anew, history, membership, loss, why)
+            found.append((membership.row[loss.stay], membership.group[loss.stay], tell))
+    return found
 
 
 def _tell_needless(history: History, membership: Membership, stay: int) -> Violation:
     before = view_of(history, membership, membership.preceding[stay])
     sentence = f"{installed(history, membership, stay)} after view {before}, in a run in which nothing broke"
     return about(history, membership, sentence, [stay])
+
+
+def _tell_anew(history: History, membership: Membership, loss: Loss, why: str) -> Violation:
+    """It begins anew."""
+    before = view_of(history, membership, membership.preceding[loss.stay])
+    sentence = (
+        f"{installed(history, membership, loss.stay)} after view {before}, without {names(history, loss.lost)}, though "
+        f"{why}"
+    )
+    return about(history, membership, sentence, [loss.stay], loss.lost)
 
 
 # -------------------------------------------------------------------------------- L10

@@ -106,15 +106,15 @@ _USO: Final = _UU | frozenset("D2 O1".split())
 _UGTO: Final = _USO | frozenset("O3 O6 O8".split())
 """Unreliable group timestamp order, ours to name: one order everywhere, with gaps."""
 
-_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L10".split())
+_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L9 L10".split())
 """Class RSO. M1 is M1s: of senders. L7 is ours: flow control belongs to the sender, whatever is delivered to it.
 
-Left out while the sender group does not change: L5. L9, that there is one view, is not so of a receiver: its sources
-answer one after the other.
+Left out while the sender group does not change: L5, and of senders L9. That there is one view means of a receiver that
+it begins once: its sources answer one after the other, and none is lost.
 """
 
 _RGTO: Final = _RSO | frozenset("M4 D8 O3 O4 O5 O6 O8 S5 L4".split())
-"""Class RGTO. Left out while the sender group does not change: M6e, M7, M8, M10, D5w, D9, L1, L5, L9, S3."""
+"""Class RGTO. Left out while the sender group does not change: M6e, M7, M8, M10, D5w, D9, L1, L5, S3."""
 
 PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
     ("newtop", "total"): _N,
@@ -242,8 +242,8 @@ class Promises:
             newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
             off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
             offered &= ~(newtop & off)[:, None]
-        if property_id == "L9" and len(self._history.of_kind("fault", "crash", "join", "leave")):
-            offered = np.zeros_like(offered)  # it speaks of runs in which nothing breaks, and nobody comes or goes
+        if property_id == "L9":
+            offered &= self.onlooking | self._undisturbed()
         if property_id in _OF_SENDERS:
             offered &= ~self.onlooking
         if property_id in COMING:
@@ -253,6 +253,11 @@ class Promises:
         if _mentions(_ALIVE, property_id):
             offered &= ~(self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None])
         return offered
+
+    def _undisturbed(self) -> BoolArray:
+        """By process, where nobody only receives: nothing breaks in the run, and nobody comes or goes."""
+        quiet = not len(self._history.of_kind("fault", "crash", "join", "leave"))
+        return ~self.of_family(lambda family: family.onlookers)[:, None] & quiet
 
     def scoped(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, in the scope of the promise.

@@ -104,7 +104,7 @@ PROMISES: Final = {
     ),
     "L7": Promise("release", "By the end of a quiet run, nobody is held back from sending."),
     "L8": Promise("drained", "By the end of a quiet run, every message is freed from the buffers."),
-    "L9": Promise("no false exclusion", "Where nothing breaks, nobody is excluded."),
+    "L9": Promise("no false exclusion", "Where nothing breaks, nobody is excluded, and nobody begins anew."),
     "L10": Promise("no long silence", "Whoever is alive is heard of at least every so often."),
     "R2": Promise("new incarnations", "A process that recovered uses no message and no view of its earlier life."),
 }

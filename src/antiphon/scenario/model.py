@@ -83,8 +83,12 @@ class Options(_Table, frozen=True, kw_only=True):
     """Whether a member finds out about its own messages only, or about everybody's."""
     keep_alive: Fixed | Uniform = Uniform(low=Duration(25_000_000), high=Duration(75_000_000))
     """intergroup: a sender with nothing to say sends a keep-alive after this long."""
-    repair_timers: Literal["default", "srm"] = "default"
-    """intergroup: how the timers of requests and repairs adapt: as printed, or as in the literature on SRM."""
+    repair_timers: Literal["default", "intergroup", "srm", "distances", "round-trips"] = "default"
+    """intergroup: how the timers of requests and repairs adapt.
+
+    As printed, but that the first repairs wait less; also these as printed; in the order of the literature on SRM; or
+    as printed, with delays counted in distances or in round trips in place of seconds.
+    """
     rate: Bandwidth | None = None
     """intergroup: what a group sends at first, all senders together; it grows while nothing is lost. None: any."""
     wait: Duration = Duration(200_000_000)

@@ -1,17 +1,27 @@
 """How long requests and repairs wait: bounds that follow what was observed (Berket00 Figs 3.1, 3.2; errata R3, R4, R7).
 
-A timer is drawn from [low, low + high] distances. Too many duplicates widen the range, long delays move it down. Delays
-are in seconds where the figures compare them with 1, as in the default profile; the SRM literature counts them in
-round trips.
+A timer is drawn from [low, low + high] distances. Too many duplicates widen the range, long delays move it down. The
+figures compare delays with 1 and do not say of what: seconds in the default profile. The SRM literature counts in round
+trips.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Profile = Literal["default", "intergroup", "srm"]
-"""`intergroup` begins repairs as slowly as printed; `srm` adapts requests in the order of the SRM literature."""
+Profile = Literal["default", "intergroup", "srm", "distances", "round-trips"]
+"""`intergroup` begins repairs as slowly as printed; `srm` adapts requests in the order of the SRM literature.
+
+`distances` and `round-trips` adapt requests in the printed order, and count delays in these (R3).
+"""
 
 SECOND: Final = 1_000_000_000
+_DISTANCES: Final[dict[Profile, int]] = {"distances": 1, "round-trips": 2, "srm": 2}
+"""How many distances make the unit of a request's delay; where none is named, it is a second."""
+_EVERY_LOSS: Final[frozenset[Profile]] = frozenset(("distances", "round-trips"))
+"""Where a loss is timed, as §3.2.2 says, until it was first asked for, by whomever.
+
+Elsewhere, as in Fig. 3.1, every request of one's own is.
+"""
 _GAIN: Final = 0.25
 _SLACK: Final = 0.1
 _TARGET: Final = 1.0
@@ -46,13 +56,20 @@ class RequestBounds:
 
     def __init__(self, profile: Profile = "default") -> None:
         self.bounds = Bounds(2.0, 2.0, (0.5, 2.0), (1.0, 100.0))
-        self._srm = profile == "srm"
+        self._srm, self._every_loss = profile == "srm", profile in _EVERY_LOSS
+        self._distances = _DISTANCES.get(profile)
         self._duplicates = self._delay = 0.0
 
-    def asked(self, elapsed: int, distance: int) -> None:
-        """A request of ours left, so long after the loss was noticed."""
-        self._delay = _averaged(self._delay, self._unit(elapsed, distance))
+    def asked(self, elapsed: int, distance: int, *, again: bool = False) -> None:
+        """A request of ours left, so long after the loss was noticed: the first one for it, or another."""
+        if not (again and self._every_loss):
+            self._took(elapsed, distance)
         self.bounds.move(low=-0.05)
+
+    def overheard(self, elapsed: int, distance: int) -> None:
+        """The first request for it is somebody else's, so long after the loss was noticed."""
+        if self._every_loss:
+            self._took(elapsed, distance)
 
     def renew(self, duplicates: int) -> None:
         """Before the timer of a new ticket: so many duplicates there were since that of the last."""
@@ -62,8 +79,9 @@ class RequestBounds:
         else:
             self._as_printed()
 
-    def _unit(self, elapsed: int, distance: int) -> float:
-        return elapsed / (2 * distance) if self._srm else elapsed / SECOND
+    def _took(self, elapsed: int, distance: int) -> None:
+        unit = SECOND if self._distances is None else self._distances * distance
+        self._delay = _averaged(self._delay, elapsed / unit)
 
     def _as_printed(self) -> None:
         """Fig. 3.1: delays are looked at before duplicates."""

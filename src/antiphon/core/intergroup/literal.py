@@ -23,6 +23,7 @@ class EveryRequestCounts(Requests):
         pending = self._pending.get(ticket)
         if pending is not None:
             self._duplicates += pending.backoffs > 0
+            self._overhear(pending, now)
             self._back_off(ticket, pending, now)
 
     def _back_off(self, ticket: Ticket, pending: Pending, now: int) -> None:

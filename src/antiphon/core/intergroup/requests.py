@@ -80,6 +80,7 @@ class Requests:
         if now < pending.ignore_until:
             self._duplicates += 1  # R5: one was seen or sent in this round
         else:
+            self._overhear(pending, now)
             self._back_off(ticket, pending, now)
 
     def done(self, ticket: Ticket) -> None:
@@ -97,9 +98,13 @@ class Requests:
         asked = self._timers.due(now)
         for ticket in asked:
             pending = self._pending[ticket]
-            self.bounds.asked(now - pending.noticed, pending.distance)
+            self.bounds.asked(now - pending.noticed, pending.distance, again=pending.backoffs > 0)
             self._asked(ticket, pending, now)
         return asked
+
+    def _overhear(self, pending: Pending, now: int) -> None:
+        if not pending.backoffs:
+            self.bounds.overheard(now - pending.noticed, pending.distance)
 
     def _asked(self, ticket: Ticket, pending: Pending, now: int) -> None:
         """We ask: again, later, if nothing comes of it (R2)."""

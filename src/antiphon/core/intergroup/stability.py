@@ -59,8 +59,12 @@ class Stability:
         self._holds.pop(receiver, None)
 
     def hold(self, joiner: ProcessId, start: int, until: int) -> None:
-        """Somebody was told to begin above that stamp: until it has, nothing above it may become stable (T5)."""
-        self._holds[joiner] = start, until
+        """Somebody was told to begin above that stamp: until it has, nothing above it may become stable (T5).
+
+        Where its question came twice, it has two answers and may begin with either.
+        """
+        known, _ = self._holds.get(joiner, (start, 0))
+        self._holds[joiner] = min(known, start), until
 
     def own_ack(self, gate: int, now: int) -> int:
         """What we acknowledge, having delivered so much."""
