@@ -78,20 +78,18 @@ class Group:
         self._reader: asyncio.Future[None] | None = None
         self._senders: deque[tuple[asyncio.Future[None], int]] = deque()  # each with the size of its message
         self._credit = self._credit_bytes = 0  # so many messages up to this size are not too many, whatever has left
-        self._batch: list[bytes] = []  # what was sent since the last turn, as far as there was credit
+        self._batch: list[bytes] = []  # what was sent since the last turn, within the credit
 
     # Sending
 
     async def send(self, payload: bytes) -> None:
         """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
-        credit, batch = self._credit, self._batch
-        if not credit or type(payload) is not bytes or len(payload) > self._credit_bytes:
+        batch = self._batch
+        if len(batch) >= self._credit or type(payload) is not bytes or len(payload) > self._credit_bytes:
             await self._send_in_turn(payload)
             return
-        self._credit = credit - 1
-        first = not batch
         batch.append(payload)
-        if first:
+        if len(batch) == 1:
             self._member.hurry()
 
     async def _send_in_turn(self, payload: bytes) -> None:
@@ -120,6 +118,7 @@ class Group:
         """Let the core have what was sent since its last turn."""
         if self._batch:
             batch, self._batch = self._batch, []
+            self._credit = max(0, self._credit - len(batch))
             self._member.send_all(self._id, batch)
 
     def _require(self, payload: bytes) -> None:
