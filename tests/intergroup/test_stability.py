@@ -1,8 +1,8 @@
 """Who counts for stability, and where newcomers begin (intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1)."""
 
 from antiphon.core.effects import Gauge
-from antiphon.core.intergroup.frames import JoinInfoFrame
-from antiphon.core.intergroup.settings import HOLD_NS, InterGroupSettings
+from antiphon.core.intergroup.frames import JoinInfoFrame, JoinRequestFrame
+from antiphon.core.intergroup.settings import ASK_EVERY_NS, HOLD_NS, InterGroupSettings
 from antiphon.core.intergroup.stability import Stability
 from antiphon.types import ProcessId, ViewId
 from tests.intergroup.cluster import GROUP, MS, Cluster, Weather
@@ -72,9 +72,34 @@ def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
     stability = known(b=200)
     stability.hold(R, 120, until=HOLD_NS)
     stability.hold(R, 150, until=HOLD_NS + 1)
-    assert stability.own_ack(180, now=HOLD_NS) == 120
-    stability.reported(R, 120, now=HOLD_NS)
-    assert stability.own_ack(180, now=HOLD_NS) == 180
+    assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 120
+    stability.reported(R, 120, now=2 * ASK_EVERY_NS)
+    assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 180
+
+
+def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
+    """T5: of its answers the last two or three count, not the first, and there are no more of them."""
+    stability = known(b=200)
+    for number in range(100):
+        now = number * ASK_EVERY_NS
+        stability.hold(R, 120 + number, until=now + HOLD_NS)
+        assert stability.own_ack(1000, now=now) >= 120 + number - 2
+    assert stability.own_ack(1000, now=now + HOLD_NS) == 1000
+
+
+def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
+    """T5 with a way back that is cut: its questions come, and nothing that it is told arrives."""
+    cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
+    cluster.run(500)
+    for number in range(600):  # two windows
+        if number % 50 == 0:
+            cluster.hand("s1", JoinRequestFrame(GROUP, ProcessId("r1"), 0))
+        cluster.send("s1")
+        cluster.run(20)
+    assert len(cluster.payloads("s2")) > 550
+    cluster.run(15_000)
+    assert len(cluster.payloads("s2")) == 600
+    assert cluster.cores[ProcessId("s1")].unstable(GROUP) == 0
 
 
 def test_whoever_holds_a_message_can_repair_it() -> None:

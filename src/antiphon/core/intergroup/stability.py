@@ -7,6 +7,7 @@ acknowledgment rises: one that hears nothing must not hold up everybody for ever
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from antiphon.core.intergroup.settings import ASK_EVERY_NS, HOLD_NS
 from antiphon.types import ProcessId
 
 
@@ -23,7 +24,8 @@ class Stability:
         self._me, self._stall_ns = me, stall_ns
         self._members = dict.fromkeys((member for member in members if member != me), 0)
         self._receivers: dict[ProcessId, _Receiver] = {}
-        self._holds: dict[ProcessId, tuple[int, int]] = {}  # by whom we let in: up to where, and until when
+        self._holds: dict[ProcessId, list[tuple[int, int]]] = {}
+        """By whom we let in: up to where, and until when, for each answer it has of us."""
         self.stable = start
         """Everything stamped up to here is held by everybody who counts."""
 
@@ -61,16 +63,21 @@ class Stability:
     def hold(self, joiner: ProcessId, start: int, until: int) -> None:
         """Somebody was told to begin above that stamp: until it has, nothing above it may become stable (T5).
 
-        Where its question came twice, it has two answers and may begin with either.
+        Where its question came twice, it has two answers and may begin with either. But whoever asks again and again
+        and never begins must not hold up everybody: an older answer counts for two questions more. Who has it has begun
+        long before, and said so.
         """
-        known, _ = self._holds.get(joiner, (start, 0))
-        self._holds[joiner] = min(known, start), until
+        soon = until - HOLD_NS + 2 * ASK_EVERY_NS
+        older = [(place, min(end, soon)) for place, end in self._holds.get(joiner, ()) if place < start]
+        self._holds[joiner] = [*older, (start, until)]
 
     def own_ack(self, gate: int, now: int) -> int:
         """What we acknowledge, having delivered so much."""
-        for joiner in [joiner for joiner, (_, until) in self._holds.items() if until <= now]:
-            del self._holds[joiner]
-        return min([gate, *(start for start, _ in self._holds.values())])
+        if not self._holds:
+            return gate
+        open_holds = {joiner: [hold for hold in holds if hold[1] > now] for joiner, holds in self._holds.items()}
+        self._holds = {joiner: holds for joiner, holds in open_holds.items() if holds}
+        return min([gate, *(start for holds in self._holds.values() for start, _ in holds)])
 
     def slowest(self) -> ProcessId | None:
         """The member that acknowledges least; None where there is no other."""
