@@ -6,11 +6,12 @@ from typing import cast
 import pytest
 
 from antiphon import Message
+from antiphon.core import effects
 from antiphon.runtime import group as module
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 from antiphon.testing import cluster, run
-from antiphon.types import GroupId
+from antiphon.types import GroupId, ProcessId
 from tests.runtime.test_turbulence import Replica
 
 
@@ -21,6 +22,8 @@ class Desk:
         self.held = 0
         self.sent: list[bytes] = []
         self.traced = True
+        self.draining = False
+        self.urged: list[str] = []
 
     @property
     def core(self) -> "Desk":
@@ -31,6 +34,15 @@ class Desk:
 
     def send(self, group: GroupId, payload: bytes) -> None:
         self.sent.append(payload)
+
+    def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
+        self.sent += payloads
+
+    def hurry(self) -> None:
+        self.urged.append("at once")
+
+    def stir(self) -> None:
+        self.urged.append("soon")
 
 
 def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,6 +62,38 @@ def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pyte
         assert desk.sent == [b"2", b"3"]
 
     run(scenario())
+
+
+def test_what_flow_control_holds_back_is_not_hurried() -> None:
+    """A turn for each message that cannot leave would cost more than the messages."""
+
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        await group.send(b"1")
+        group.show(effects.Blocked(GroupId("orders"), ProcessId("p2")))
+        await group.send(b"2")
+        group.try_send(b"3")
+        group.show(effects.Unblocked(GroupId("orders")))
+        await group.send(b"4")
+        assert desk.sent == [b"1", b"2", b"3", b"4"]
+        assert desk.urged == ["at once", "soon", "soon", "at once"]
+
+    run(scenario())
+
+
+def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() -> None:
+    """A state that is read while it leaves may send, in this group or in another; the core takes nothing meanwhile."""
+    desk = Desk()
+    group = Group(cast("Member", desk), GroupId("orders"), None)
+    desk.draining = True
+    group.try_send(b"1")
+    group.try_send(b"2")
+    group.collect()
+    assert desk.sent == []
+    desk.draining = False
+    group.try_send(b"3")
+    assert desk.sent == [b"1", b"2", b"3"]
 
 
 def test_many_senders_that_had_to_wait_go_on_together() -> None:

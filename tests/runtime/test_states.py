@@ -342,3 +342,21 @@ def test_sides_that_merge_tell_each_other_in_pieces() -> None:
             assert [member.health.sending for member in members] == [None, None]
 
     run(scenario())
+
+
+def test_an_application_may_send_while_its_state_is_read() -> None:
+    """The pieces are asked for within a turn of the core, which takes nothing then."""
+
+    async def scenario() -> None:
+        tables = [Table() for _ in range(3)]
+        async with three(tables) as members:
+            donor = members[0]
+            for table in tables:
+                table.at = {place: lambda: donor.try_send(b"meanwhile") for place in (0, 500, 1_500)}
+            newcomer = await restarted(members, 2)
+            while not newcomer.resets or len(tables[0].messages) < 3:
+                await asyncio.sleep(0.1)
+            assert newcomer.state == WHOLE
+            assert tables[0].messages == [b"meanwhile"] * 3
+
+    run(scenario())

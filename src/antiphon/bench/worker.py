@@ -8,7 +8,7 @@ import pstats
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
 from antiphon.bench.bare import BareMesh
@@ -116,7 +116,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a benchmark interrupts who started us
     if hasattr(os, "SCHED_BATCH"):
         # Members and floor alike: where processes are more than cores, who is woken does not push aside who wakes it.
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        with suppress(OSError):  # some sandboxes refuse it
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     rank, transport, peers = sys.argv[1:]
     asyncio.run(Worker(int(rank), transport, json.loads(peers)).run())
 

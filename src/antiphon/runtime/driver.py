@@ -39,7 +39,7 @@ from antiphon.wire.frame import Sealed
 _log = logging.getLogger("antiphon")
 
 _CALM_NS: Final = 50_000
-"""So long after a turn has ended, what comes next is not of the same wake-up: nothing is gained by waiting for more."""
+"""So long after the last turn in which something happened, nothing is gained by waiting for what else may come."""
 
 Shown = Deliver | InstallView | InstallState | Left | Transitional | Missing | Blocked | Unblocked
 """What applications get to hear of, in one order over all groups of the process."""
@@ -91,7 +91,9 @@ class Driver:
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
-        self._turned_at = self._busy_at = 0  # when the last turn ended, and the last in which something happened
+        self.draining = False
+        """Whether the core is at work: nothing may be fed to it now."""
+        self._busy_at = 0  # when the last turn ended in which something happened
         self._begun = self._stopped = False
 
     async def open(self) -> None:
@@ -124,11 +126,11 @@ class Driver:
             self._loop.call_soon(self._turn)
 
     def hurry(self, now: int) -> None:
-        """The application has sent something: the turn is now, unless there was one just before.
+        """Something was fed to the core that others wait for: the turn is now, unless there was one just before.
 
-        Then there is much to do, and more may come for the next one.
+        Then there is much to do, and more may come for the next one. So it is where one is due anyway.
         """
-        if self._begun and now - self._turned_at > _CALM_NS:
+        if self._begun and not self._due and not self.draining and now - self._busy_at > _CALM_NS:
             self._turn()
         else:
             self.stir()
@@ -154,10 +156,7 @@ class Driver:
                 self._feed(frame, now)
                 if isinstance(frame, InstallFrame) and connections.came_too_late(frame):
                     self._severed(peer, frozenset({frame.group}))
-        if self._begun and now - self._busy_at > _CALM_NS:
-            self._turn()
-        else:
-            self.stir()
+        self.hurry(now)
 
     def _feed(self, frame: Frame, now: int) -> None:
         self.core.receive(frame, now)
@@ -224,19 +223,25 @@ class Driver:
             self._timer_at = None
             core.tick(now)
         self._audience.collect()
-        idle = True
-        while effects := core.drain(now):
-            idle = False
-            self._carry_out(effects, now)
+        busy = self._drain(now)
         if self._journal is not None:
             self._journal()
         self.transport.flush()
-        if core.deadline != self._timer_at:
-            self._arm(core.deadline)
+        self._arm(core.deadline)
         self._audience.turned()
-        self._turned_at = self.clock()
-        if not idle:
-            self._busy_at = self._turned_at
+        if busy:
+            self._busy_at = self.clock()
+
+    def _drain(self, now: int) -> bool:
+        """Carry out all that the core asks for; False if that is nothing."""
+        busy, self.draining = False, True
+        try:
+            while effects := self.core.drain(now):
+                busy = True
+                self._carry_out(effects, now)
+        finally:
+            self.draining = False
+        return busy
 
     def _carry_out(self, effects: Iterable[Effect], now: int) -> None:
         show = self._audience.show
@@ -317,6 +322,8 @@ class Driver:
             connections.sent(frame, to, connection)
 
     def _arm(self, deadline: int | None) -> None:
+        if deadline == self._timer_at:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at, self._timer = deadline, None

@@ -90,7 +90,7 @@ class Group:
             return
         batch.append(payload)
         if len(batch) == 1:
-            self._member.hurry()
+            self._urge()
 
     async def _send_in_turn(self, payload: bytes) -> None:
         self.collect()
@@ -101,6 +101,7 @@ class Group:
                 await self._room(len(payload))
             self._require(payload)
         self._member.send(self._id, payload)
+        self._urge()
         if not self._senders and not self.leaving and not self._member.traced:
             self._credit_bytes = max(_SMALL_BYTES, len(payload))
             self._credit = max(0, _places(len(payload)) - self._member.core.waiting(self._id))
@@ -112,11 +113,22 @@ class Group:
         if self._full(payload):
             by = f"; it waits for {self._blocked_by}" if self._blocked_by else ""
             raise FlowBlocked(f"{self.name} takes no more messages now{by}")
-        self._member.send(self._id, payload)
+        if self._member.draining:
+            self._batch.append(payload)  # a state that is read while it leaves, hence within a turn, sends something
+        else:
+            self._member.send(self._id, payload)
+        self._urge()
+
+    def _urge(self) -> None:
+        """Let what was sent leave; where flow control holds it back anyway, a turn for each message would be waste."""
+        if self._blocked_by is None:
+            self._member.hurry()
+        else:
+            self._member.stir()
 
     def collect(self) -> None:
         """Let the core have what was sent since its last turn."""
-        if self._batch:
+        if self._batch and not self._member.draining:
             batch, self._batch = self._batch, []
             self._credit = max(0, self._credit - len(batch))
             self._member.send_all(self._id, batch)
@@ -130,7 +142,8 @@ class Group:
             raise NotAMember(f"this process has left {self.name}")
 
     def _full(self, payload: bytes) -> bool:
-        return not self.leaving and self._member.core.waiting(self._id) >= _places(len(payload))
+        waiting = self._member.core.waiting(self._id) + len(self._batch)
+        return not self.leaving and waiting >= _places(len(payload))
 
     async def _room(self, size_bytes: int) -> None:
         """Wait for one's turn: senders are let through in the order in which they came."""

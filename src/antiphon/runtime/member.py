@@ -284,15 +284,23 @@ class Member:
         now = self._driver.clock()
         label = 0 if self._recorder is None else self._recorder.requested(group, payload, now)
         self.core.send(group, payload, now, label)
-        self._driver.hurry(now)
 
     def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
-        """The application has multicast these since the last turn; it was told so of the first (`hurry`)."""
+        """The application has multicast these since the last turn."""
         self.core.send_all(group, payloads, self._driver.clock())
 
     def hurry(self) -> None:
-        """An application has sent something."""
+        """What an application has sent shall leave now, if it can."""
         self._driver.hurry(self._driver.clock())
+
+    def stir(self) -> None:
+        """What an application has sent shall leave as soon as it may."""
+        self._driver.stir()
+
+    @property
+    def draining(self) -> bool:
+        """Whether the core is at work, and takes nothing now."""
+        return self._driver.draining
 
     def collect(self) -> None:
         """A turn begins."""

@@ -191,7 +191,10 @@ def _numbered_with(frame: BlockFrame) -> bytes:
 
 
 def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
-    """A numbered frame with flow control, perhaps payloads, and nothing else; None for others, and for wrong ones."""
+    """A numbered frame with flow control, perhaps payloads, and nothing else.
+
+    None for others; for wrong ones None, or `ProtocolViolation`: whoever reads at length says what is wrong.
+    """
     names = at + IDENTITY_BYTES
     size = len(sealed)
     numbers = names + sealed[names - 2] + sealed[names - 1] if size >= names else size
