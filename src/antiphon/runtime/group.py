@@ -354,9 +354,11 @@ class Group:
             self._blocked_by = effect.by
         elif isinstance(effect, effects.Unblocked):
             self._blocked_by = None
-        elif isinstance(effect, effects.Left) and effect.successor is None:
-            self._graceful = effect.graceful
-            self.end()
+        elif isinstance(effect, effects.Left):
+            self._blocked_by = None  # in the group that takes its place nobody is held back yet
+            if effect.successor is None:
+                self._graceful = effect.graceful
+                self.end()
 
     # Coming and going
 
