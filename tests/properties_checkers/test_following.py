@@ -172,6 +172,18 @@ def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
     assert judged(trace) == ("pass", 1)
 
 
+@pytest.mark.parametrize(("rounds", "outcome"), [(10, "violated"), (100, "pass")])
+def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -> None:
+    """Of a sender that has nothing more to say, only time tells."""
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    talk(trace, rounds)
+    talk(trace, 5, deaf="p1")
+    begin_anew(trace)
+    assert judged(trace) == (outcome, 1)
+
+
 @pytest.mark.parametrize("of", ["sent before", "another sender", "not delivered"])
 def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
     trace = following()

@@ -20,6 +20,8 @@ from antiphon.types import split_process_id
 
 _WAITED_FOR: Final = 5
 """So long others surely wait for who lacks something: half of RECV_STALL (J13, J16), in halves of a suspicion time."""
+_GETS_OVER: Final = 20
+"""Who goes on for twice RECV_STALL, likewise, had what it was told is gone: lacking it, it begins anew within one."""
 _STANDING: Final = frozenset({"pause", "stall", "slow"})
 _LINKS: Final = frozenset({"delay", "loss", "cut"})
 
@@ -57,6 +59,7 @@ class Followers:
         self._travel = Travel(history)
         self._bearable = membership.suspectors.bearable_ns
         self._waited_for = _WAITED_FOR * self._bearable
+        self._gets_over = _GETS_OVER * self._bearable
         calm = _calm(history, promises, self._bearable)
         self._stays = [
             stay
@@ -122,17 +125,20 @@ class Followers:
     # What was gone
 
     def _told_gone(self, loss: Loss) -> Gone | None:
-        """When it was first told that a message is gone which it may still have lacked, and by whom."""
+        """When it was first told that a message is gone which it may still have lacked, and by whom.
+
+        It is told again and again while it lacks the message: the last time says nothing about how long it had.
+        """
         return min((gone for sender in loss.lost for gone in self._standing(loss, sender)), default=None)
 
     def _standing(self, loss: Loss, sender: int) -> list[Gone]:
         """What a sender told it is gone, unless it then got over that.
 
         The answer to a question that was late, or repeated, speaks of what it has. A stream is handed over in order, so
-        that a message which was sent later proves that nothing was lacking.
+        that a message which was sent later proves that nothing was lacking; so does time, where none was sent.
         """
         rows, begun = self._history.rows, loss.begun[sender]
-        told = self._until(loss, self._travel.gone, begun)
+        told = self._until(loss, self._travel.gone, max(begun, self._over(loss) - self._gets_over))
         times = rows.time[told[rows.sender[told] == sender]]
         if not len(times):
             return []
