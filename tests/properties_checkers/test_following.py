@@ -12,6 +12,7 @@ from tests.properties_checkers.traces import Trace, sentence, verdict
 
 BEARABLE = 50
 STALL = 500
+PERIOD = 20
 SENDERS = ("p1", "p2")
 
 
@@ -48,6 +49,18 @@ def received(trace: Trace, process: str, sender: str, kind: str, frame: str | No
     trace.row(process, "receive", group="orders", view=view, sender=sender, peer=sender, detail=detail)
 
 
+def talk(trace: Trace, rounds: int = 5, *, silent: str | None = None, deaf: str | None = None) -> None:
+    """Both senders say that they live, unless one is silent, and p3 hears them, unless it is deaf to one."""
+    for _ in range(rounds):
+        trace.time += PERIOD
+        for sender in SENDERS:
+            frame = f"{sender}/{trace.time}"
+            if sender != silent:
+                transmitted(trace, sender, frame)
+            if sender not in (silent, deaf):
+                received(trace, "p3", sender, "keep-alive", frame)
+
+
 def judged(trace: Trace) -> tuple[str, int]:
     found = verdict(trace.end(), "L9", "orders")
     return found.outcome, found.opportunities
@@ -59,11 +72,7 @@ def test_who_begins_once_keeps_the_promise() -> None:
 
 def test_who_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
     trace = following()
-    for number in range(5):
-        for sender in SENDERS:
-            transmitted(trace, sender, f"{sender}/{number}")
-            received(trace, "p3", sender, "keep-alive", f"{sender}/{number}")
-    trace.time += BEARABLE
+    talk(trace)
     begin_anew(trace)
     events = trace.end()
     assert verdict(events, "L9", "orders").violations == 1
@@ -73,15 +82,37 @@ def test_who_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
     )
 
 
-@pytest.mark.parametrize("late", [True, False])
-def test_a_frame_that_is_late_or_lost_is_a_reason(late: bool) -> None:
+@pytest.mark.parametrize("delay", [None, BEARABLE, 2 * BEARABLE])
+def test_a_frame_that_is_late_or_lost_is_a_reason(delay: int | None) -> None:
     trace = following()
+    talk(trace)
     transmitted(trace, "p1", "p1/1")
-    trace.time += 2 * BEARABLE
-    if late:
+    sent = trace.time
+    talk(trace)
+    if delay is not None:
         received(trace, "p3", "p1", "keep-alive", "p1/1")
+        trace.rows[-1]["time"] = sent + delay
     begin_anew(trace)
-    assert judged(trace) == ("pass", 1)
+    assert judged(trace)[0] == ("violated" if delay == BEARABLE else "pass")
+
+
+@pytest.mark.parametrize("silent", [None, *SENDERS])
+def test_a_sender_that_stood_still_is_a_reason_though_no_fault_is_told(silent: str | None) -> None:
+    """All that it sent came: nothing."""
+    trace = following()
+    talk(trace)
+    talk(trace, 2 * 2 * BEARABLE // PERIOD, silent=silent)
+    begin_anew(trace)
+    assert judged(trace)[0] == ("pass" if silent else "violated")
+
+
+def test_a_sender_that_stands_still_for_less_than_is_bearable_is_none() -> None:
+    trace = following()
+    for _ in range(4):
+        talk(trace, 1)
+        talk(trace, 1, silent="p1")
+    begin_anew(trace)
+    assert judged(trace)[0] == "violated"
 
 
 def lacking(trace: Trace, wait: int, report_every: int) -> None:
@@ -125,8 +156,80 @@ def test_whose_first_report_was_lost_has_a_reason() -> None:
     assert judged(trace) == ("pass", 1)
 
 
+def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
+    """What is sent later is handed over, hence nothing was lacking; in the end everything is lost."""
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    for _ in range(20):
+        message = trace.send("p1")
+        trace.receive("p3", message)
+        trace.deliver("p3", message)
+        talk(trace, 1)
+        received(trace, "p1", "p3", "report")
+    talk(trace, 20, deaf="p1")
+    begin_anew(trace)
+    assert judged(trace) == ("pass", 1)
+
+
+@pytest.mark.parametrize(("rounds", "outcome"), [(10, "violated"), (100, "pass")])
+def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -> None:
+    """Of a sender that has nothing more to say, only time tells."""
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    talk(trace, rounds)
+    talk(trace, 5, deaf="p1")
+    begin_anew(trace)
+    assert judged(trace) == (outcome, 1)
+
+
+@pytest.mark.parametrize("of", ["sent before", "another sender", "not delivered"])
+def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    before = {sender: trace.send(sender) for sender in SENDERS}
+    received(trace, "p3", "p1", "gone")
+    after = {sender: trace.send(sender) for sender in SENDERS}
+    message = before["p1"] if of == "sent before" else after["p2" if of == "another sender" else "p1"]
+    trace.receive("p3", message)
+    if of != "not delivered":
+        trace.deliver("p3", message)
+    talk(trace, 20, deaf="p1")
+    begin_anew(trace)
+    assert sentence(trace.end(), "L9", "orders").endswith("though what it lacked was gone before it could have it")
+
+
+def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    message = trace.send("p1")
+    trace.receive("p3", message)
+    trace.deliver("p3", message)
+    lacking(trace, wait=100, report_every=20)
+    assert judged(trace) == ("violated", 1)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_losses_before_the_last_source_began_count(lost: bool) -> None:
+    """p1 begins a second time, p2 goes on; what p3 lacks is of p2, from before."""
+    trace = following()
+    talk(trace)
+    if lost:
+        transmitted(trace, "p2", "p2/lost")
+    talk(trace)
+    trace.view("p3", "orders", "p3/2", ["p2"])
+    talk(trace)
+    trace.view("p3", "orders", "p3/3", SENDERS)
+    talk(trace)
+    trace.view("p3", "orders", "p3/4", ["p3"])
+    assert verdict(trace.end(), "L9", "orders").violations == (0 if lost else 2)
+
+
 def test_who_loses_one_of_two_sources_begins_anew_with_it() -> None:
     trace = following()
+    talk(trace)
     trace.view("p3", "orders", "p3/2", ["p2"])
     trace.view("p3", "orders", "p3/3", SENDERS)
     events = trace.end()
@@ -165,6 +268,7 @@ SHORT, LONG = ({"at": "0s", "until": f"{time}ns"} for time in (BEARABLE, BEARABL
 def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) -> None:
     trace = following()
     trace.fault(kind, **detail)
+    talk(trace)
     begin_anew(trace)
     assert judged(trace) == ("vacuous", 0)
 
@@ -185,6 +289,7 @@ def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) ->
 def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[str, Any]) -> None:
     trace = following(others=("p4",))
     trace.fault(kind, **detail)
+    talk(trace)
     begin_anew(trace)
     assert judged(trace)[0] == "violated"
 

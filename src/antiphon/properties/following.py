@@ -6,21 +6,22 @@ that stands still. Nothing in a trace says how many datagrams a network loses, s
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from antiphon.properties.columns import BoolArray, IntArray
-from antiphon.properties.frames import NAME, TYPE, extracted
 from antiphon.properties.history import History
 from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
+from antiphon.properties.travel import Placed, Travel
 from antiphon.scenario.units import Duration
 from antiphon.types import split_process_id
 
-_STALL: Final = 5
-"""RECV_STALL, in times of suspicion: so long a receiver that makes no progress counts (J13, J16)."""
+_WAITED_FOR: Final = 5
+"""So long others surely wait for who lacks something: half of RECV_STALL (J13, J16), in halves of a suspicion time."""
+_GETS_OVER: Final = 20
+"""Who goes on for twice RECV_STALL, likewise, had what it was told is gone: lacking it, it begins anew within one."""
 _STANDING: Final = frozenset({"pause", "stall", "slow"})
 _LINKS: Final = frozenset({"delay", "loss", "cut"})
 
@@ -30,13 +31,24 @@ class Loss:
     """A receiver has a view without senders that the one before had."""
 
     stay: int
-    begun: int
-    """The stay with which it began to hear those."""
+    begun: Mapping[int, int]
+    """By sender that it lost the time at which it had begun to hear it."""
     since: int
-    """When it wanted to: it came, or had lost them."""
+    """When it wanted to hear the first of those: it came, or had lost it."""
     heard: tuple[int, ...]
     """Whom it heard before."""
-    lost: frozenset[int]
+
+    @property
+    def lost(self) -> frozenset[int]:
+        """The senders that it hears no longer."""
+        return frozenset(self.begun)
+
+
+class Gone(NamedTuple):
+    """A receiver was told that a message is gone."""
+
+    time: int
+    sender: int
 
 
 class Followers:
@@ -44,8 +56,10 @@ class Followers:
 
     def __init__(self, history: History, promises: Promises, membership: Membership) -> None:
         self._history, self._membership = history, membership
+        self._travel = Travel(history)
         self._bearable = membership.suspectors.bearable_ns
-        self._stall = 2 * _STALL * self._bearable
+        self._waited_for = _WAITED_FOR * self._bearable
+        self._gets_over = _GETS_OVER * self._bearable
         calm = _calm(history, promises, self._bearable)
         self._stays = [
             stay
@@ -64,14 +78,19 @@ class Followers:
             heard = self._heard(self._before(stay))
             lost = heard - self._heard(stay)
             if lost:
-                begun = self._begun(self._before(stay), min(lost))
-                yield Loss(stay, begun, self._wanted_since(begun, min(lost)), tuple(sorted(heard)), lost)
+                begun = {sender: self._begun(self._before(stay), sender) for sender in lost}
+                # Sources begin one after the other. What the first sent while others had not begun counts as well.
+                first = min(begun.values())
+                since = min(self._wanted_since(first, sender) for sender in lost if begun[sender] == first)
+                times = {sender: self._membership.time[at] for sender, at in begun.items()}
+                yield Loss(stay, times, since, tuple(sorted(heard)))
 
     def needless(self, loss: Loss) -> str | None:
         """What says that nothing had kept it from following; None if something may have."""
         gone = self._told_gone(loss)
         if gone is None:
-            return "all that these sent had come to it in time" if self._all_came(loss) else None
+            heard_all = self._spoke_steadily(loss) and self._all_came(loss)
+            return "all that these sent had come to it in time" if heard_all else None
         if self._lacked_long(loss, gone) or self._unheard(loss, gone):
             return None
         return "what it lacked was gone before it could have it"
@@ -85,6 +104,7 @@ class Followers:
         return frozenset(self._history.stays.senders[stay]) - {self._membership.process[stay]}
 
     def _begun(self, stay: int, sender: int) -> int:
+        """The stay with which it began to hear a sender that it heard in this one."""
         while sender in self._heard(self._before(stay)):
             stay = self._before(stay)
         return stay
@@ -102,79 +122,96 @@ class Followers:
         mine = (rows.process[joins] == process) & (rows.group[joins] == group) & (joins < self._membership.row[begun])
         return int(rows.time[joins[mine]].max(initial=0))
 
+    # What was gone
+
+    def _told_gone(self, loss: Loss) -> Gone | None:
+        """When it was first told that a message is gone which it may still have lacked, and by whom.
+
+        It is told again and again while it lacks the message: the last time says nothing about how long it had.
+        """
+        return min((gone for sender in loss.lost for gone in self._standing(loss, sender)), default=None)
+
+    def _standing(self, loss: Loss, sender: int) -> list[Gone]:
+        """What a sender told it is gone, unless it then got over that.
+
+        The answer to a question that was late, or repeated, speaks of what it has. A stream is handed over in order, so
+        that a message which was sent later proves that nothing was lacking; so does time, where none was sent.
+        """
+        rows, begun = self._history.rows, loss.begun[sender]
+        told = self._until(loss, self._travel.gone, max(begun, self._over(loss) - self._gets_over))
+        times = rows.time[told[rows.sender[told] == sender]]
+        if not len(times):
+            return []
+        delivered = self._until(loss, self._travel.delivered, begun)
+        numbers = rows.number[delivered[rows.sender[delivered] == sender]]
+        sent = self._travel.sent.within(sender, self._membership.group[loss.stay], begun, self._over(loss))
+        last = int(rows.time[sent[np.isin(rows.number[sent], numbers)]].max(initial=0))
+        return [Gone(time, sender) for time in times.tolist() if time >= last]
+
+    def _lacked_long(self, loss: Loss, gone: Gone) -> bool:
+        """It had lacked a message for so long that others need not have waited for it; or there is no telling."""
+        rows = self._history.rows
+        sent = self._by_senders(loss, self._travel.sent, gone.time)
+        came = self._until(loss, self._travel.received, loss.since)  # nothing comes before it is sent
+        came = came[rows.number[came] >= 0]
+        width = int(rows.number[sent].max(initial=0)) + 1
+        came = came[rows.number[came] < width]
+        had = rows.sender[came] * width + rows.number[came]
+        lacked = sent[~np.isin(rows.process[sent] * width + rows.number[sent], had)]
+        since = int(rows.time[lacked].min()) if len(lacked) else min(loss.begun.values())
+        return gone.time - since >= self._waited_for
+
+    def _unheard(self, loss: Loss, gone: Gone) -> bool:
+        """Its reports had not come to that sender for a while, or not when it began."""
+        process, group = self._membership.process[loss.stay], self._membership.group[loss.stay]
+        begun = loss.begun[gone.sender]
+        reports = self._travel.reports.within(gone.sender, group, begun, gone.time)
+        times = self._history.rows.time[reports[self._history.rows.sender[reports] == process]]
+        if not len(times) or times[0] - begun > self._bearable:
+            return gone.time - begun > self._bearable
+        return bool(np.diff(times, append=gone.time).max() > self._waited_for)
+
     # What came, and when
 
-    @cached_property
-    def _received(self) -> IntArray:
-        return self._history.of_kind("receive")
-
-    @cached_property
-    def _types(self) -> Mapping[str, BoolArray]:
-        """Which of the `receive` rows are of that type of frame."""
-        told = extracted(self._history.columns.texts("detail", self._received), TYPE, "type").to_numpy(
-            zero_copy_only=False
-        )
-        return {name: told == name for name in ("gone", "report")}
-
-    def _at(self, rows: IntArray, process: int, group: int, begin: int, end: int) -> IntArray:
-        """Those of the rows at a process in a group, in a time."""
-        table = self._history.rows
-        here: BoolArray = (table.process[rows] == process) & (table.group[rows] == group)
-        chosen: IntArray = rows[here & (table.time[rows] >= begin) & (table.time[rows] <= end)]
-        return chosen
-
-    def _told_gone(self, loss: Loss) -> tuple[int, int] | None:
-        """When it was first told that a message of one of those that it lost is gone, and by whom."""
-        process, group, over = self._place(loss)
-        rows = self._at(self._received[self._types["gone"]], process, group, self._membership.time[loss.begun], over)
-        told = [row for row in rows.tolist() if int(self._history.rows.sender[row]) in loss.lost]
-        first = min(told, key=lambda row: int(self._history.rows.time[row]), default=None)
-        return None if first is None else (int(self._history.rows.time[first]), int(self._history.rows.sender[first]))
-
-    def _lacked_long(self, loss: Loss, gone: tuple[int, int]) -> bool:
-        """It had lacked a message for so long that others need not have waited for it; or there is no telling."""
-        process, group, over = self._place(loss)
-        rows, sends = self._history.rows, self._history.of_kind("send")
-        sent = sends[np.isin(rows.process[sends], loss.heard) & (rows.group[sends] == group)]
-        sent = sent[(rows.time[sent] >= loss.since) & (rows.time[sent] <= gone[0])]
-        came = self._at(self._received, process, group, 0, over)
-        had = {*zip(rows.sender[came].tolist(), rows.number[came].tolist(), strict=True)}
-        lacked = [row for row in sent.tolist() if (int(rows.process[row]), int(rows.number[row])) not in had]
-        since = int(rows.time[lacked].min()) if lacked else self._membership.time[loss.begun]
-        return gone[0] - since >= self._stall // 2
-
-    def _unheard(self, loss: Loss, gone: tuple[int, int]) -> bool:
-        """Its reports had not come to that sender for a while, or not when it began."""
-        process, group, _ = self._place(loss)
-        begun, (told, sender) = self._membership.time[loss.begun], gone
-        reports = self._at(self._received[self._types["report"]], sender, group, begun, told)
-        times = self._history.rows.time[reports[self._history.rows.sender[reports] == process]]
-        if not len(times) or times.min() - begun > self._bearable:
-            return told - begun > self._bearable
-        return bool(np.diff(np.sort(np.append(times, told))).max(initial=0) > self._stall // 2)
+    def _spoke_steadily(self, loss: Loss) -> bool:
+        """Each of those whom it heard said something all the time: none stood still, though no row tells of a fault."""
+        over, group = self._over(loss), self._membership.group[loss.stay]
+        for sender in loss.heard:
+            times = self._history.rows.time[self._travel.named.within(sender, group, loss.since, over)]
+            if np.diff(times, prepend=loss.since, append=over).max() > self._bearable:
+                return False
+        return True
 
     def _all_came(self, loss: Loss) -> bool:
         """Every message and keep-alive of those whom it heard came, and none was under way for long."""
-        process, group, over = self._place(loss)
-        rows, sent = self._history.rows, self._history.of_kind("transmit")
-        sent = sent[np.isin(rows.process[sent], loss.heard) & (rows.group[sent] == group)]
-        sent = sent[(rows.time[sent] >= loss.since) & (rows.time[sent] <= over - self._bearable)]
-        left = self._named(sent)
-        came = self._named(self._at(self._received, process, group, loss.since, over))
-        return all(name in came and came[name] - at <= self._bearable for name, at in left.items())
+        left, left_at = self._first(self._by_senders(loss, self._travel.named, self._over(loss) - self._bearable))
+        came, came_at = self._first(self._until(loss, self._travel.received, loss.since))
+        if not np.isin(left, came).all():
+            return False
+        return bool((came_at[np.searchsorted(came, left)] - left_at).max(initial=0) <= self._bearable)
 
-    def _named(self, rows: IntArray) -> dict[str, int]:
-        """When each frame that has a name is first in these rows."""
-        names = extracted(self._history.columns.texts("detail", rows), NAME, "frame").to_pylist()
-        found: dict[str, int] = {}
-        for name, time in zip(names, self._history.rows.time[rows].tolist(), strict=True):
-            if name is not None:
-                found[name] = min(time, found.get(name, time))
-        return found
+    def _first(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """The named frames of these rows, and when each is first in them."""
+        frame, time = self._travel.frame[rows], self._history.rows.time[rows]
+        order = np.lexsort((time, frame))
+        frames, first = np.unique(frame[order], return_index=True)
+        named = frames >= 0
+        return frames[named], time[order][first][named]
 
-    def _place(self, loss: Loss) -> tuple[int, int, int]:
+    def _by_senders(self, loss: Loss, placed: Placed, end: int) -> IntArray:
+        """Those of the rows at the senders that it heard, since it wanted to hear them."""
+        group = self._membership.group[loss.stay]
+        return np.concatenate([placed.within(sender, group, loss.since, end) for sender in loss.heard])
+
+    def _until(self, loss: Loss, placed: Placed, begin: int) -> IntArray:
+        """Those of the rows at the receiver itself, from a time to the loss."""
         membership = self._membership
-        return membership.process[loss.stay], membership.group[loss.stay], membership.time[loss.stay]
+        rows = placed.within(membership.process[loss.stay], membership.group[loss.stay], begin, self._over(loss))
+        before: IntArray = rows[rows < membership.row[loss.stay]]  # it may begin again at the same instant
+        return before
+
+    def _over(self, loss: Loss) -> int:
+        return self._membership.time[loss.stay]
 
 
 # -------------------------------------------------------------------------------- faults
