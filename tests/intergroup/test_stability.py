@@ -64,6 +64,8 @@ def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_
     assert stability.own_ack(180, now=HOLD_NS) == 180
     stability.hold(R, 120, until=2 * HOLD_NS)
     stability.reported(R, 130, now=HOLD_NS)
+    assert stability.own_ack(180, now=HOLD_NS) == 120  # of others, perhaps
+    stability.begun(R)
     assert stability.own_ack(180, now=HOLD_NS) == 180
 
 
@@ -73,7 +75,7 @@ def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
     stability.hold(R, 120, until=HOLD_NS)
     stability.hold(R, 150, until=HOLD_NS + 1)
     assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 120
-    stability.reported(R, 120, now=2 * ASK_EVERY_NS)
+    stability.begun(R)
     assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 180
 
 

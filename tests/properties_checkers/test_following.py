@@ -294,6 +294,13 @@ def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[st
     assert judged(trace)[0] == "violated"
 
 
+@pytest.mark.parametrize("seed", [2615, 8480, 9771])
+def test_runs_in_which_a_listener_reported_before_all_its_sources_had_answered(seed: int) -> None:
+    """Its report ended the hold of a source that it did not name, or acknowledged more than that source began with."""
+    run = simulate(FAMILIES["intergroup"].draw(seed))
+    assert verdict(events_table(run.id, run.histories), "L9", "g").outcome == "pass"
+
+
 def test_a_run_in_which_a_question_was_repeated() -> None:
     """It was answered twice, and the second answer took back what the first had promised."""
     run = simulate(FAMILIES["intergroup"].draw(5615))

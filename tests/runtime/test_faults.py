@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable
 
 import msgspec
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, Message, View
 from antiphon.runtime.transports.tcp import TcpMesh
+from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
 from tests.runtime.loopback import (
     FAST,
@@ -204,6 +206,46 @@ def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.Log
 
     scenario()
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@on_loopback
+async def test_a_member_whose_frame_comes_damaged_loses_its_connection_and_comes_back() -> None:
+    """Dropped silently, it would be a gap in a stream that nobody sees, and all would wait for ever."""
+    async with members(3) as found:
+        groups = await join_all(found)
+        for group in groups:
+            await take_view(group, lambda view: len(view.members) == 3)
+        mesh = mesh_of(found[2])
+        damaged: list[bytes] = []
+
+        def send(sealed: bytes, peers: Iterable[ProcessId]) -> None:
+            if not damaged and sealed.endswith(b"damaged"):
+                damaged.append(sealed)
+                sealed = sealed[:-1] + b"?"
+            TcpMesh.send(mesh, sealed, peers)
+
+        mesh.send = send  # type: ignore[method-assign]
+        await groups[2].send(b"damaged")
+        parted = [await take_view(group) for group in groups]
+        assert damaged
+        assert all(len(view.members) < 3 for view in parted)
+        for group in groups:
+            await take_view(group, lambda view: len(view.members) == 3)
+        await groups[0].send(b"after")
+        for group in groups:
+            await take_until(group, lambda events: b"after" in payloads(events))
+
+
+@on_loopback
+async def test_many_greetings_at_once_are_taken_one_after_the_other() -> None:
+    async with members(2) as found:
+        groups = await join_all(found)
+        link = next(iter(mesh_of(found[1])._links.values()))
+        link.write(mesh_of(found[1]).hello() * 3000)
+        for group in groups:
+            await take_view(group, lambda view: len(view.members) == 2)
+        await groups[1].send(b"unharmed")
+        assert await take_each(groups, 1) == [[Message(found[1].id, b"unharmed")]] * 2
 
 
 @on_loopback

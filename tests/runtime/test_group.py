@@ -5,13 +5,14 @@ from typing import cast
 
 import pytest
 
-from antiphon import Message
+from antiphon import FlowBlocked, Message
 from antiphon.core import effects
 from antiphon.runtime import group as module
 from antiphon.runtime.group import Group
 from antiphon.runtime.member import Member
 from antiphon.testing import cluster, run
 from antiphon.types import GroupId, ProcessId
+from tests.runtime.loopback import cancel_at
 from tests.runtime.test_turbulence import Replica
 
 
@@ -94,6 +95,21 @@ def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() 
     desk.draining = False
     group.try_send(b"3")
     assert desk.sent == [b"1", b"2", b"3"]
+
+
+def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        desk.traced = False
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        await group.send(b"1")
+        desk.held = 5_000
+        with pytest.raises(FlowBlocked):
+            group.try_send(b"2")
+        assert await cancel_at(3, group.send(b"3")) == []
+        assert desk.sent == [b"1"]
+
+    run(scenario())
 
 
 def test_many_senders_that_had_to_wait_go_on_together() -> None:

@@ -144,6 +144,9 @@ class Driver:
             try:
                 frame = decode(each)
             except ProtocolViolation as violation:
+                if connections is not None:
+                    self.hurry(now)
+                    raise  # a gap in a stream, which the core could not see: the connection must end
                 _log.warning("a frame of %s is dropped: %s", peer, violation)
                 continue
             if frame.sender != peer or (connections is not None and not connections.admits(frame, connection)):

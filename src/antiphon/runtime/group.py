@@ -109,6 +109,7 @@ class Group:
     def try_send(self, payload: bytes) -> None:
         """Multicast, or raise `FlowBlocked` if the message would have to wait."""
         self.collect()
+        self._credit = 0  # it was for what `send` alone would fill
         self._require(payload)
         if self._full(payload):
             by = f"; it waits for {self._blocked_by}" if self._blocked_by else ""

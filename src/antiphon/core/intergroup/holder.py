@@ -68,6 +68,8 @@ class Holder(Repaired):
             self._stability.left(frame.sender)
         else:
             self._stability.reported(frame.sender, frame.ack, now)
+            if frame.sources is None or self._me in frame.sources:
+                self._stability.begun(frame.sender)
 
     def _conclude(self, now: int) -> None:
         super()._conclude(now)

@@ -40,6 +40,7 @@ class Listener(Repaired):
         self._gone: dict[Ticket, int] = {}  # what we were told is gone, and when
         self._nonces = 0
         self._report_at = 0
+        self._told = 0  # the largest stamp that we have acknowledged
         self._taken_at = 0  # when our application last had nothing to take, or took something
         self._takes = False
 
@@ -90,6 +91,10 @@ class Listener(Repaired):
         asking = self._asking.get(frame.sender)
         if asking is None or asking.nonce != frame.nonce:
             return
+        if frame.start < self._told:
+            return  # others may free what we have acknowledged, of this source too: it answers again (T3)
+        if not self._order.streams:
+            self._told = frame.start
         del self._asking[frame.sender]
         self._order.activate(frame.sender, frame.first, frame.start)
         self._heard[frame.sender] = now
@@ -113,10 +118,22 @@ class Listener(Repaired):
             if now >= asking.next_at and not self._untaken:
                 self._try(source, asking, now)
         if self._order.streams and now >= self._report_at:
-            ack = self._untaken.held(int(min(stream.horizon for stream in self._order.streams.values())))
+            ack = self._acknowledged(now)
+            self._told = max(self._told, ack)
             sources = tuple(sorted(self._order.streams))
             self._say(ReportFrame(self._name, self._me, self._plan.view.id, ack, sources))
             self._report_at = now + int(self._settings.report_every_ns * (0.5 + self._draw()))
+
+    def _acknowledged(self, now: int) -> int:
+        """What we have of all sources; no more than before while one is to begin, for it may begin below that (T3)."""
+        has = self._untaken.held(int(min(stream.horizon for stream in self._order.streams.values())))
+        if any(self._activating(source, asking, now) for source, asking in self._asking.items()):
+            return min(has, self._told)
+        return has
+
+    def _activating(self, source: ProcessId, asking: _Asking, now: int) -> bool:
+        """Whether it may answer yet: it was asked not often enough to be given up, or was heard of late."""
+        return asking.tries < SOURCE_TRIES or self._heard.get(source, -1) >= now - 2 * ASK_EVERY_NS
 
     def _lost(self, source: ProcessId, now: int) -> bool:
         """Nothing is heard of it, something of it is gone for good, or our application does not keep up (J16)."""

@@ -40,8 +40,7 @@ class Stability:
             self._members[member] = ack
 
     def reported(self, receiver: ProcessId, ack: int, now: int) -> None:
-        """Somebody who does not send does; its first word is that it has begun (J9)."""
-        self._holds.pop(receiver, None)
+        """Somebody who does not send does."""
         known = self._receivers.get(receiver)
         if known is None:
             self._forget_the_lost(now)
@@ -54,6 +53,10 @@ class Stability:
         lost = [each for each, known in self._receivers.items() if now - known.rose >= 2 * self._stall_ns]
         for receiver in lost:
             del self._receivers[receiver]
+
+    def begun(self, receiver: ProcessId) -> None:
+        """Its report names us: it has begun with what we told it (J9)."""
+        self._holds.pop(receiver, None)
 
     def left(self, receiver: ProcessId) -> None:
         """It reports no more."""

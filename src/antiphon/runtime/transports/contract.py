@@ -11,12 +11,13 @@ Address = tuple[str, int]
 
 
 class Receiver(Protocol):
-    """A driver, as its transport sees it. Nothing here may raise, and nothing waits."""
+    """A driver, as its transport sees it. Nothing here waits, nor raises anything but what is said."""
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames came in, in their order; on streams by the peer's connection so and so, counted from 0.
 
-        `overheard`: they went to all who listen at one address, and some may be for others than us.
+        `overheard`: they went to all who listen at one address, and some may be for others than us. On a stream
+        `ProtocolViolation` says that one cannot be read: its connection is over, for what follows has a gap before it.
         """
 
     def connected(self, peer: ProcessId) -> None:

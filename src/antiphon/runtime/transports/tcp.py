@@ -424,14 +424,14 @@ class _Link(asyncio.BufferedProtocol):
         self._mesh.greeted(self, _hello_in(sealed, "first"))
 
     def _take(self, frames: list[Sealed]) -> None:
+        begin = 0
         for place, sealed in enumerate(frames):
             if sealed[5] == _HELLO:  # rarely: somebody is new over there
-                self._mesh.arrived(self, frames[:place])
+                self._mesh.arrived(self, frames[begin:place])
                 self._mesh.learned(_hello_in(sealed, "later"))
-                self._take(frames[place + 1 :])
-                return
-        if frames:
-            self._mesh.arrived(self, frames)
+                begin = place + 1
+        if begin < len(frames):
+            self._mesh.arrived(self, frames[begin:] if begin else frames)
 
     def pause_writing(self) -> None:
         """Above high water."""
