@@ -26,6 +26,8 @@ class Plan:
     rounds: int = 5
     seconds: float = 1.0
     transport: str = "tcp"
+    batch: bool = True
+    """Whether members and floor are batch processes: who is woken does not push aside who wakes it."""
 
     @property
     def steps(self) -> int:
@@ -91,6 +93,7 @@ class Report:
         return {
             "machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()},
             "transport": self.plan.transport,
+            "batch": self.plan.batch,
             "rounds": self.plan.rounds,
             "seconds": self.plan.seconds,
             "throughput": [each.document("bytes", "messages_per_second") for each in self.throughput],
@@ -102,7 +105,7 @@ def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
     """All of a plan; `advance` is called after each round."""
     report = Report(plan, [], [])
     for members in plan.members:
-        with Team(members, plan.transport) as team:
+        with Team(members, plan.transport, batch=plan.batch) as team:
             report.throughput.extend(_throughputs(team, plan, advance))
             report.latency.extend(_latencies(team, plan, advance))
     return report
@@ -110,7 +113,7 @@ def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
 
 def profile(plan: Plan) -> list[tuple[str, float]]:
     """Where the slowest of the smallest group spends its time, all members sending the smallest messages."""
-    with Team(min(plan.members), plan.transport) as team:
+    with Team(min(plan.members), plan.transport, batch=plan.batch) as team:
         team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)])
         profiled = team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)], profile=True)
         return [(str(where), float(share)) for where, share in profiled["costs"]]

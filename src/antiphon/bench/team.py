@@ -21,8 +21,10 @@ class BenchmarkFailed(AntiphonError):  # noqa: N818 - what happened
 class Team:
     """So many members, a process each, connected and in one group."""
 
-    def __init__(self, members: int, transport: str) -> None:
+    def __init__(self, members: int, transport: str, *, batch: bool = True) -> None:
+        """`batch`: they are scheduled as batch processes, where the system knows such."""
         self.members = members
+        self._policy = "batch" if batch else "default"
         self._children: list[subprocess.Popen[str]] = []
         told: list[dict[str, Any]] = []
         try:
@@ -103,7 +105,15 @@ class Team:
     def _start(self, rank: int, transport: str, peers: dict[str, str]) -> None:
         self._children.append(
             subprocess.Popen(  # noqa: S603 - ourselves
-                [sys.executable, "-m", "antiphon.bench.worker", str(rank), transport, json.dumps(peers)],
+                [
+                    sys.executable,
+                    "-m",
+                    "antiphon.bench.worker",
+                    str(rank),
+                    transport,
+                    self._policy,
+                    json.dumps(peers),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -112,13 +112,13 @@ def _place(file: str, _line: int, function: str) -> str:
 
 
 def main() -> None:
-    """`python -m antiphon.bench.worker RANK TRANSPORT PEERS`."""
+    """`python -m antiphon.bench.worker RANK TRANSPORT POLICY PEERS`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a benchmark interrupts who started us
-    if hasattr(os, "SCHED_BATCH"):
+    rank, transport, policy, peers = sys.argv[1:]
+    if policy == "batch" and hasattr(os, "SCHED_BATCH"):
         # Members and floor alike: where processes are more than cores, who is woken does not push aside who wakes it.
         with suppress(OSError):  # some sandboxes refuse it
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    rank, transport, peers = sys.argv[1:]
     asyncio.run(Worker(int(rank), transport, json.loads(peers)).run())
 
 

@@ -29,6 +29,10 @@ def bench(
         float | None, typer.Option(min=0.1, max=600, help="How long a measurement lasts.", show_default="1")
     ] = None,
     transport: Annotated[str, typer.Option(help="What carries the group: tcp or udp. The floor is TCP.")] = "tcp",
+    batch: Annotated[
+        bool,
+        typer.Option(help="Batch processes: who is woken does not push aside who wakes it. Floor and group alike."),
+    ] = True,
     profiled: Annotated[
         bool, typer.Option("--profile", help="Instead, show where a member spends its time under full load.")
     ] = False,
@@ -52,6 +56,7 @@ def bench(
         rounds=rounds or base.rounds,
         seconds=seconds or base.seconds,
         transport=transport,
+        batch=batch,
     )
     if profiled:
         _print_profile(plan, json)
