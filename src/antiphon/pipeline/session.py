@@ -29,11 +29,6 @@ from antiphon.pipeline.java import java_home
 ATTEMPTS: Final = 4
 """How often a task is tried, as on a cluster: a Python worker may be killed, by whoever needs its memory."""
 _PACKAGE: Final = Path(__file__).parents[1]
-_SOCKET_DIRECTORY_BYTES_MAX: Final = 60
-"""The path of a Unix socket has at most 107 bytes, and Spark names it by a UUID: 43 more.
-
-Spark asks nobody who connects to it for a secret there: that the directory is ours alone (0700) is what protects it.
-"""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
@@ -112,9 +107,6 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     }
     if _is_local(master):
         settings["spark.executorEnv.PYTHONPATH"] = _worker_path()
-        if len(os.fsencode(scratch)) <= _SOCKET_DIRECTORY_BYTES_MAX:  # a third less time for a task than by TCP
-            settings["spark.python.unix.domain.socket.enabled"] = "true"
-            settings["spark.python.unix.domain.socket.dir"] = str(scratch)
     return settings
 
 
