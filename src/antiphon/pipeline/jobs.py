@@ -13,9 +13,6 @@ from pyspark.sql import DataFrame
 Progress = Callable[[int, int], None]
 """Called with how many tasks are done and how many there are, in the calling thread, ever increasing."""
 
-TASKS_PER_CORE: Final = 16
-"""So many tasks a core make a smooth bar and no long wait for the last; each costs Spark and its worker some 40 ms."""
-
 _POLL_SECONDS: Final = 0.1
 
 
