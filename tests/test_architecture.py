@@ -42,7 +42,7 @@ def test_the_base_install_loads_nothing_heavy(statement: str) -> None:
 
 
 def test_help_does_not_wait_for_spark() -> None:
-    assert "pyspark" not in modules_after("import antiphon.cli.main")
+    assert "pyspark" not in modules_after("import antiphon.cli.app")
 
 
 def test_the_page_of_the_api_names_all_of_it() -> None:

@@ -58,7 +58,7 @@ DAMAGES = (cut_off, half_written, emptied, damaged_rows, without_a_column, of_an
 
 @pytest.fixture(scope="module")
 def three_runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    from antiphon.cli.main import app  # noqa: PLC0415
+    from antiphon.cli.app import app  # noqa: PLC0415
 
     assert spark is not None
     directory = tmp_path_factory.mktemp("damaged") / "runs"

@@ -1,9 +1,24 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from antiphon import __version__
 from tests.commands.console import Console
+
+INTERRUPTED_EARLY = """
+import signal, sys
+from antiphon.cli.main import main
+
+class Interrupts:
+    def find_spec(name, path, target=None):
+        if name == "pyarrow":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts)
+main()
+"""
 
 
 def test_version(antiphon: Console) -> None:
@@ -37,3 +52,9 @@ def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
     assert result.code == 70
     assert "an invariant is broken" in result.err
     assert "fault of antiphon itself" in result.err
+
+
+def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_EARLY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "antiphon: interrupted; nothing was left half-written\n"

@@ -191,6 +191,19 @@ def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console
     assert not (tmp_path / "out.unfinished").exists()
 
 
+def test_an_interrupt_after_the_last_run_keeps_all(
+    antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("sweep", write(tmp_path, "seeds = 2"), "--out", tmp_path / "out")
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("antiphon.cli.sweep.write_index", lambda *_: signal.raise_signal(signal.SIGINT))
+        result = antiphon(*arguments)
+    assert result.code == 130
+    told, _ = result.err.splitlines()
+    assert told.startswith("antiphon: 2 of 2 runs are kept in ")
+    assert antiphon(*arguments).code == 0
+
+
 def test_the_plan_of_the_example_is_read() -> None:
     for path in (Path(__file__).parents[2] / "scenarios/sweep").glob("*.toml"):
         assert all(combination.scenario for combination in read_sweep(path).combinations)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError
-from antiphon.pipeline import java
+from antiphon.pipeline import java, session
 from antiphon.pipeline.session import spark_session
 
 LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
@@ -32,6 +32,24 @@ print(json.dumps({
     "answers": [row["id"] for row in spark.range(2).mapInArrow(package, "id long").collect()],
     "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
 }))
+"""
+
+
+INTERRUPTED_LATE = """
+import signal
+from antiphon.pipeline import session
+
+class Interrupted(session.SparkSession):
+    def __init__(self, context):
+        signal.raise_signal(signal.SIGINT)
+        print("held back")
+        super().__init__(context)
+
+session.SparkSession = Interrupted
+try:
+    session.spark_session("local[1]")
+except KeyboardInterrupt:
+    print("interrupted")
 """
 
 
@@ -123,6 +141,29 @@ def test_an_unknown_master_is_refused_before_anything_starts(monkeypatch: pytest
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     with pytest.raises(ConfigurationError, match="'mesos://here' is not a Spark master"):
         spark_session("mesos://here")
+
+
+@pytest.mark.parametrize(
+    ("master", "scratch", "expected"),
+    [
+        ("local[2]", "/tmp/antiphon-spark-abc", True),
+        ("local", "/" + 59 * "x", True),
+        ("local", "/" + 60 * "x", False),
+        ("local", "/" + 30 * "ä", False),
+        ("spark://host:7077", "/tmp/antiphon-spark-abc", False),
+    ],
+)
+def test_workers_on_this_machine_are_reached_by_sockets_whose_path_fits(
+    master: str, scratch: str, expected: bool
+) -> None:
+    settings = session._settings(master, Path(scratch))
+    assert ("spark.python.unix.domain.socket.enabled" in settings) is expected
+    assert settings.get("spark.python.unix.domain.socket.dir") == (scratch if expected else None)
+
+
+def test_an_interrupt_waits_until_the_session_is_there_whatever_handler_spark_installs() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_LATE], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("held back\ninterrupted\n", "")
 
 
 def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:

@@ -130,7 +130,7 @@ def test_a_part_that_lost_its_bytes_is_done_again(tmp_path: Path, rest: bytes) -
     assert marks(tmp_path / "log") == [3, 3]
 
 
-@pytest.mark.parametrize(("items", "tasks"), [(2, 2), (64, 64), (1_000, 64), (20_000, 400)])
+@pytest.mark.parametrize(("items", "tasks"), [(2, 2), (32, 32), (1_000, 32), (20_000, 400)])
 def test_tasks_are_many_and_small(items: int, tasks: int) -> None:
     assert _tasks(items, cores=2) == tasks
     assert -(-items // tasks) <= ITEMS_PER_TASK_MAX

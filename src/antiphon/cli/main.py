@@ -1,4 +1,4 @@
-"""The `antiphon` command: one file per command, one place for errors and exit codes.
+"""The `antiphon` command: one place for errors and exit codes.
 
 0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 70 a fault of our own; 130 interrupted.
 """
@@ -8,52 +8,12 @@ import signal
 import sys
 import traceback
 from types import FrameType
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-
-from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, sweep, tables, watch
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
 OWN_FAULT: Final = 70
-
-app = typer.Typer(
-    name="antiphon",
-    help="Group communication for Python: simulate a scenario, judge its trace, show what happened.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.command("simulate")(simulate.simulate)
-app.command("run")(run.run)
-app.command("watch")(watch.watch)
-app.command("check")(check.check)
-app.command("stats")(stats.stats)
-app.command("tables")(tables.tables)
-app.command("report")(report.report)
-app.command("campaign")(campaign.campaign)
-app.command("sweep")(sweep.sweep)
-app.command("compare")(compare.compare)
-app.command("bench")(bench.bench)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"antiphon {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
-    ] = False,
-) -> None:
-    """Group communication for Python: simulate a scenario, judge its trace, show what happened."""
 
 
 class _Interrupts:
@@ -73,6 +33,8 @@ def main() -> None:
     """Entry point of the console script."""
     interrupts = _Interrupts()
     try:
+        from antiphon.cli.app import app  # noqa: PLC0415 - half a second, which may be interrupted too
+
         app()
     except (SystemExit, KeyboardInterrupt):
         if not interrupts.seen:
@@ -91,7 +53,7 @@ def main() -> None:
 
 
 def _say(sentence: str) -> None:
-    typer.echo(f"antiphon: {sentence}", err=True)
+    sys.stderr.write(f"antiphon: {sentence}\n")
 
 
 if __name__ == "__main__":

@@ -119,17 +119,20 @@ def _swept(order: _Order) -> "tuple[list[CombinationSummary], dict[str, Any]]":
     with continued(order.directory, _plan(order), force=order.force) as place:
         parts, items = place / PARTS, order.items
         runner = Runner(order.limit, place if order.traces else None)
-        with _kept_when_interrupted(order, parts, RESULTS), progress("simulating") as advance:
-            spread(starting(order.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
-        rows = results(parts, RESULTS)
-        table = figure_table(order.sweep, rows)
-        summary = summaries(order.sweep, table)
-        index = [_record(order.sweep.name, seed, row) for (_, seed), row in zip(items, rows.to_pylist(), strict=True)]
-        kept = [record.run for record, _ in index if order.traces and record.finished]
-        document = _document(order.sweep, summary, kept)
-        write_index(place, index)
-        pq.write_table(table, place / "figures.parquet", compression="zstd")
-        (place / "sweep.json").write_text(as_json(document), encoding="utf-8")
+        with _kept_when_interrupted(order, parts, RESULTS):
+            with progress("simulating") as advance:
+                spread(starting(order.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
+            rows = results(parts, RESULTS)
+            table = figure_table(order.sweep, rows)
+            summary = summaries(order.sweep, table)
+            index = [
+                _record(order.sweep.name, seed, row) for (_, seed), row in zip(items, rows.to_pylist(), strict=True)
+            ]
+            kept = [record.run for record, _ in index if order.traces and record.finished]
+            document = _document(order.sweep, summary, kept)
+            write_index(place, index)
+            pq.write_table(table, place / "figures.parquet", compression="zstd")
+            (place / "sweep.json").write_text(as_json(document), encoding="utf-8")
     return summary, document
 
 

@@ -13,22 +13,29 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
+from antiphon.pipeline import workers
 from antiphon.pipeline.java import java_home
 
 ATTEMPTS: Final = 4
 """How often a task is tried, as on a cluster: a Python worker may be killed, by whoever needs its memory."""
 _PACKAGE: Final = Path(__file__).parents[1]
+_SOCKET_DIRECTORY_BYTES_MAX: Final = 60
+"""The path of a Unix socket has at most 107 bytes, and Spark names it by a UUID: 43 more.
+
+Spark asks nobody who connects to it for a secret there: that the directory is ours alone (0700) is what protects it.
+"""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
@@ -44,9 +51,11 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
         )
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    with _interrupt_held_back():
-        session = _started(master, app, scratch)
-        atexit.register(session.stop)  # before the directory goes
+    with _interrupt_held_back() as hold_back:
+        context = _started(master, app, scratch)
+        hold_back()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
+        atexit.register(context.stop)  # before the directory goes
+        session = SparkSession(context)
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     if not _is_local(master):
         archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
@@ -55,18 +64,22 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
 
 
 @contextmanager
-def _interrupt_held_back() -> Iterator[None]:
+def _interrupt_held_back() -> Iterator[Callable[[], object]]:
     """Ctrl-C waits until Java has started: interrupted before, pyspark would leave a Java without a parent behind.
 
-    Spark's own handler, which it installs on the way, goes again: it would ask a Java that may be gone.
+    Gives what holds it back again, after somebody else has installed a handler.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
     interrupts: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+
+    def hold_back() -> Any:
+        return signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+
+    before = hold_back()
     try:
-        yield
+        yield hold_back
     finally:
         signal.signal(signal.SIGINT, before)
     if interrupts:
@@ -82,13 +95,11 @@ def as_trace_error(directory: Path) -> Iterator[None]:
         raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
 
 
-def _started(master: str, app: str, scratch: Path) -> SparkSession:
-    builder = SparkSession.builder.master(_with_attempts(master)).appName(app)
-    for key, value in _settings(master, scratch).items():
-        builder = builder.config(key, value)
+def _started(master: str, app: str, scratch: Path) -> SparkContext:
+    settings = {**_settings(master, scratch), "spark.master": _with_attempts(master), "spark.app.name": app}
     try:
         with _environment(_variables(master)):
-            return builder.getOrCreate()
+            return SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
     except (PySparkException, Py4JError, OSError) as error:
         raise ConfigurationError(f"Spark did not start on {master}: {_reason(error)}") from error
 
@@ -107,6 +118,10 @@ def _settings(master: str, scratch: Path) -> dict[str, str]:
     }
     if _is_local(master):
         settings["spark.executorEnv.PYTHONPATH"] = _worker_path()
+        settings["spark.python.daemon.module"] = workers.__name__
+        if len(os.fsencode(scratch)) <= _SOCKET_DIRECTORY_BYTES_MAX:  # by TCP a task waits as long as it works
+            settings["spark.python.unix.domain.socket.enabled"] = "true"
+            settings["spark.python.unix.domain.socket.dir"] = str(scratch)
     return settings
 
 

@@ -20,14 +20,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.jobs import Progress, collected
+from antiphon.pipeline.jobs import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.session import as_trace_error
 
 Item = TypeVar("Item")
 Row = Mapping[str, Any]
 
-TASKS_PER_CORE: Final = 32
-"""So many tasks a core make a smooth bar, and no long wait for the last."""
 ITEMS_PER_TASK_MAX: Final = 50
 """So few items at a time are lost when all is interrupted."""
 DEATHS_MAX: Final = 2

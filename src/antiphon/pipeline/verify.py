@@ -20,16 +20,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.jobs import Progress, collected
+from antiphon.pipeline.jobs import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.read import plan_units, sound_event_files, traced_runs
 from antiphon.pipeline.session import as_trace_error
 from antiphon.pipeline.shares import Judge, Share, deal, pointless, put_together
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
 from antiphon.properties.verdict import VERDICTS, Verdict, Violation, from_table, to_table
-
-TASKS_PER_CORE_MAX: Final = 16
-"""Above this many shares a core, a task takes several: each task costs Spark and its worker a tenth of a second."""
 
 ROWS_PER_TASK: Final = 4_000_000
 """A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
@@ -68,7 +65,7 @@ def verify(
     whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
     shares = [share for unit in units for share in deal(unit, whole, required, limit)]
     shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
-    tasks = min(len(shares), TASKS_PER_CORE_MAX * spark.sparkContext.defaultParallelism)
+    tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):

@@ -1,0 +1,83 @@
+"""A worker whose job was cancelled says nothing; one that is broken does; what it has loaded is out of the way."""
+
+import gc
+import socket
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from antiphon.pipeline.workers import CANCELLED, Worker, quiet, settled
+
+
+def answering(exit_code: int) -> Worker:
+    """A worker that tells its result to Java and ends."""
+
+    def worker(connection: socket.socket, _authenticated: bool) -> int:
+        connection.sendall(b"result")
+        return exit_code
+
+    return worker
+
+
+def test_its_exit_code_is_that_of_its_work() -> None:
+    java, connection = socket.socketpair()
+    with java, connection:
+        assert [quiet(answering(code))(connection, True) for code in (0, 3)] == [0, 3]
+        assert java.recv(100) == b"resultresult"
+
+
+@pytest.mark.parametrize("authenticated", [True, False])
+def test_java_that_has_hung_up_ends_it(authenticated: bool) -> None:
+    java, connection = socket.socketpair()
+    java.close()
+    with connection:
+        assert quiet(answering(0))(connection, authenticated) == CANCELLED
+
+
+def test_any_other_fault_is_told() -> None:
+    def broken(_connection: socket.socket, _authenticated: bool) -> int:
+        raise ImportError("no module named numpy")
+
+    java, connection = socket.socketpair()
+    with java, connection, pytest.raises(ImportError, match="numpy"):
+        quiet(broken)(connection, True)
+
+
+def test_what_the_first_task_has_loaded_stays_and_what_the_others_make_does_not() -> None:
+    java, connection = socket.socketpair()
+    worker, before = settled(answering(0)), gc.get_freeze_count()
+    try:
+        with java, connection:
+            assert worker(connection, True) == 0
+            frozen = gc.get_freeze_count()
+            assert frozen > before
+            made: list[object] = [[] for _ in range(1000)]
+            assert worker(connection, True) == 0
+            assert gc.get_freeze_count() <= frozen
+            assert len(made) == 1000
+    finally:
+        gc.unfreeze()
+
+
+def test_a_first_task_that_was_cancelled_does_not_count() -> None:
+    java, connection = socket.socketpair()
+    java.close()
+    before = gc.get_freeze_count()
+    with connection:
+        assert settled(quiet(answering(0)))(connection, True) == CANCELLED
+    assert gc.get_freeze_count() == before
+
+
+def test_spark_takes_this_parent(spark: SparkSession) -> None:
+    def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([gc.get_freeze_count()])], ["objects"])
+
+    counts = [
+        row["objects"]
+        for _ in range(2)  # those of the first round may be young
+        for row in spark.range(0, 4, 1, 4).mapInArrow(frozen, "objects long").collect()
+    ]
+    assert max(counts) > 10_000
