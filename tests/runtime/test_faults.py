@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, Message, View
-from antiphon.runtime.transports.tcp import TcpMesh
+from antiphon.runtime.transports.tcp import TcpMesh, _Hello
 from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
 from tests.runtime.loopback import (
@@ -246,6 +246,18 @@ async def test_many_greetings_at_once_are_taken_one_after_the_other() -> None:
             await take_view(group, lambda view: len(view.members) == 2)
         await groups[1].send(b"unharmed")
         assert await take_each(groups, 1) == [[Message(found[1].id, b"unharmed")]] * 2
+
+
+@on_loopback
+async def test_a_process_remembers_only_so_many_others_however_often_it_is_told() -> None:
+    async with members(1) as found:
+        mesh = mesh_of(found[0])
+        for round_ in range(3):
+            others = tuple((f"q{round_}x{number}", "127.0.0.1", 1) for number in range(700))
+            mesh.learned(_Hello("stranger", "127.0.0.1", 1, others))
+        assert len(mesh._addresses) == len(mesh._latest) == 1024
+        mesh.learned(_Hello("q0x5", "127.0.0.1", 1, gone=True))
+        assert len(mesh._addresses) == len(mesh._latest) == 1023
 
 
 @on_loopback

@@ -1,11 +1,12 @@
 """What a group promises at moments that are hard to meet on sockets: driven by hand, or in virtual time."""
 
 import asyncio
+from contextlib import nullcontext
 from typing import cast
 
 import pytest
 
-from antiphon import FlowBlocked, Message
+from antiphon import FlowBlocked, Message, NotAMember
 from antiphon.core import effects
 from antiphon.runtime import group as module
 from antiphon.runtime.group import Group
@@ -123,6 +124,62 @@ def test_many_senders_that_had_to_wait_go_on_together() -> None:
         group.turned()
         await asyncio.wait(senders)
         assert desk.sent == [b"%d" % number for number in range(100)]
+
+    run(scenario())
+
+
+class Filling(Desk):
+    """What is sent waits."""
+
+    def send(self, group: GroupId, payload: bytes) -> None:
+        super().send(group, payload)
+        self.held += 1
+
+
+@pytest.mark.parametrize("size", [1, 300_000])
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int, cancelled: bool) -> None:
+    """One calls `send` between the turn that made room and the tasks that it has woken, without giving way to them."""
+
+    async def scenario() -> None:
+        desk = Filling()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        early = [asyncio.create_task(group.send(bytes([number]) * size)) for number in range(4)]
+        await asyncio.sleep(0)
+        desk.held = 1
+        group.turned()
+        if cancelled:
+            early[0].cancel()
+        late = asyncio.create_task(group.send(bytes([9]) * size))
+        last = asyncio.create_task(group.send(bytes([10]) * size))
+        with pytest.raises(FlowBlocked) if size > 1 else nullcontext():
+            group.try_send(bytes([8]) * size)
+        while not last.done():
+            await asyncio.sleep(0)
+            desk.held = 0
+            group.turned()
+        await asyncio.gather(*early, late, return_exceptions=True)
+        in_turn = [payload[0] for payload in desk.sent if payload[0] != 8]
+        assert in_turn == [*range(cancelled, 4), 9, 10]
+
+    run(scenario())
+
+
+def test_who_leaves_sends_nothing_more_however_many_were_let_through() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4_000)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        late = asyncio.create_task(group.send(b"late"))
+        group.end()
+        done = await asyncio.gather(*senders, late, return_exceptions=True)
+        assert {type(each) for each in done} == {NotAMember}
+        assert desk.sent == []
 
     run(scenario())
 

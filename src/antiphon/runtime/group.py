@@ -77,6 +77,7 @@ class Group:
         self.leaving = False
         self._reader: asyncio.Future[None] | None = None
         self._senders: deque[tuple[asyncio.Future[None], int]] = deque()  # each with the size of its message
+        self._admitted = 0  # how many of them were let through and have not gone on yet
         self._credit = self._credit_bytes = 0  # so many messages up to this size are not too many, whatever has left
         self._batch: list[bytes] = []  # what was sent since the last turn, within the credit
 
@@ -95,14 +96,12 @@ class Group:
     async def _send_in_turn(self, payload: bytes) -> None:
         self.collect()
         self._require(payload)
-        if self._senders or self._full(payload):
+        if self._queued or self._full(payload):
             await self._room(len(payload))
-            while self._full(payload):
-                await self._room(len(payload))
             self._require(payload)
         self._member.send(self._id, payload)
         self._urge()
-        if not self._senders and not self.leaving and not self._member.traced:
+        if not self._queued and not self.leaving and not self._member.traced:
             self._credit_bytes = max(_SMALL_BYTES, len(payload))
             self._credit = max(0, _places(len(payload)) - self._member.core.waiting(self._id))
 
@@ -142,12 +141,17 @@ class Group:
         if self.leaving:
             raise NotAMember(f"this process has left {self.name}")
 
+    @property
+    def _queued(self) -> bool:
+        """Whether somebody came before, and has not sent yet."""
+        return bool(self._senders) or self._admitted > 0
+
     def _full(self, payload: bytes) -> bool:
-        waiting = self._member.core.waiting(self._id) + len(self._batch)
+        waiting = self._member.core.waiting(self._id) + len(self._batch) + self._admitted
         return not self.leaving and waiting >= _places(len(payload))
 
     async def _room(self, size_bytes: int) -> None:
-        """Wait for one's turn: senders are let through in the order in which they came."""
+        """Wait for one's turn: senders are let through in the order in which they came, each to a place of its own."""
         turn = asyncio.get_running_loop().create_future(), size_bytes
         self._senders.append(turn)
         self._credit = 0
@@ -156,21 +160,24 @@ class Group:
         except asyncio.CancelledError:
             if turn in self._senders:
                 self._senders.remove(turn)
-            else:
+            elif not turn[0].cancelled():
+                self._admitted -= 1
                 self.turned()  # we had been let through: another may go in our place
             raise
+        self._admitted -= 1
 
     def turned(self) -> None:
         """The core has let leave what may leave: as many senders go on as there is room for."""
         if not self._senders:
             return
-        waiting = 0 if self.leaving else self._member.core.waiting(self._id)
+        waiting = 0 if self.leaving else self._member.core.waiting(self._id) + self._admitted
         if 2 * waiting >= _places(self._senders[0][1]) > 1:
             return  # rarely and many at once, not one by one
         while self._senders and (self.leaving or waiting < _places(self._senders[0][1])):
             turn, _ = self._senders.popleft()
             if not turn.done():
                 turn.set_result(None)
+                self._admitted += 1
                 waiting += 1
 
     # Reading

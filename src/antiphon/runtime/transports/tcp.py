@@ -40,8 +40,8 @@ Addresses that the user has named are called for ever.
 """
 _GREETING_S: Final = 5.0
 """So long a stranger may take to say who it is."""
-_OTHERS_MAX: Final = 4096
-"""So many others a process may tell us of: we call them all."""
+_OTHERS_MAX: Final = 1024
+"""So many others we may be told of: we call them all."""
 _FAREWELL_S: Final = 1.0
 """So long peers may take to read what we said last."""
 
@@ -75,6 +75,7 @@ class TcpMesh:
         self.alone = not self._seeds
         self._forbidden: frozenset[str] = frozenset()
         self._addresses: dict[ProcessId, Address] = {}
+        self._latest: dict[str, ProcessId] = {}  # by name, its incarnation among them: there is one
         self._links: dict[ProcessId, _Link] = {}
         self._numbers: dict[ProcessId, int] = {}
         self._next_number = 0  # of a connection with somebody of whom we know nothing: he may be one whom we forgot
@@ -197,7 +198,8 @@ class TcpMesh:
     def _forget(self, peers: Iterable[ProcessId]) -> None:
         """They are called no more; should one come back all the same, its connections are counted on."""
         for peer in peers:
-            self._addresses.pop(peer, None)
+            if self._addresses.pop(peer, None) is not None:
+                del self._latest[split_process_id(peer)[0]]
             self._next_number = max(self._next_number, self._numbers.pop(peer, -1) + 1)
 
     async def _try(self, address: Address) -> "_Link | None":
@@ -271,17 +273,25 @@ class TcpMesh:
             self._forget([decode_process(hello.process.encode())])
         for name, host, port in hello.others:
             peer = decode_process(name.encode())
-            if peer != self._me and peer not in self._addresses and self._note(peer, (host, port)):
+            if peer == self._me or peer in self._addresses:
+                continue
+            if len(self._addresses) >= _OTHERS_MAX:
+                _log.warning(
+                    "we know of %s others already: not all whom %s knows are called", _OTHERS_MAX, hello.process
+                )
+                return
+            if self._note(peer, (host, port)):
                 self._call((host, port))
 
     def _note(self, peer: ProcessId, address: Address) -> bool:
         """Where a process listens; unless it has been started anew since, which ends what it was before."""
         name, incarnation = split_process_id(peer)
-        for other in [other for other in self._addresses if split_process_id(other)[0] == name]:
-            if split_process_id(other)[1] > incarnation:
+        known = self._latest.get(name)
+        if known is not None and known != peer:
+            if split_process_id(known)[1] > incarnation:
                 return False
-            if other != peer:
-                self._forget([other])
+            self._forget([known])
+        self._latest[name] = peer
         self._addresses[peer] = address
         return True
 
