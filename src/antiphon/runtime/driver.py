@@ -29,6 +29,7 @@ from antiphon.core.effects import (
 from antiphon.core.newtop.connections import Connections
 from antiphon.core.newtop.frames import BlockFrame, FormationFrame, InstallFrame, ProposeFrame, VoteFrame
 from antiphon.errors import ProtocolViolation
+from antiphon.runtime.heap import keep_freed_memory
 from antiphon.runtime.transports.contract import GroupTransport, Transport
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.scribe import Scribe
@@ -99,6 +100,7 @@ class Driver:
     async def open(self) -> None:
         """Be reachable; the core does nothing yet."""
         self._loop = asyncio.get_running_loop()
+        keep_freed_memory()
         await self.transport.open(self)
 
     def begin(self) -> None:

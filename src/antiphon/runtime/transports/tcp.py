@@ -26,7 +26,8 @@ _log = logging.getLogger("antiphon.tcp")
 _LENGTH: Final = struct.Struct(">I")
 _HELLO: Final = 64
 """The kind of the first frame on a connection; the range above 63 is no protocol's."""
-_BUFFER_BYTES: Final = 1 << 19
+_BUFFER_BYTES: Final = 1 << 20
+"""What a peer sends in one turn is read in one piece, if it is there, and so answered once."""
 _LARGE_BYTES: Final = 1 << 14
 """A frame of so many bytes is not copied to be written with others, nor to be read."""
 HIGH_WATER_BYTES: Final = 1 << 20
