@@ -10,7 +10,7 @@ def keep_freed_memory() -> None:
 
     glibc gives back the top of its heap whenever that is more than twice the largest block that it ever got from the
     system by itself and gave back (mallopt(3), M_TRIM_THRESHOLD): 256 kB, where there has been none. Then every frame
-    of 128 kB costs page faults, at one sender of large messages a tenth of all time. So there has been one. Whoever
+    of 256 kB costs page faults, at one sender of large messages a tenth of all time. So there has been one. Whoever
     sets `MALLOC_TRIM_THRESHOLD_` has said how it is to be, and this changes nothing; nor does it under another library.
     """
     bytes(_LARGE_BYTES)

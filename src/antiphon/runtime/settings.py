@@ -37,7 +37,7 @@ class MemberSettings:
     """Frames of its own that a member may have under way in a group."""
     window_bytes: int = 4_194_304
     """Bytes of its own that it may have under way there; on UDP never more than sockets hold (262,144)."""
-    frame_bytes: int = 131_072
+    frame_bytes: int = 262_144
     """Messages that wait together are packed up to this size."""
     datagram_bytes: int = 8_192
     """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
