@@ -89,8 +89,9 @@ class Group:
         if len(batch) >= self._credit or type(payload) is not bytes or len(payload) > self._credit_bytes:
             await self._send_in_turn(payload)
             return
+        is_first = not batch
         batch.append(payload)
-        if len(batch) == 1:
+        if is_first:
             self._urge()
 
     async def _send_in_turn(self, payload: bytes) -> None:

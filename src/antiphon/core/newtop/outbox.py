@@ -75,8 +75,12 @@ class Outbox:
     def _pack(self, room_bytes: int) -> list[bytes]:
         """As many as fit, at least one. Messages are often alike: so many are taken at once as would fit then."""
         waiting = self.waiting
-        alike = room_bytes // (len(waiting[0]) + _ENTRY_BYTES)
-        payloads = [waiting.popleft() for _ in range(min(len(waiting), max(1, alike)))]
+        alike = max(1, room_bytes // (len(waiting[0]) + _ENTRY_BYTES))
+        if alike < len(waiting):
+            payloads = [waiting.popleft() for _ in range(alike)]
+        else:
+            payloads = [*waiting]
+            waiting.clear()
         room = room_bytes - sum(map(len, payloads)) - _ENTRY_BYTES * (len(payloads) - 1)
         while room < 0 and len(payloads) > 1:
             waiting.appendleft(payloads.pop())
