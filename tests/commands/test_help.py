@@ -54,6 +54,18 @@ def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
     assert "fault of antiphon itself" in result.err
 
 
+def test_what_is_not_installed_is_named() -> None:
+    without = "import sys; sys.modules['typer'] = None; from antiphon.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "antiphon: the command line needs typer: install it with `pip install antiphon[cli]`\n"
+
+
+def test_a_closed_standard_error_changes_no_exit_code() -> None:
+    command = f'"{sys.executable}" -m antiphon.cli.main check nowhere 2>&-'
+    assert subprocess.run(command, shell=True, check=False).returncode == 2
+
+
 def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_EARLY], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -40,10 +41,10 @@ import signal
 from antiphon.pipeline import session
 
 class Interrupted(session.SparkSession):
-    def __init__(self, context):
+    def __init__(self, context, **options):
         signal.raise_signal(signal.SIGINT)
         print("held back")
-        super().__init__(context)
+        super().__init__(context, **options)
 
 session.SparkSession = Interrupted
 try:
@@ -159,6 +160,16 @@ def test_workers_on_this_machine_are_reached_by_sockets_whose_path_fits(
     settings = session._settings(master, Path(scratch))
     assert ("spark.python.unix.domain.socket.enabled" in settings) is expected
     assert settings.get("spark.python.unix.domain.socket.dir") == (scratch if expected else None)
+
+
+def test_an_interrupt_counts_even_if_the_start_fails() -> None:
+    def start() -> None:
+        with session._interrupt_held_back():
+            signal.raise_signal(signal.SIGINT)
+            raise ConfigurationError("Spark did not start")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
 
 
 def test_an_interrupt_waits_until_the_session_is_there_whatever_handler_spark_installs() -> None:

@@ -2,6 +2,8 @@
 
 import gc
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -34,6 +36,27 @@ def test_java_that_has_hung_up_ends_it(authenticated: bool) -> None:
     java.close()
     with connection:
         assert quiet(answering(0))(connection, authenticated) == CANCELLED
+
+
+BUFFERED = """
+import os, socket
+from antiphon.pipeline.workers import quiet
+
+def worker(connection, authenticated):
+    answers = os.fdopen(os.dup(connection.fileno()), "wb", 65536)  # as Spark's own writes
+    answers.write(b"result")
+    answers.flush()
+
+java, connection = socket.socketpair()
+java.close()
+print(quiet(worker)(connection, True))
+"""
+
+
+def test_what_its_files_still_hold_is_not_told_either() -> None:
+    command = [sys.executable, "-X", "dev", "-W", "ignore", "-c", BUFFERED]  # as newer Pythons do without being asked
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{CANCELLED}\n", "")
 
 
 def test_any_other_fault_is_told() -> None:

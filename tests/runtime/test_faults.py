@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, Message, View
-from antiphon.runtime.transports.tcp import TcpMesh, _Hello
+from antiphon.runtime.transports.tcp import TcpMesh, _Hello, _hello_in
 from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
 from tests.runtime.loopback import (
@@ -182,8 +182,9 @@ def hello(process: str, host: str, port: int, others: tuple[tuple[str, str, int]
         hello("zz", "127.0.0.1", 1, (("p8", "no\x00host", 5),)),
         hello("a", "\u2603" * 80, 7400),
         hello("p0", "127.0.0.1", 1) + seal(9, b"junk") + b"\x00\x00\x00\x01",
+        (2 << 20).to_bytes(4) + b"a greeting longer than any",
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.LogCaptureFixture) -> None:
     @on_loopback
@@ -256,8 +257,21 @@ async def test_a_process_remembers_only_so_many_others_however_often_it_is_told(
             others = tuple((f"q{round_}x{number}", "127.0.0.1", 1) for number in range(700))
             mesh.learned(_Hello("stranger", "127.0.0.1", 1, others))
         assert len(mesh._addresses) == len(mesh._latest) == 1024
-        mesh.learned(_Hello("q0x5", "127.0.0.1", 1, gone=True))
+        mesh.learned(_Hello("stranger", "127.0.0.1", 1, (("other", "127.0.0.1", 1), ("q0x5#2", "127.0.0.1", 2))))
+        assert mesh._addresses[ProcessId("q0x5#2")] == ("127.0.0.1", 2)  # started anew: it takes its own place
+        assert len(mesh._addresses) == len(mesh._latest) == 1024
+        mesh.learned(_Hello("q0x5#2", "127.0.0.1", 2, gone=True))
         assert len(mesh._addresses) == len(mesh._latest) == 1023
+
+
+@on_loopback
+async def test_who_is_connected_with_more_than_may_be_told_tells_of_as_many() -> None:
+    async with members(1) as found:
+        mesh = mesh_of(found[0])
+        others = [ProcessId(f"q{number}") for number in range(1100)]
+        for other in others:
+            mesh._note(other, ("127.0.0.1", 1))
+        assert len(_hello_in(mesh._introduction(others), "first").others) == 1024
 
 
 @on_loopback

@@ -34,7 +34,8 @@ def test_the_memory_of_frames_is_not_given_back_and_taken_again() -> None:
     assert after < pages
 
 
-def test_it_takes_no_memory_itself() -> None:
+def test_it_takes_no_memory_itself_however_often_a_member_opens() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    keep_freed_memory()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 1000
+    for _ in range(6):
+        keep_freed_memory()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100

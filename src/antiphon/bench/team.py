@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from math import ceil
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -75,20 +76,27 @@ class Team:
 
     def ask(self, size: int, seconds: float, per_second: int, *, peers: int) -> list[int]:
         """How long bare requests to so many others took until all had replied, in nanoseconds."""
-        return self._samples("ask", size, seconds, per_second, peers=peers)
+        return self._samples("ask", size, seconds, per_second, first=1, peers=peers)
 
     def latency(self, size: int, seconds: float, per_second: int, *, mode: str) -> list[int]:
         """How long ordered messages took, from `send` to each member that read them."""
-        return self._samples("latency", size, seconds, per_second, mode=mode)
+        return self._samples("latency", size, seconds, per_second, first=self.members, mode=mode)
 
-    def _samples(self, what: str, size: int, seconds: float, per_second: int, **more: int | str) -> list[int]:
-        """Everybody at that rate, one after the other within each interval."""
+    def _samples(
+        self, what: str, size: int, seconds: float, per_second: int, *, first: int, **more: int | str
+    ) -> list[int]:
+        """Everybody at that rate, one after the other within each interval.
+
+        `first`: so many at each member do not count, those before which all have slept longer than the rate says.
+        """
         begin, interval = time.monotonic_ns() + _AHEAD_NS, 10**9 // per_second
+        numbers = range(1 + ceil(seconds * per_second))
         times = [
-            [begin + number * interval + rank * interval // self.members for number in range(int(seconds * per_second))]
+            [begin + number * interval + rank * interval // self.members for number in numbers]
             for rank in range(self.members)
         ]
-        return [took for each in self._all(do=what, size=size, times_ns=times, **more) for took in each["took_ns"]]
+        answers = self._all(do=what, size=size, times_ns=times, **more)
+        return [took for each in answers for took in each["took_ns"][first:]]
 
     def _together(self, seconds: float, **order: Any) -> list[dict[str, Any]]:
         begin = time.monotonic_ns() + _AHEAD_NS

@@ -7,8 +7,9 @@ import logging
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 from antiphon.errors import AntiphonError
 
@@ -39,21 +40,37 @@ def main() -> None:
     except (SystemExit, KeyboardInterrupt):
         if not interrupts.seen:
             raise
+    except ModuleNotFoundError as error:
+        if not interrupts.seen:
+            _explain(error)
     except (AntiphonError, OSError) as error:
         if not interrupts.seen:
             _say(str(error))
             sys.exit(2)
     except Exception:
         if not interrupts.seen:
-            traceback.print_exc()
-            _say("this is a fault of antiphon itself; please report it with the lines above")
-            sys.exit(OWN_FAULT)
+            _own_fault()
     _say("interrupted; nothing was left half-written")
     sys.exit(INTERRUPTED)
 
 
+def _explain(error: ModuleNotFoundError) -> NoReturn:
+    """A module of ours is a fault of our own, another belongs to what was not installed."""
+    if (error.name or "antiphon").startswith("antiphon"):
+        _own_fault()
+    _say(f"the command line needs {error.name}: install it with `pip install antiphon[cli]`")
+    sys.exit(2)
+
+
+def _own_fault() -> NoReturn:
+    traceback.print_exc()
+    _say("this is a fault of antiphon itself; please report it with the lines above")
+    sys.exit(OWN_FAULT)
+
+
 def _say(sentence: str) -> None:
-    sys.stderr.write(f"antiphon: {sentence}\n")
+    with suppress(OSError, AttributeError):  # nobody listens, which changes nothing of the exit code
+        sys.stderr.write(f"antiphon: {sentence}\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,12 @@ _SOCKET_DIRECTORY_BYTES_MAX: Final = 60
 
 Spark asks nobody who connects to it for a secret there: that the directory is ours alone (0700) is what protects it.
 """
+_OF_A_SESSION: Final = (
+    "spark.sql.execution.arrow.pyspark.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold",
+)
+"""What is set even where somebody else has started Spark in this process."""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
@@ -52,10 +58,7 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     with _interrupt_held_back() as hold_back:
-        context = _started(master, app, scratch)
-        hold_back()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
-        atexit.register(context.stop)  # before the directory goes
-        session = SparkSession(context)
+        session = _started(master, app, scratch, hold_back)
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     if not _is_local(master):
         archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
@@ -82,8 +85,8 @@ def _interrupt_held_back() -> Iterator[Callable[[], object]]:
         yield hold_back
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupts:
-        signal.raise_signal(signal.SIGINT)
+        if interrupts:  # whatever went wrong meanwhile
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -95,11 +98,14 @@ def as_trace_error(directory: Path) -> Iterator[None]:
         raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
 
 
-def _started(master: str, app: str, scratch: Path) -> SparkContext:
+def _started(master: str, app: str, scratch: Path, hold_back: Callable[[], object]) -> SparkSession:
     settings = {**_settings(master, scratch), "spark.master": _with_attempts(master), "spark.app.name": app}
     try:
         with _environment(_variables(master)):
-            return SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
+            context = SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
+        hold_back()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
+        atexit.register(context.stop)  # before the directory goes
+        return SparkSession(context, options={key: each for key, each in settings.items() if key in _OF_A_SESSION})
     except (PySparkException, Py4JError, OSError) as error:
         raise ConfigurationError(f"Spark did not start on {master}: {_reason(error)}") from error
 

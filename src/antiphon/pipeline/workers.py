@@ -9,6 +9,7 @@ hold takes it longer than a small task takes Spark.
 
 import gc
 import socket
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -29,6 +30,7 @@ def quiet(worker: Worker) -> Worker:
         try:
             return worker(connection, authenticated)
         except ConnectionError:
+            sys.unraisablehook = lambda _: None  # what its files still hold cannot leave either; the process ends now
             return CANCELLED
 
     return run

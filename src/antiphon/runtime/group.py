@@ -111,7 +111,7 @@ class Group:
         self.collect()
         self._credit = 0  # it was for what `send` alone would fill
         self._require(payload)
-        if self._full(payload):
+        if self._queued or self._full(payload):
             by = f"; it waits for {self._blocked_by}" if self._blocked_by else ""
             raise FlowBlocked(f"{self.name} takes no more messages now{by}")
         if self._member.draining:

@@ -10,6 +10,7 @@ the next one has the next number (newtop.md 1, E-47).
 
 import asyncio
 import logging
+import mmap
 import struct
 from collections.abc import Iterable
 from typing import Final, Literal
@@ -27,7 +28,7 @@ _LENGTH: Final = struct.Struct(">I")
 _HELLO: Final = 64
 """The kind of the first frame on a connection; the range above 63 is no protocol's."""
 _BUFFER_BYTES: Final = 1 << 20
-"""What a peer sends in one turn is read in one piece, if it is there, and so answered once."""
+"""What a peer sends in one turn is read in one piece, if it is there, and so answered once. No greeting is longer."""
 _LARGE_BYTES: Final = 1 << 14
 """A frame of so many bytes is not copied to be written with others, nor to be read."""
 HIGH_WATER_BYTES: Final = 1 << 20
@@ -85,7 +86,7 @@ class TcpMesh:
         self._dirty: list[_Link] = []
         self._strangers: set[_Link] = set()
         self._server: asyncio.Server | None = None
-        self._closing = False
+        self._is_crowded = self._closing = False
 
     async def open(self, receiver: Receiver) -> None:
         """Listen, then call the peers."""
@@ -220,7 +221,7 @@ class TcpMesh:
 
     def _introduction(self, peers: Iterable[ProcessId], *, gone: bool = False) -> bytes:
         """Tells of those with whom we are connected: rumours of others would never end."""
-        others = tuple((peer, *self._addresses[peer]) for peer in peers if peer in self._addresses)
+        others = tuple((peer, *self._addresses[peer]) for peer in peers if peer in self._addresses)[:_OTHERS_MAX]
         return seal(_HELLO, msgspec.msgpack.encode(_Hello(self._me, *self.address, others, gone)))
 
     def opened(self, link: "_Link") -> None:
@@ -274,15 +275,19 @@ class TcpMesh:
             self._forget([decode_process(hello.process.encode())])
         for name, host, port in hello.others:
             peer = decode_process(name.encode())
-            if peer == self._me or peer in self._addresses:
+            if peer == self._me or peer in self._addresses or not self._has_room_for(peer):
                 continue
-            if len(self._addresses) >= _OTHERS_MAX:
-                _log.warning(
-                    "we know of %s others already: not all whom %s knows are called", _OTHERS_MAX, hello.process
-                )
-                return
             if self._note(peer, (host, port)):
                 self._call((host, port))
+
+    def _has_room_for(self, peer: ProcessId) -> bool:
+        """Whether we may be told of it: who stands for an earlier incarnation of itself takes no more room."""
+        if len(self._addresses) < _OTHERS_MAX or split_process_id(peer)[0] in self._latest:
+            return True
+        if not self._is_crowded:
+            self._is_crowded = True
+            _log.warning("there are more processes than the %s that we call at most", _OTHERS_MAX)
+        return False
 
     def _note(self, peer: ProcessId, address: Address) -> bool:
         """Where a process listens; unless it has been started anew since, which ends what it was before."""
@@ -335,7 +340,7 @@ class _Link(asyncio.BufferedProtocol):
         self.number = -1
         self.waiting: list[bytes] = []
         self.ended = asyncio.Event()
-        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._buffer = _room(_BUFFER_BYTES)
         self._begin = self._end = 0  # what has come and is not taken out yet
         self._transport: asyncio.Transport | None = None
         self._greeting: asyncio.TimerHandle | None = None
@@ -407,7 +412,7 @@ class _Link(asyncio.BufferedProtocol):
         needed = ENVELOPE_BYTES
         while end - begin >= ENVELOPE_BYTES:
             (length,) = _LENGTH.unpack_from(buffer, begin)
-            if length > BODY_BYTES_MAX:
+            if length > (BODY_BYTES_MAX if self.peer is not None else _BUFFER_BYTES - ENVELOPE_BYTES):
                 raise ProtocolViolation("length", f"a body of {length} bytes is longer than any may be")
             needed = ENVELOPE_BYTES + length
             if end - begin < needed:
@@ -425,7 +430,7 @@ class _Link(asyncio.BufferedProtocol):
             self._buffer[:left] = self._buffer[self._begin : self._end]
             self._begin, self._end = 0, left
         if len(self._buffer) < needed:
-            larger = memoryview(bytearray(needed + _BUFFER_BYTES))
+            larger = _room(needed + _BUFFER_BYTES)
             larger[:left] = self._buffer[self._begin : self._end]
             self._buffer, self._begin, self._end = larger, 0, left
 
@@ -464,6 +469,11 @@ class _Link(asyncio.BufferedProtocol):
         self.waiting.clear()
         self._mesh.lost(self)
         self.ended.set()
+
+
+def _room(size_bytes: int) -> memoryview:
+    """Of this much only the pages that something was read into are really there."""
+    return memoryview(mmap.mmap(-1, size_bytes))
 
 
 def _hello_in(sealed: Sealed, which: str) -> _Hello:
