@@ -14,7 +14,7 @@ Progress = Callable[[int, int], None]
 """Called with how many tasks are done and how many there are, in the calling thread, ever increasing."""
 
 TASKS_PER_CORE: Final = 16
-"""Enough for a smooth bar and no long wait for the last; each costs Spark and its worker some 40 ms of CPU time."""
+"""Enough for a smooth bar and no long wait for the last; each costs some hundredths of a second."""
 _POLL_SECONDS: Final = 0.2
 
 

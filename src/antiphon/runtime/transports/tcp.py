@@ -340,7 +340,7 @@ class _Link(asyncio.BufferedProtocol):
         self.number = -1
         self.waiting: list[bytes] = []
         self.ended = asyncio.Event()
-        self._buffer = _room(_BUFFER_BYTES)
+        self._buffer = _empty_buffer(_BUFFER_BYTES)
         self._begin = self._end = 0  # what has come and is not taken out yet
         self._transport: asyncio.Transport | None = None
         self._greeting: asyncio.TimerHandle | None = None
@@ -430,7 +430,7 @@ class _Link(asyncio.BufferedProtocol):
             self._buffer[:left] = self._buffer[self._begin : self._end]
             self._begin, self._end = 0, left
         if len(self._buffer) < needed:
-            larger = _room(needed + _BUFFER_BYTES)
+            larger = _empty_buffer(needed + _BUFFER_BYTES)
             larger[:left] = self._buffer[self._begin : self._end]
             self._buffer, self._begin, self._end = larger, 0, left
 
@@ -471,7 +471,7 @@ class _Link(asyncio.BufferedProtocol):
         self.ended.set()
 
 
-def _room(size_bytes: int) -> memoryview:
+def _empty_buffer(size_bytes: int) -> memoryview:
     """Of this much only the pages that something was read into are really there."""
     return memoryview(mmap.mmap(-1, size_bytes))
 
