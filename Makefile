@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-SPARK_TESTS := tests/commands tests/pipeline tests/report
+SPARK_TESTS := tests/commands tests/pipeline tests/pages
 
-.PHONY: demo test lint types imports unit unit-spark unit-rest campaign campaigns bench pin clean
+.PHONY: demo test lint types imports unit unit-spark unit-rest same campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
@@ -32,6 +32,10 @@ unit-spark: $(INSTALLED)
 
 unit-rest: $(INSTALLED)
 	$(BIN)/pytest $(SPARK_TESTS:%=--ignore=%)
+
+# Do this tree and BASE leave the same traces? Every scenario of the repository, and 200 seeds of each campaign family.
+same: $(INSTALLED)
+	$(BIN)/python tools/same.py $(or $(BASE),HEAD)
 
 campaign: $(INSTALLED)
 	$(BIN)/antiphon campaign newtop --runs 10000 --out campaign-run

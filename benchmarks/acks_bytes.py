@@ -24,11 +24,11 @@ from typing import Any, Final
 from matplotlib.figure import Figure
 
 import antiphon
-from antiphon.core.acks.frames import AckFrame, MessageFrame, VectorAckFrame
-from antiphon.core.acks.settings import Role
 from antiphon.core.effects import Effect, Transmit
+from antiphon.protocols.acks.frames import AckFrame, MessageFrame, VectorAckFrame
+from antiphon.protocols.acks.settings import Role
 from antiphon.wire.codec import encode
-from tests.acks_cluster import UNIT, AcksCluster
+from tests.support.acks_cluster import UNIT, AcksCluster
 
 KINDS: Final = ("timestamp", "vector", "explicit", "transitive")
 RECEIVERS: Final = 4

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import antiphon
-from antiphon.core.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound, vector_bound
-from antiphon.core.acks.settings import Role
+from antiphon.protocols.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound, vector_bound
+from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from tests.acks_cluster import UNIT, AcksCluster
+from tests.support.acks_cluster import UNIT, AcksCluster
 
 MESSAGES: Final = 3
 """Of each sender, in each run."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from antiphon.local.supervisor import run_locally
+from antiphon.node.supervisor import run_locally
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run

@@ -32,16 +32,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import antiphon
-from antiphon.pipeline.read import count_events, find_event_files, read_events
-from antiphon.pipeline.session import spark_session
-from antiphon.pipeline.verify import verify
-from antiphon.properties import delivery, order, views, weak_total
-from antiphon.properties.history import load
+from antiphon.pipeline.dataset import count_events, find_event_files, read_events
+from antiphon.pipeline.jobs.verify import verify
+from antiphon.pipeline.spark.session import spark_session
+from antiphon.properties.checks import delivery, order, views, weak_total
 from antiphon.properties.judge import judge
-from antiphon.properties.membership import Membership
 from antiphon.properties.promises import Promises
-from antiphon.properties.sets import Delivered
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.tables.history import load
+from antiphon.properties.tables.membership import Membership
+from antiphon.properties.tables.sets import Delivered
+from antiphon.properties.verdicts.verdict import Verdict
 from benchmarks.judged_runs import KINDS, dataset, simulated
 
 THREADS: Final = 2

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from antiphon.local.supervisor import Place, run_locally
+from antiphon.node.supervisor import Place, run_locally
 from antiphon.properties.judge import judge
 from antiphon.scenario.model import Fixed, Scenario
 from antiphon.scenario.read import judged, read_scenario

@@ -13,8 +13,8 @@ from typing import Any
 
 from antiphon import Member
 from antiphon.core.effects import Deliver
-from antiphon.local import lines
-from antiphon.runtime.transports.tcp import TcpMesh
+from antiphon.node import lines
+from antiphon.sockets.transports.tcp import TcpMesh
 
 Report = dict[str, Any]
 """What a process tells; `event` says what about."""

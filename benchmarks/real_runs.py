@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from antiphon import __version__
-from antiphon.cli.run import TRANSPORTS, Sockets
+from antiphon.cli.commands.run import TRANSPORTS, Sockets
 from antiphon.errors import AntiphonError
-from antiphon.local.supervisor import run_locally
+from antiphon.node.supervisor import run_locally
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import read_scenario, scenario_toml, with_transport
 from antiphon.sim.run import Run

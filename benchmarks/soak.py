@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon import Group, Member, Message, NotAMember, Reset, View
-from antiphon.local.lines import orders
+from antiphon.node.lines import orders
 from benchmarks.processes import (
     Process,
     Report,

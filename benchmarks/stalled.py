@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from antiphon import Blocked, Group, Member, Message, View
-from antiphon.local.lines import orders
-from antiphon.runtime.group import WAITING_BYTES_MAX
-from antiphon.runtime.settings import settings
-from antiphon.runtime.transports.tcp import HIGH_WATER_BYTES
+from antiphon.api.group import WAITING_BYTES_MAX
+from antiphon.api.settings import settings
+from antiphon.node.lines import orders
+from antiphon.sockets.transports.tcp import HIGH_WATER_BYTES
 from benchmarks.processes import Process, held_bytes, resident_bytes, tell
 
 MESSAGE_BYTES = 1_000

@@ -18,9 +18,9 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Final
 
+from antiphon.api.settings import settings
 from antiphon.core.effects import Deliver, Frame, Transmit
-from antiphon.core.newtop.process import NewtopProcess
-from antiphon.runtime.settings import settings
+from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.types import GroupId, ProcessId, first_view
 from antiphon.wire.codec import decode, encode
 

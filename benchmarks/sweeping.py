@@ -1,10 +1,10 @@
 """How much of a bare process pool's throughput a sweep reaches as a Spark job, and what limits a campaign.
 
-The same function on the same runs, by a `ProcessPoolExecutor` and by `antiphon.pipeline.spread`, turn by turn, because
-machines are noisy; both are started and warmed up before. The ratio is that of the seconds of all rounds; those of
-single rounds show how noisy it was, and the ratio of CPU seconds, Java's included, what it would be on a quiet machine.
-A round has so many tasks whatever its size: many rounds make small tasks and a worse ratio. Then runs of the family
-`membership` as a Spark job, and where the CPU time of such a run goes.
+The same function on the same runs, by a `ProcessPoolExecutor` and by `antiphon.pipeline.jobs.spread`, turn by turn,
+because machines are noisy; both are started and warmed up before. The ratio is that of the seconds of all rounds; those
+of single rounds show how noisy it was, and the ratio of CPU seconds, Java's included, what it would be on a quiet
+machine. A round has so many tasks whatever its size: many rounds make small tasks and a worse ratio. Then runs of the
+family `membership` as a Spark job, and where the CPU time of such a run goes.
 
     python -m benchmarks.sweeping [--runs 1000] [--rounds 2] [--campaign 1000] [--json FILE]
 """
@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 from antiphon.campaign.families import FAMILIES
 from antiphon.campaign.run import OUTCOMES
 from antiphon.campaign.run import Runner as CampaignRunner
-from antiphon.pipeline.session import spark_session
-from antiphon.pipeline.spread import Item as AnyItem
-from antiphon.pipeline.spread import Work, results, spread
+from antiphon.pipeline.jobs.spread import Item as AnyItem
+from antiphon.pipeline.jobs.spread import Work, results, spread
+from antiphon.pipeline.spark.session import spark_session
 from antiphon.properties.judge import judge
 from antiphon.sim.run import simulate
 from antiphon.sweep.plan import parse_sweep

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from antiphon.pipeline.watched.figures import PROPERTIES
+from antiphon.pipeline.live.figures import PROPERTIES
 from antiphon.properties.judge import judge
 
 _WAIT_S: Final = 180.0

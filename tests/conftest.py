@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.spark.session import spark_session
 
 
 @pytest.fixture(scope="session")

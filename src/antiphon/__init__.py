@@ -18,10 +18,10 @@ from antiphon.errors import (
 from antiphon.types import GroupId, ProcessId, ViewId
 
 if TYPE_CHECKING:
-    from antiphon.runtime.events import Blocked, Event, Message, Reset, Transitional, View
-    from antiphon.runtime.group import Group, Health
-    from antiphon.runtime.member import Member, join
-    from antiphon.runtime.states import Progress, Snapshot
+    from antiphon.api.events import Blocked, Event, Message, Reset, Transitional, View
+    from antiphon.api.group import Group, Health
+    from antiphon.api.member import Member, join
+    from antiphon.api.states import Progress, Snapshot
 
 __version__ = "0.1.0"
 
@@ -61,7 +61,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for module, names in _RUNTIME.items():
         if name in names:
-            found = getattr(import_module(f"antiphon.runtime.{module}"), name)
+            found = getattr(import_module(f"antiphon.api.{module}"), name)
             globals()[name] = found  # asked for once: an application matches every event against these
             return found
     raise AttributeError(f"module 'antiphon' has no attribute {name!r}")

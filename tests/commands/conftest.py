@@ -1,6 +1,6 @@
 import pytest
 
-from tests.commands.console import Console
+from tests.support.console import Console
 
 
 @pytest.fixture

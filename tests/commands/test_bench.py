@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.console import Console
+from tests.support.console import Console
 
 SHORT = ("bench", "--quick", "--rounds", "1", "--seconds", "0.2")
 

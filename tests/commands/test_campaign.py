@@ -22,9 +22,9 @@ from antiphon.scenario.units import Duration
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.table import events_table
-from tests.commands.console import Console
 from tests.commands.test_simulate import contents
-from tests.properties_checkers.mutations import MUTATIONS
+from tests.support.console import Console
+from tests.support.traces.mutations import MUTATIONS
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -40,7 +40,7 @@ def plant(patch: pytest.MonkeyPatch) -> None:
         return twice(events_table(run, histories), random.Random(1))
 
     patch.setattr("antiphon.campaign.run.events_table", mutated)
-    patch.setattr("antiphon.cli.simulate.events_table", mutated)
+    patch.setattr("antiphon.cli.commands.simulate.events_table", mutated)
 
 
 def test_a_good_campaign_passes_and_keeps_every_scenario(antiphon: Console, tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 import typer
 from pyspark.sql import SparkSession
 
-from antiphon.cli.compare import compare
-from antiphon.cli.simulate import simulate_one
-from antiphon.pipeline.statistics import statistics_of_parts
+from antiphon.cli.commands.compare import compare
+from antiphon.cli.commands.simulate import simulate_one
+from antiphon.pipeline.figures.statistics import statistics_of_parts
 from antiphon.scenario.model import Scenario
 from antiphon.trace.directory import read_index
-from tests.commands.console import Console
+from tests.support.console import Console
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SCENARIO = """
@@ -223,8 +223,8 @@ def test_the_protocol_whose_core_fails_is_named(
         assert scenario.protocol != "classic"
         return simulate_one(scenario, **options)
 
-    monkeypatch.setattr("antiphon.cli.compare.simulate_one", failing)
-    monkeypatch.setattr("antiphon.cli.compare.spread", lambda work, tasks: (work(task) for task in tasks))
+    monkeypatch.setattr("antiphon.cli.commands.compare.simulate_one", failing)
+    monkeypatch.setattr("antiphon.cli.commands.compare.spread", lambda work, tasks: (work(task) for task in tasks))
     names = ["--protocols", "newtop:total,classic:fifo,acks:vector", "--seeds", "3..4"]
     result = antiphon("compare", written(tmp_path), *names, "--out", tmp_path / "out")
     assert result.code == 70
@@ -279,7 +279,7 @@ def test_other_runs_are_not_replaced_unasked(antiphon: Console, compared: Path, 
 
 
 @pytest.mark.parametrize(
-    "where", ["antiphon.pipeline.statistics.statistics_of_parts", "antiphon.cli.compare.write_index"]
+    "where", ["antiphon.pipeline.figures.statistics.statistics_of_parts", "antiphon.cli.commands.compare.write_index"]
 )
 def test_an_interrupt_leaves_nothing(
     antiphon: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str

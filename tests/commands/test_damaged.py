@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.commands.console import Console
-from tests.properties_checkers.mutations import MUTATIONS
+from tests.support.console import Console
+from tests.support.traces.mutations import MUTATIONS
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

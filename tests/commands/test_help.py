@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from antiphon import __version__
-from tests.commands.console import Console
+from tests.support.console import Console
 
 INTERRUPTED_EARLY = """
 import signal, sys
@@ -47,7 +47,7 @@ def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
     def fail(*_: object) -> None:
         raise AssertionError("an invariant is broken")
 
-    monkeypatch.setattr("antiphon.cli.simulate.run_simulation", fail)
+    monkeypatch.setattr("antiphon.cli.commands.simulate.run_simulation", fail)
     result = antiphon("simulate", Path(__file__).parents[2] / "scenarios/first.toml")
     assert result.code == 70
     assert "an invariant is broken" in result.err

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.trace.directory import write_events
-from tests.commands.console import Console
-from tests.properties_checkers.mutations import MUTATIONS, Mutation
-from tests.properties_checkers.stability_mutations import STABILITY_MUTATIONS
-from tests.properties_checkers.traces import trio
+from tests.support.console import Console
+from tests.support.traces.handmade import trio
+from tests.support.traces.mutations import MUTATIONS, Mutation
+from tests.support.traces.stability_mutations import STABILITY_MUTATIONS
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = pytest.mark.usefixtures("spark")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 @pytest.fixture(scope="module")
 def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    from antiphon.cli.simulate import simulate_one  # noqa: PLC0415
+    from antiphon.cli.commands.simulate import simulate_one  # noqa: PLC0415
     from antiphon.scenario.read import read_scenario, with_seed  # noqa: PLC0415
     from antiphon.trace.directory import appearing, write_run  # noqa: PLC0415
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from antiphon.local.supervisor import _Remote, run_locally
+from antiphon.node.supervisor import _Remote, run_locally
 from antiphon.scenario.read import parse_scenario
 from benchmarks.real_runs import SCENARIOS, play
-from tests.commands.console import Console
+from tests.support.console import Console
 
 TROUBLE = """
 name = "trouble"

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from antiphon.local.supervisor import run_locally
+from antiphon.node.supervisor import run_locally
 from antiphon.scenario.read import parse_scenario, read_scenario, with_transport
 from benchmarks.evidence import evidence_in
 from benchmarks.netlab_intergroup import adapted, lossless
 from benchmarks.real_runs import SCENARIOS, transports_of
-from tests.commands.console import Console
+from tests.support.console import Console
 
 MARKET = """
 name = "market"

@@ -10,7 +10,7 @@ import pytest
 
 from antiphon.properties.promises import JUDGED
 from antiphon.trace.schema import EVENTS
-from tests.commands.console import Console
+from tests.support.console import Console
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FIRST = SCENARIOS / "first.toml"

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from antiphon.pipeline.figures import figures
-from antiphon.pipeline.schemas import FIGURES
+from antiphon.pipeline.figures.one_run import figures
+from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run, simulate
 from antiphon.sweep import run as sweep_run
 from antiphon.sweep.plan import read_sweep
 from antiphon.trace.table import events_table
-from tests.commands.console import Console
 from tests.commands.test_simulate import contents, script
+from tests.support.console import Console
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -196,7 +196,7 @@ def test_an_interrupt_after_the_last_run_keeps_all(
 ) -> None:
     arguments = ("sweep", write(tmp_path, "seeds = 2"), "--out", tmp_path / "out")
     with monkeypatch.context() as interrupted:
-        interrupted.setattr("antiphon.cli.sweep.write_index", lambda *_: signal.raise_signal(signal.SIGINT))
+        interrupted.setattr("antiphon.cli.commands.sweep.write_index", lambda *_: signal.raise_signal(signal.SIGINT))
         result = antiphon(*arguments)
     assert result.code == 130
     told, _ = result.err.splitlines()

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from antiphon.trace.directory import write_events
-from tests.commands.console import Console
-from tests.pipeline.watching import add_part, call_whole, cut, events_of
+from tests.support.console import Console
+from tests.support.watching import add_part, call_whole, cut, events_of
 
 pytestmark = pytest.mark.usefixtures("spark")
 EVENTS = events_of("merge")

@@ -9,7 +9,7 @@ from typing import Final
 
 from antiphon.wire.codec import encode
 from antiphon.wire.frame import VERSION
-from tests.compat.samples import SAMPLES
+from tests.support.frame_samples import SAMPLES
 
 FOLDER: Final = Path(__file__).parent
 FILE: Final = FOLDER / f"frames-v{VERSION}.txt"

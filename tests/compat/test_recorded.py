@@ -8,7 +8,7 @@ from antiphon.errors import ProtocolViolation
 from antiphon.wire.codec import decode, encode
 from antiphon.wire.frame import open_envelope, seal
 from tests.compat.record import FILE, FOLDER, OPEN, record, recorded
-from tests.compat.samples import SAMPLES
+from tests.support.frame_samples import SAMPLES
 
 RECORDED = recorded(FILE)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from antiphon.core.acks.frames import AckFrame
-from antiphon.core.acks.group import AcksGroup
-from antiphon.core.acks.settings import Role
+from antiphon.protocols.acks.frames import AckFrame
+from antiphon.protocols.acks.group import AcksGroup
+from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from tests.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
-from tests.acks_judge import Judge
+from tests.support.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
+from tests.support.acks_judge import Judge
 
 KINDS = ("timestamp", "vector", "explicit", "transitive")
 PAIR: dict[str, Role] = {"s": "sender", "r": "receiver"}

@@ -1,9 +1,9 @@
 """Berket98 figures 1, 3 and 4 (stability.md 2, 6), and the errata T6 and T9: every value that the paper prints."""
 
-from antiphon.core.acks.frames import AckFrame
-from antiphon.core.acks.settings import Role
+from antiphon.protocols.acks.frames import AckFrame
+from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from tests.acks_cluster import NEVER_NS, UNIT, AcksCluster
+from tests.support.acks_cluster import NEVER_NS, UNIT, AcksCluster
 
 ROLES: dict[str, Role] = {"s1": "sender", "s2": "sender", "r1": "receiver", "r2": "receiver"}
 

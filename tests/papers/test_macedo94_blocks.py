@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from antiphon.core.effects import Frame, Transmit
-from antiphon.core.newtop.frames import BlockFrame, RequestFrame
-from antiphon.core.newtop.process import NewtopProcess
-from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.core.vectors import MinVector
+from antiphon.protocols.newtop.frames import BlockFrame, RequestFrame
+from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId, first_view
-from tests.cluster import GROUP, SLOW_NS, Cluster
+from tests.support.cluster import GROUP, SLOW_NS, Cluster
 
 
 def test_figure_2_4_a_reply_never_overtakes_its_cause() -> None:

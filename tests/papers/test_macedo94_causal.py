@@ -2,9 +2,9 @@
 
 import pytest
 
-from antiphon.core.newtop.frames import BlockFrame, MapStamp, RelativeStamp
+from antiphon.protocols.newtop.frames import BlockFrame, MapStamp, RelativeStamp
 from antiphon.types import GroupId, ProcessId
-from tests.cluster import Cluster
+from tests.support.cluster import Cluster
 
 CAUSAL = ["causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 EVERY = ["total", *CAUSAL]

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Blocked, Confirmed, Deliver, Discard, InstallView, Unblocked
-from antiphon.core.newtop.frames import BlockFrame, RefuteFrame
-from antiphon.core.newtop.orders.relative import RelativeOrder
-from antiphon.core.newtop.orders.vectors import FastOrder
-from tests.cluster import OMEGA_NS, SLOW_NS, Cluster
+from antiphon.protocols.newtop.frames import BlockFrame, RefuteFrame
+from antiphon.protocols.newtop.ordering.relative import RelativeOrder
+from antiphon.protocols.newtop.ordering.vectors import FastOrder
+from tests.support.cluster import OMEGA_NS, SLOW_NS, Cluster
 
 FLUSHING = ["causal-fast", "causal-relative", "causal-vector"]
 

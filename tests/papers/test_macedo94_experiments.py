@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from antiphon.pipeline.figures import Figures, figures
+from antiphon.pipeline.figures.one_run import Figures, figures
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table

@@ -2,8 +2,8 @@
 
 import pytest
 
-from antiphon.core.newtop.orders.blocks import TotalOrder
-from tests.cluster import SLOW_NS, Cluster
+from antiphon.protocols.newtop.ordering.blocks import TotalOrder
+from tests.support.cluster import SLOW_NS, Cluster
 
 PQ = {"g1": ["p", "q", "r"], "g2": ["p", "q", "s"]}
 

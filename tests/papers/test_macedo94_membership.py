@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Blocked, InstallView, Refuted, Suspected, Unblocked
-from antiphon.core.newtop.agreement import Agreement
-from antiphon.core.newtop.frames import BlockFrame, ConfirmedFrame, RefuteFrame, SuspectFrame
+from antiphon.protocols.newtop.frames import BlockFrame, ConfirmedFrame, RefuteFrame, SuspectFrame
+from antiphon.protocols.newtop.membership.agreement import Agreement
 from antiphon.types import ProcessId, View, signature
-from tests.cluster import OMEGA_NS, SLOW_NS, Cluster
+from tests.support.cluster import OMEGA_NS, SLOW_NS, Cluster
 
 MODES = ["cut", "remove", "closed"]
 

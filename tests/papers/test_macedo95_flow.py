@@ -11,10 +11,10 @@ from typing import TypeGuard
 import pytest
 
 from antiphon.core.effects import Blocked, Discard, Effect, Unblocked
-from antiphon.core.newtop.flow import FlowControl
-from antiphon.core.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.flow.windows import FlowControl
+from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.types import ProcessId
-from tests.cluster import GROUP, SLOW_NS, Cluster
+from tests.support.cluster import GROUP, SLOW_NS, Cluster
 
 LEAST = {1: 3, 2: 2, 3: 2}
 """The least window of each algorithm."""

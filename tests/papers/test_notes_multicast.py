@@ -2,10 +2,10 @@
 
 import pytest
 
-from antiphon.core.classic.frames import DataFrame, RelayFrame
-from antiphon.core.classic.settings import Service
 from antiphon.core.effects import Deliver, Transmit
-from tests.classic_cluster import SERVICES, ClassicCluster, only_to
+from antiphon.protocols.classic.frames import DataFrame, RelayFrame
+from antiphon.protocols.classic.settings import Service
+from tests.support.classic_cluster import SERVICES, ClassicCluster, only_to
 
 
 def balances(cluster: ClassicCluster) -> list[int]:

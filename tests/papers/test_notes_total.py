@@ -4,9 +4,9 @@ from typing import Final
 
 import pytest
 
-from antiphon.core.classic.literal import printed
-from antiphon.core.classic.rules import ADOPTED, Rules
-from tests.classic_cluster import ClassicCluster
+from antiphon.protocols.classic.as_printed import printed
+from antiphon.protocols.classic.rules import ADOPTED, Rules
+from tests.support.classic_cluster import ClassicCluster
 
 SITES: Final = ("1", "2", "3")
 CLOCKS: Final = {"1": 15, "2": 16, "3": 17}

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from antiphon.pipeline.java import java_home
-from tests.commands.console import Console
+from antiphon.pipeline.spark.java import java_home
+from tests.support.console import Console
 
 SPARK = Path(pyspark.__file__).parent
 PACKAGES = Path(__file__).parents[2] / "src"

@@ -9,14 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.figures import figures, figures_of, run_statistics
-from antiphon.pipeline.measures import RunStatistics
-from antiphon.pipeline.schemas import FIGURES
-from antiphon.pipeline.statistics import statistics
+from antiphon.pipeline.figures.measures import RunStatistics
+from antiphon.pipeline.figures.one_run import figures, figures_of, run_statistics
+from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.scenario.read import read_scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
-from tests.pipeline.traces import Row, of_run, row, table, two_members, write
+from tests.support.datasets import Row, of_run, row, table, two_members, write
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SIMULATED = ("first.toml", "overlapping.toml", "restart.toml", "ladder/total.toml")

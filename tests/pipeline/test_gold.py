@@ -7,11 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from antiphon.pipeline.export import QUERIES
-from antiphon.pipeline.gold import recovery, view_changes
-from antiphon.pipeline.read import events
-from antiphon.pipeline.schemas import GOLD, SILVER, Table, meaning
-from tests.pipeline.traces import Row, row, write
+from antiphon.pipeline.dataset import events
+from antiphon.pipeline.tables.export import QUERIES
+from antiphon.pipeline.tables.gold import recovery, view_changes
+from antiphon.pipeline.tables.schemas import GOLD, SILVER, Table, meaning
+from tests.support.datasets import Row, row, write
 
 
 def fault(index: int, time: int, kind: str, *, begins: bool = True) -> Row:

@@ -1,10 +1,10 @@
-"""The mutation score under Spark, in small; `python -m tests.mutants` has more traces of each fault."""
+"""The mutation score under Spark, in small; `python -m tests.properties.mutants` has more traces of each fault."""
 
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tests.mutants import score, seeded
+from tests.properties.mutants import score, seeded
 
 GOOD = 24
 

@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.read import count_events, events, find_event_files, plan_units, read_events
-from antiphon.properties.columns import READ
+from antiphon.pipeline.dataset import count_events, events, find_event_files, plan_units, read_events
+from antiphon.properties.tables.columns import READ
 from antiphon.trace.schema import EVENTS
-from tests.pipeline.traces import of_run, row, table, two_members, write
+from tests.support.datasets import of_run, row, table, two_members, write
 
 
 def sentence(directory: Path) -> str:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from antiphon.pipeline.measures import RunStatistics
-from antiphon.pipeline.statistics import statistics
+from antiphon.pipeline.figures.measures import RunStatistics
+from antiphon.pipeline.figures.statistics import statistics
 from antiphon.properties.judge import judge
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import read_scenario

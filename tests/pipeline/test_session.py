@@ -11,15 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError
-from antiphon.pipeline import java, session
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.spark import java, session
+from antiphon.pipeline.spark.session import spark_session
 
 LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
 
 SESSION = """
 import json
 import pyarrow as pa
-from antiphon.pipeline.session import spark_session
+from antiphon.pipeline.spark.session import spark_session
 
 def package(batches):
     import antiphon

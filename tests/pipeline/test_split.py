@@ -11,21 +11,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.campaign.families import FAMILIES
-from antiphon.pipeline.shares import Share, deal, pointless, put_together
-from antiphon.pipeline.split import plan
-from antiphon.pipeline.survey import survey
-from antiphon.pipeline.verify import verify
-from antiphon.properties.history import BULK, LackingError, load
+from antiphon.pipeline.jobs.shares import Share, deal, pointless, put_together
+from antiphon.pipeline.jobs.split import plan
+from antiphon.pipeline.jobs.survey import survey
+from antiphon.pipeline.jobs.verify import verify
 from antiphon.properties.judge import judge, judge_all
 from antiphon.properties.promises import JUDGED
 from antiphon.properties.registry import CHECKERS, LOGS
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.tables.history import BULK, LackingError, load
+from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.read import read_scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
-from tests.mutants import seeded, simulated
-from tests.pipeline.traces import of_run, row, table, two_members, write
-from tests.properties_checkers.traces import good_trace, trio
+from tests.properties.mutants import seeded, simulated
+from tests.support.datasets import of_run, row, table, two_members, write
+from tests.support.traces.handmade import good_trace, trio
 
 EVERYTHING = frozenset(JUDGED) - {"W"}
 SEEDS = {"changes": 3, "membership": 3, "sequencer": 2}

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.spread import ITEMS_PER_TASK_MAX, Work, _tasks, results, spread
+from antiphon.pipeline.jobs.spread import ITEMS_PER_TASK_MAX, Work, _tasks, results, spread
 
 SQUARES = pa.schema({"square": pa.int64()})
 

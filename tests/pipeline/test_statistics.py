@@ -6,10 +6,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime, latency_histogram, messages_over_time
-from antiphon.pipeline.measures import Costs, Flow, GroupStatistics, Latency, Statistics, Traffic
-from antiphon.pipeline.statistics import statistics, statistics_of_parts
-from tests.pipeline.traces import Row, of_run, row, two_members, write
+from antiphon.pipeline.figures.histograms import (
+    LatencyHistogram,
+    MessagesOverTime,
+    latency_histogram,
+    messages_over_time,
+)
+from antiphon.pipeline.figures.measures import Costs, Flow, GroupStatistics, Latency, Statistics, Traffic
+from antiphon.pipeline.figures.statistics import statistics, statistics_of_parts
+from tests.support.datasets import Row, of_run, row, two_members, write
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.cli.output import out
-from antiphon.pipeline.statistics import statistics
+from antiphon.cli.shared.output import out
+from antiphon.pipeline.figures.statistics import statistics
 from antiphon.trace.directory import RunRecord, write_index
-from tests.commands.console import Console
-from tests.pipeline.traces import of_run, row, two_members, write
+from tests.support.console import Console
+from tests.support.datasets import of_run, row, two_members, write
 
 pytestmark = pytest.mark.usefixtures("spark")
 measured_once = cache(statistics)
@@ -20,7 +20,7 @@ measured_once = cache(statistics)
 @pytest.fixture
 def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Console:
     monkeypatch.setattr(out, "width", 120)
-    monkeypatch.setattr("antiphon.pipeline.statistics.statistics", measured_once)
+    monkeypatch.setattr("antiphon.pipeline.figures.statistics.statistics", measured_once)
     return Console(monkeypatch, capsys)
 
 

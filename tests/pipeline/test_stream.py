@@ -9,15 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
-from antiphon.pipeline import stream
-from antiphon.pipeline.statistics import statistics
-from antiphon.pipeline.stream import Watch
-from antiphon.pipeline.watched.figures import PROPERTIES, Figures
-from antiphon.pipeline.watched.places import find
-from antiphon.pipeline.watched.state import State
+from antiphon.pipeline.figures.statistics import statistics
+from antiphon.pipeline.live import stream
+from antiphon.pipeline.live.figures import PROPERTIES, Figures
+from antiphon.pipeline.live.places import find
+from antiphon.pipeline.live.state import State
+from antiphon.pipeline.live.stream import Watch
 from antiphon.trace.directory import write_events
-from antiphon.trace.parts import Parts
-from tests.pipeline.watching import add_part, call_whole, cut, events_of, judged
+from antiphon.trace.segments import Parts
+from tests.support.watching import add_part, call_whole, cut, events_of, judged
 
 EVENTS = events_of("merge")
 
@@ -82,7 +82,7 @@ def test_a_watch_that_dies_is_taken_up_where_it_was(
             raise Killed
 
     monkeypatch.setattr(State, "save", dying)
-    monkeypatch.setattr("antiphon.pipeline.stream._BATCH_BYTES", 1)  # a batch for each part
+    monkeypatch.setattr("antiphon.pipeline.live.stream._BATCH_BYTES", 1)  # a batch for each part
     *early, late = cut(EVENTS, 4, per_member=False)
     for number, part in enumerate(early):
         add_part(tmp_path, number, part)

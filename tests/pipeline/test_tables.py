@@ -2,9 +2,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from antiphon.pipeline.read import events
-from antiphon.pipeline.tables import answers, blocked, deliveries, messages, stability, views
-from tests.pipeline.traces import Row, row, two_members, write
+from antiphon.pipeline.dataset import events
+from antiphon.pipeline.tables.silver import answers, blocked, deliveries, messages, stability, views
+from tests.support.datasets import Row, row, two_members, write
 
 
 def test_messages_are_the_sends(tmp_path: Path, spark: SparkSession) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from antiphon.cli.main import main
 from antiphon.errors import TraceError
-from antiphon.pipeline.schemas import GOLD, SILVER, Table
-from tests.commands.console import Console
-from tests.pipeline.pages import section
-from tests.pipeline.traces import two_members, write
+from antiphon.pipeline.tables.schemas import GOLD, SILVER, Table
+from tests.support.console import Console
+from tests.support.datasets import two_members, write
+from tests.support.html import section
 
 pytestmark = pytest.mark.usefixtures("spark")
 ROOT = Path(__file__).parents[2]
@@ -92,7 +92,7 @@ def test_nothing_appears_where_something_fails(
         raise TraceError("no figures")
 
     write(tmp_path, two_members())
-    monkeypatch.setattr("antiphon.pipeline.export.QUERIES", {})
-    monkeypatch.setattr("antiphon.pipeline.export.statistics", fail)
+    monkeypatch.setattr("antiphon.pipeline.tables.export.QUERIES", {})
+    monkeypatch.setattr("antiphon.pipeline.tables.export.statistics", fail)
     assert antiphon.refused("tables", tmp_path, "--out", tmp_path / "new") == "antiphon: no figures"
     assert [path.name for path in tmp_path.iterdir()] == ["events"]

@@ -6,13 +6,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.read import find_event_files, read_events
-from antiphon.pipeline.verify import verify
+from antiphon.pipeline.dataset import find_event_files, read_events
+from antiphon.pipeline.jobs.verify import verify
 from antiphon.properties.judge import judge_all
-from antiphon.properties.summary import by_property, summarise
-from antiphon.properties.verdict import Outcome, Verdict, Violation
-from tests.pipeline.traces import of_run, two_members, write
-from tests.properties_checkers.traces import trio
+from antiphon.properties.verdicts.summary import by_property, summarise
+from antiphon.properties.verdicts.verdict import Outcome, Verdict, Violation
+from tests.support.datasets import of_run, two_members, write
+from tests.support.traces.handmade import trio
 
 
 def verdict(

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.watched.figures import PROPERTIES, Figures, figures
-from antiphon.pipeline.watched.latencies import Spread, together
-from antiphon.pipeline.watched.numbers import Numbers
-from antiphon.pipeline.watched.rows import SEEN
-from antiphon.pipeline.watched.state import State
-from tests.pipeline.traces import row, table, two_members
-from tests.pipeline.watching import SCENARIOS, cut, events_of, judged
-from tests.properties_checkers.membership_mutations import MEMBERSHIP_MUTATIONS
-from tests.properties_checkers.mutations import MUTATIONS, Log, Mutation
+from antiphon.pipeline.live.figures import PROPERTIES, Figures, figures
+from antiphon.pipeline.live.latencies import Spread, together
+from antiphon.pipeline.live.numbers import Numbers
+from antiphon.pipeline.live.rows import SEEN
+from antiphon.pipeline.live.state import State
+from tests.support.datasets import row, table, two_members
+from tests.support.traces.membership_mutations import MEMBERSHIP_MUTATIONS
+from tests.support.traces.mutations import MUTATIONS, Log, Mutation
+from tests.support.watching import SCENARIOS, cut, events_of, judged
 
 
 def watched(*parts: pa.Table) -> Figures:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from antiphon.pipeline.workers import CANCELLED, Worker, quiet, settled
+from antiphon.pipeline.spark.workers import CANCELLED, Worker, quiet, settled
 
 
 def answering(exit_code: int) -> Worker:
@@ -40,7 +40,7 @@ def test_java_that_has_hung_up_ends_it(authenticated: bool) -> None:
 
 BUFFERED = """
 import os, socket
-from antiphon.pipeline.workers import quiet
+from antiphon.pipeline.spark.workers import quiet
 
 def worker(connection, authenticated):
     answers = os.fdopen(os.dup(connection.fileno()), "wb", 65536)  # as Spark's own writes

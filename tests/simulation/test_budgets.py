@@ -31,7 +31,8 @@ ALIVE_BYTES = 10 + 17 + 18 + 32
 DATA_BYTES = NULL_BYTES + 12 + 4
 """With one payload, and without a causal stamp."""
 
-# Stamps on the ring once everything is known (newtop.md 6.3, sizes of wire/stamps.py); the block number is 8 of them.
+# Stamps on the ring once everything is known (newtop.md 6.3, sizes of protocols/newtop/wire/stamps.py); the block
+# number is 8 of them.
 SLOW_STAMP = 8
 RELATIVE_STAMP = 8 + 1 + 4 + 8 * 4 + 4 + (3 + 8) * 4
 """1 + members of the group + groups known; the groups by name."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Deliver, Effect, Frame, InstallState, InstallView, Left, Scope, Transmit
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
 from antiphon.scenario.model import STATE_BYTES_MIN, Hosts, Network, Scenario
 from antiphon.scenario.read import parse_scenario
 from antiphon.scenario.units import Duration

@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.campaign.changes import draw_symmetric_changes
 from antiphon.campaign.families import FAMILIES, Family
-from antiphon.cli.views import sentences, view_changes
+from antiphon.cli.shared.views import sentences, view_changes
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario, read_scenario, scenario_toml
 from antiphon.sim.run import Run, simulate

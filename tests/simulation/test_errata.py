@@ -9,10 +9,10 @@ from typing import Literal
 import msgspec
 import pytest
 
-from antiphon.core.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound
 from antiphon.core.effects import Refuted
 from antiphon.errors import ConfigurationError
 from antiphon.properties.judge import judge
+from antiphon.protocols.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound
 from antiphon.scenario.families import ERRATA as BY_FAMILY
 from antiphon.scenario.families import concerns
 from antiphon.scenario.model import Scenario
@@ -20,7 +20,7 @@ from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table
 from antiphon.types import ProcessId
-from tests.cluster import GROUP, OMEGA_NS, Cluster, confirm, data, null, refute
+from tests.support.cluster import GROUP, OMEGA_NS, Cluster, confirm, data, null, refute
 
 CONSTRUCTED = {"E-45"}
 """Shown by a schedule of this file."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from antiphon.core.effects import Channel, Effect, Frame, InstallState, Scope, Transmit
-from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import BlockFrame, InstallFrame
+from antiphon.protocols.newtop.formation.connections import Connections
+from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame
 from antiphon.scenario.model import (
     Crash,
     Cut,

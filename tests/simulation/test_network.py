@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from antiphon.core.effects import Channel, Scope, Transmit
-from antiphon.core.newtop.frames import BlockFrame
+from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Network, Uniform
 from antiphon.scenario.units import Bandwidth, Duration
 from antiphon.sim.links import Break, Links

@@ -7,7 +7,7 @@ import pytest
 
 from antiphon.campaign.families import FAMILIES, fixed_group
 from antiphon.properties.judge import judge
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
 from antiphon.sim.run import Run, simulate

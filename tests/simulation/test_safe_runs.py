@@ -8,8 +8,8 @@ from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table
-from tests.schedules import draw_safe
-from tests.schedules import run as play
+from tests.support.schedules import draw_safe
+from tests.support.schedules import run as play
 
 MIXED = """
 name = "mixed"

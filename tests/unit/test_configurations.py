@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.configurations import configurations, interval, student_t
-from antiphon.pipeline.figures import run_statistics
-from antiphon.pipeline.measures import Interval, RunStatistics
+from antiphon.pipeline.figures.configurations import configurations, interval, student_t
+from antiphon.pipeline.figures.measures import Interval, RunStatistics
+from antiphon.pipeline.figures.one_run import run_statistics
 from antiphon.trace.directory import RunRecord, write_index
-from tests.pipeline.traces import of_run, table, two_members
+from tests.support.datasets import of_run, table, two_members
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from antiphon.pipeline.summing import summed
+from antiphon.pipeline.figures.summing import summed
 
 TALLY: dict[str, Any] = {
     "run": "r",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antiphon.cli.views import sentences, view_changes
+from antiphon.cli.shared.views import sentences, view_changes
 from antiphon.core.effects import Departure
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run

@@ -6,9 +6,9 @@ import zlib
 from itertools import cycle, islice
 from typing import Final
 
+from antiphon.api.events import Message
+from antiphon.api.group import Group
 from antiphon.bench.meter import Meter, until
-from antiphon.runtime.events import Message
-from antiphon.runtime.group import Group
 
 _END: Final = b"end"
 """The last message of a sender; no other is so short."""

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
+from antiphon.api.group import Group
+from antiphon.api.member import Member
 from antiphon.bench.bare import BareMesh
 from antiphon.bench.ordered import latency, throughput
-from antiphon.local.lines import orders, tell
-from antiphon.runtime.group import Group
-from antiphon.runtime.member import Member
+from antiphon.node.lines import orders, tell
 
 GROUP: Final = "bench"
 MODES: Final = ("symmetric", "sequenced")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from antiphon import __version__
 from antiphon.campaign.families import FAMILIES
 from antiphon.properties.judge import judge
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.model import Scenario, membership
 from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.guarded import WORKERS_DIE, limited, reason

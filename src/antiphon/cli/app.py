@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from antiphon import __version__
-from antiphon.cli import bench, campaign, check, compare, demo, report, run, simulate, stats, sweep, tables, watch
+from antiphon.cli.commands import (
+    bench,
+    campaign,
+    check,
+    compare,
+    demo,
+    report,
+    run,
+    simulate,
+    stats,
+    sweep,
+    tables,
+    watch,
+)
 
 app = typer.Typer(
     name="antiphon",

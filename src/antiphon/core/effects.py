@@ -14,7 +14,7 @@ class Frame(Protocol):
     """One protocol message. Deeply immutable, compared by value, encoded once whatever the fan-out."""
 
     @property
-    def group(self) -> GroupId: ...  # noqa: D102
+    def group(self) -> GroupId: ...
     @property
     def sender(self) -> ProcessId:
         """Who transmits it; a copy of somebody else's frame travels inside a frame of the one who relays it."""

@@ -14,7 +14,7 @@ class Completion(Protocol):
     """What knows up to which number a group is complete."""
 
     @property
-    def minimum(self) -> int: ...  # noqa: D102
+    def minimum(self) -> int: ...
 
 
 class MinVector:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antiphon.errors import TraceError
-from antiphon.properties import wellformed
-from antiphon.properties.case import Case
-from antiphon.properties.columns import admit
-from antiphon.properties.history import load
+from antiphon.properties.checks import wellformed
 from antiphon.properties.promises import known
 from antiphon.properties.registry import CHECKERS
-from antiphon.properties.verdict import Verdict, Violation
+from antiphon.properties.tables.columns import admit
+from antiphon.properties.tables.history import load
+from antiphon.properties.tables.run_tables import Case
+from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 
 def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verdict]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.properties.columns import KIND, BoolArray, IntArray
 from antiphon.properties.families import Family, family
-from antiphon.properties.history import Deliveries, History
-from antiphon.properties.suspectors import Suspectors
+from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
+from antiphon.properties.tables.history import Deliveries, History
+from antiphon.properties.tables.suspectors import Suspectors
 from antiphon.types import split_process_id
 
 JUDGED: Final = tuple(

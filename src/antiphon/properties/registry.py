@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Final
 
-from antiphon.properties import (
+from antiphon.properties.checks import (
     acknowledgments,
     agreement,
     answers,
@@ -34,10 +34,10 @@ from antiphon.properties import (
     views,
     weak_total,
 )
-from antiphon.properties.case import Case
-from antiphon.properties.findings import not_promised
-from antiphon.properties.history import BULK
-from antiphon.properties.verdict import Verdict
+from antiphon.properties.tables.history import BULK
+from antiphon.properties.tables.run_tables import Case
+from antiphon.properties.verdicts.findings import not_promised
+from antiphon.properties.verdicts.verdict import Verdict
 
 _Kinds = frozenset[str]
 _NONE: Final[_Kinds] = frozenset()

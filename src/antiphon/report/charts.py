@@ -15,7 +15,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
+from antiphon.pipeline.figures.histograms import LatencyHistogram, MessagesOverTime
 from antiphon.report.figures import duration, unit_for
 
 _INK, _FAINT, _FIRST, _SECOND, _THIRD = "#010101", "#020202", "#030303", "#040404", "#050505"

@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.pipeline.histograms import latency_histogram, messages_over_time
-from antiphon.pipeline.measures import Statistics
-from antiphon.pipeline.read import events
-from antiphon.pipeline.session import as_trace_error
-from antiphon.pipeline.statistics import statistics as compute_statistics
-from antiphon.pipeline.verify import verify
-from antiphon.properties.summary import by_property, summarise
-from antiphon.properties.verdict import Verdict
+from antiphon.pipeline.dataset import events
+from antiphon.pipeline.figures.histograms import latency_histogram, messages_over_time
+from antiphon.pipeline.figures.measures import Statistics
+from antiphon.pipeline.figures.statistics import statistics as compute_statistics
+from antiphon.pipeline.jobs.verify import verify
+from antiphon.pipeline.spark.session import as_trace_error
+from antiphon.properties.verdicts.summary import by_property, summarise
+from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.report.figures import duration
 from antiphon.report.model import About, Page, RunVerdict
 from antiphon.report.spacetime import Scene

@@ -5,8 +5,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from antiphon.pipeline.measures import RunStatistics
-from antiphon.properties.wording import promise
+from antiphon.pipeline.figures.measures import RunStatistics
+from antiphon.properties.verdicts.wording import promise
 from antiphon.report.bars import Bar, bar_chart
 from antiphon.report.comparison import Comparison, Contender, Figure, Finding, Judgement, Standing
 from antiphon.report.figures import NOTHING, TimeUnit, count, ratio, unit_for, whole

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from antiphon.pipeline.measures import Latency, RunStatistics
+from antiphon.pipeline.figures.measures import Latency, RunStatistics
 from antiphon.properties.promises import JUDGED
-from antiphon.properties.summary import Overall
-from antiphon.properties.verdict import Outcome, Verdict
+from antiphon.properties.verdicts.summary import Overall
+from antiphon.properties.verdicts.verdict import Outcome, Verdict
 
 Standing = Literal["kept", "broken", "no opportunity", "cannot tell"]
 """How a property fared under a protocol, over all runs and groups."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from antiphon.pipeline.histograms import LatencyHistogram, MessagesOverTime
-from antiphon.pipeline.measures import RunStatistics, Statistics
-from antiphon.properties.summary import Overall, PropertySummary
+from antiphon.pipeline.figures.histograms import LatencyHistogram, MessagesOverTime
+from antiphon.pipeline.figures.measures import RunStatistics, Statistics
+from antiphon.properties.verdicts.summary import Overall, PropertySummary
 from antiphon.report.spacetime import Happening, Scene
 
 

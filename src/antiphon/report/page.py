@@ -4,9 +4,9 @@ from typing import Final
 
 from markupsafe import Markup
 
-from antiphon.pipeline.measures import Flow, GroupStatistics, Latency, RunStatistics, Traffic
-from antiphon.properties.summary import PropertySummary
-from antiphon.properties.wording import promise
+from antiphon.pipeline.figures.measures import Flow, GroupStatistics, Latency, RunStatistics, Traffic
+from antiphon.properties.verdicts.summary import PropertySummary
+from antiphon.properties.verdicts.wording import promise
 from antiphon.report.charts import course_chart, latency_chart
 from antiphon.report.figures import (
     NOTHING,

@@ -11,8 +11,8 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-from antiphon.pipeline.tables import MESSAGE_KEY, detail
-from antiphon.properties.verdict import Violation
+from antiphon.pipeline.tables.silver import MESSAGE_KEY, detail
+from antiphon.properties.verdicts.verdict import Violation
 from antiphon.report.spacetime import ARROWS_MAX, Arrow, Happening, Lifeline, Mark, Scene
 from antiphon.report.wording import fault
 from antiphon.types import WORLD, process_id

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from antiphon.properties.verdict import Outcome
+from antiphon.properties.verdicts.verdict import Outcome
 
 OUTCOMES: Final[dict[Outcome, str]] = {
     "pass": "holds",

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from antiphon.core.acks import literal as acks_literal
-from antiphon.core.classic import literal as classic_literal
-from antiphon.core.intergroup import literal as intergroup_literal
-from antiphon.core.newtop import literal as newtop_literal
+from antiphon.protocols.acks import as_printed as acks_literal
+from antiphon.protocols.classic import as_printed as classic_literal
+from antiphon.protocols.intergroup import as_printed as intergroup_literal
+from antiphon.protocols.newtop import as_printed as newtop_literal
 from antiphon.scenario.changes import change_problems
 from antiphon.scenario.intergroup import intergroup_problems
 from antiphon.scenario.model import (

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antiphon.core.newtop.settings import NewtopSettings
 from antiphon.errors import some
+from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.scenario.families import family_problems
 from antiphon.scenario.model import (
     Cut,

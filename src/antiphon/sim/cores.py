@@ -6,21 +6,21 @@ from typing import Final
 
 import msgspec
 
-from antiphon.core.acks.literal import printed as acks_rules
-from antiphon.core.acks.process import AcksProcess
-from antiphon.core.acks.settings import AcksGroupPlan, AcksSettings
-from antiphon.core.classic.literal import printed as classic_rules
-from antiphon.core.classic.process import ClassicProcess
-from antiphon.core.classic.settings import ClassicGroupPlan, ClassicSettings
-from antiphon.core.classic.settings import Service as ClassicService
 from antiphon.core.contract import Core
-from antiphon.core.intergroup.literal import printed as intergroup_rules
-from antiphon.core.intergroup.process import InterGroupProcess
-from antiphon.core.intergroup.rate import RateSettings
-from antiphon.core.intergroup.settings import DISTANCE_MIN, Distance, InterGroupPlan, InterGroupSettings
-from antiphon.core.newtop.literal import printed as newtop_rules
-from antiphon.core.newtop.process import NewtopProcess
-from antiphon.core.newtop.settings import NewtopSettings, Service
+from antiphon.protocols.acks.as_printed import printed as acks_rules
+from antiphon.protocols.acks.process import AcksProcess
+from antiphon.protocols.acks.settings import AcksGroupPlan, AcksSettings
+from antiphon.protocols.classic.as_printed import printed as classic_rules
+from antiphon.protocols.classic.process import ClassicProcess
+from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSettings
+from antiphon.protocols.classic.settings import Service as ClassicService
+from antiphon.protocols.intergroup.as_printed import printed as intergroup_rules
+from antiphon.protocols.intergroup.process import InterGroupProcess
+from antiphon.protocols.intergroup.rate import RateSettings
+from antiphon.protocols.intergroup.settings import DISTANCE_MIN, Distance, InterGroupPlan, InterGroupSettings
+from antiphon.protocols.newtop.as_printed import printed as newtop_rules
+from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.protocols.newtop.settings import NewtopSettings, Service
 from antiphon.scenario.model import (
     OPTIONS_IN_FORCE,
     Fixed,

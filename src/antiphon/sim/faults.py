@@ -37,7 +37,7 @@ class Time(Protocol):
     """Virtual, or that of the wall."""
 
     @property
-    def now(self) -> int: ...  # noqa: D102
+    def now(self) -> int: ...
 
     def at(self, time: int, action: Callable[[Any], None], argument: Any = None, /) -> None:
         """Let it happen then."""
@@ -47,21 +47,21 @@ class Struck(Protocol):
     """A process, as faults see it."""
 
     @property
-    def id(self) -> ProcessId: ...  # noqa: D102
+    def id(self) -> ProcessId: ...
     @property
-    def crashed(self) -> bool: ...  # noqa: D102
+    def crashed(self) -> bool: ...
     @property
-    def running(self) -> bool: ...  # noqa: D102
+    def running(self) -> bool: ...
     @property
-    def stalled(self) -> bool: ...  # noqa: D102
-    def crash(self) -> None: ...  # noqa: D102
-    def pause(self, begins: bool) -> None: ...  # noqa: D102
-    def stall(self, begins: bool) -> None: ...  # noqa: D102
-    def suspect(self, process: ProcessId) -> None: ...  # noqa: D102
-    def join(self, group: GroupId, contacts: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
-    def leave(self, group: GroupId) -> None: ...  # noqa: D102
-    def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
-    def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...  # noqa: D102
+    def stalled(self) -> bool: ...
+    def crash(self) -> None: ...
+    def pause(self, begins: bool) -> None: ...
+    def stall(self, begins: bool) -> None: ...
+    def suspect(self, process: ProcessId) -> None: ...
+    def join(self, group: GroupId, contacts: tuple[ProcessId, ...]) -> None: ...
+    def leave(self, group: GroupId) -> None: ...
+    def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...
+    def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...
 
 
 class Simulated(Struck, Protocol):
@@ -69,8 +69,8 @@ class Simulated(Struck, Protocol):
 
     slowness: float
 
-    def skew(self, offset_ns: int, rate: float) -> None: ...  # noqa: D102
-    def lost(self, process: ProcessId) -> None: ...  # noqa: D102
+    def skew(self, offset_ns: int, rate: float) -> None: ...
+    def lost(self, process: ProcessId) -> None: ...
 
 
 _Process = TypeVar("_Process", bound=Struck)
@@ -79,11 +79,11 @@ _Process = TypeVar("_Process", bound=Struck)
 class Disturbed(Protocol):
     """A network, as faults see it."""
 
-    def disturb(self, fault: Delay | Loss | Partition | Cut) -> None: ...  # noqa: D102
-    def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None: ...  # noqa: D102
-    def crash(self, node: Any) -> None: ...  # noqa: D102
-    def works(self, sender: ProcessId, receiver: ProcessId) -> bool: ...  # noqa: D102
-    def passes(self, sender: ProcessId, receiver: ProcessId) -> bool: ...  # noqa: D102
+    def disturb(self, fault: Delay | Loss | Partition | Cut) -> None: ...
+    def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None: ...
+    def crash(self, node: Any) -> None: ...
+    def works(self, sender: ProcessId, receiver: ProcessId) -> bool: ...
+    def passes(self, sender: ProcessId, receiver: ProcessId) -> bool: ...
 
 
 class Faults(Generic[_Process]):

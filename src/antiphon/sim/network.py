@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
-from antiphon.core.newtop.frames import FormationFrame
+from antiphon.protocols.newtop.frames import FormationFrame
 from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Path, Uniform
 from antiphon.sim.links import Break, Direction, Links
 from antiphon.sim.world import EventQueue
@@ -77,7 +77,7 @@ class Endpoint(Protocol):
     """As much of a process as the network sees."""
 
     @property
-    def id(self) -> ProcessId: ...  # noqa: D102
+    def id(self) -> ProcessId: ...
     @property
     def line(self) -> Line | None:
         """Its line out, where lines are limited."""

@@ -23,8 +23,8 @@ from antiphon.core.effects import (
     Transitional,
     Transmit,
 )
-from antiphon.core.newtop.connections import Connections
-from antiphon.core.newtop.frames import InstallFrame
+from antiphon.protocols.newtop.formation.connections import Connections
+from antiphon.protocols.newtop.frames import InstallFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.links import Break

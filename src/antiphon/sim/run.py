@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from antiphon.core.newtop.connections import Connections
+from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.scenario.changes import returns_at
 from antiphon.scenario.model import (
     Recover,

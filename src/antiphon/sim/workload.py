@@ -4,8 +4,8 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping
 
-from antiphon.core.classic.frames import DataFrame
 from antiphon.core.effects import Frame, InstallState
+from antiphon.protocols.classic.frames import DataFrame
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
 from antiphon.sim.states import States

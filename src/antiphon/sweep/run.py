@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from antiphon.pipeline.figures import figures
-from antiphon.pipeline.schemas import FIGURES
+from antiphon.pipeline.figures.one_run import figures
+from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import run_id, scenario_toml, with_seed
 from antiphon.sim.guarded import WORKERS_DIE, limited, reason

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from antiphon.pipeline.configurations import interval
-from antiphon.pipeline.measures import Interval
-from antiphon.pipeline.schemas import FIGURES
+from antiphon.pipeline.figures.configurations import interval
+from antiphon.pipeline.figures.measures import Interval
+from antiphon.pipeline.tables.schemas import FIGURES
 from antiphon.sweep.plan import Combination, Sweep
 from antiphon.sweep.run import RESULTS
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from antiphon.core.newtop.process import NewtopProcess
+from antiphon.api.group import Group
+from antiphon.api.member import Member
+from antiphon.api.settings import MemberSettings, settings
+from antiphon.api.states import RULES, Snapshot
 from antiphon.errors import ConfigurationError
-from antiphon.runtime.driver import Driver
-from antiphon.runtime.group import Group
-from antiphon.runtime.member import Member
-from antiphon.runtime.settings import MemberSettings, settings
-from antiphon.runtime.states import RULES, Snapshot
+from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.sockets.driver import Driver
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
 from antiphon.types import ProcessId, process_id

@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from antiphon.runtime.transports.contract import Receiver
 from antiphon.scenario.model import Uniform
 from antiphon.scenario.units import Duration
 from antiphon.sim.network import latency_source
+from antiphon.sockets.transports.contract import Receiver
 from antiphon.types import ProcessId, split_process_id
 
 _NEXT_S: Final = 1e-9

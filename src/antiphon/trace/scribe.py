@@ -19,7 +19,7 @@ from antiphon.core.effects import (
     Transmit,
     Unblocked,
 )
-from antiphon.core.newtop.frames import AliveFrame, BlockFrame
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes

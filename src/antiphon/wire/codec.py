@@ -5,10 +5,11 @@ the body and never trusts a length it has not compared with it.
 """
 
 from antiphon.core.effects import Frame
-from antiphon.core.newtop.frames import BlockFrame
 from antiphon.errors import ProtocolViolation
+from antiphon.protocols.newtop.frames import BlockFrame
+from antiphon.protocols.newtop.wire import numbered as newtop
 from antiphon.types import ProcessId
-from antiphon.wire import newtop, tuples
+from antiphon.wire import tuples
 from antiphon.wire.frame import ENVELOPE_BYTES, Sealed, kind_of, seal
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader

@@ -16,11 +16,11 @@ from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from antiphon.core.acks import frames as acks_frames
-from antiphon.core.classic import frames as classic_frames
 from antiphon.core.effects import Frame
-from antiphon.core.intergroup import frames as intergroup_frames
 from antiphon.errors import ProtocolViolation
+from antiphon.protocols.acks import frames as acks_frames
+from antiphon.protocols.classic import frames as classic_frames
+from antiphon.protocols.intergroup import frames as intergroup_frames
 from antiphon.types import GroupId
 from antiphon.wire.names import encode_identity, require_process
 from antiphon.wire.reader import NUMBER_MAX, Reader

@@ -1,0 +1,145 @@
+"""What a member may be told, with a preset for each distance: keyword, unit, default, one sentence."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from antiphon.errors import ConfigurationError
+from antiphon.protocols.newtop.settings import NewtopSettings, Service
+from antiphon.scenario.validate import PAYLOAD_BYTES_MAX, WINDOW_MIN
+from antiphon.sockets.transports.datagrams import DATAGRAM_BYTES_MAX
+from antiphon.types import GroupId
+
+_MS: Final = 1_000_000
+_FOREVER_S: Final = 1e9
+_HEADERS_BYTES: Final = 320
+"""What a data frame, or a repair that brings one, takes beside its payloads; with long names it leaves in pieces."""
+
+_WINDOW_BYTES_MAX: Final = 262_144
+"""On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """The same for every member of a group."""
+
+    service: Service = "total"
+    """The order of delivery: `total`, or `total-safe`: nothing is delivered before every member has it."""
+    suspect_after: float = 0.5
+    """Seconds of silence after which a member is suspected."""
+    idle_probe: float = 1.0
+    """After so many seconds without a message a group looks for members that are gone; 0: never."""
+    merge_every: float = 2.0
+    """How often, in seconds, a member looks for others that it has lost; 0: parted groups stay so."""
+    flow_control: int = 3
+    """Algorithm 1, 2 or 3 of Macedo95; 0: senders are held back by nothing but their sockets."""
+    window: int = 64
+    """Frames of its own that a member may have under way in a group."""
+    window_bytes: int = 4_194_304
+    """Bytes of its own that it may have under way there; on UDP never more than sockets hold (262,144)."""
+    frame_bytes: int = 262_144
+    """Messages that wait together are packed up to this size."""
+    datagram_bytes: int = 8_192
+    """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
+    time_silence: float = 0.0
+    """Seconds that a member may stay silent before it answers; 0: at once."""
+    sequenced: AbstractSet[str] = frozenset()
+    """Groups in which one member numbers the messages of all."""
+
+    def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
+        """As the core wants them."""
+        return NewtopSettings(
+            service=self.service,
+            silence_timeout_ns=_ns(self.time_silence),
+            announce_pause_ns=max(_MS, _ns(self.suspect_after) // 50),
+            frame_bytes_max=min(self.frame_bytes, self.datagram_bytes - _HEADERS_BYTES)
+            if datagrams
+            else self.frame_bytes,
+            flow_control=self.flow_control,
+            window=self.window,
+            window_bytes=min(self.window_bytes, _WINDOW_BYTES_MAX) if datagrams else self.window_bytes,
+            asymmetric=frozenset(GroupId(name) for name in self.sequenced),
+            datagrams=datagrams,
+            repair_max_ns=_ns(self.suspect_after) // 4,
+            suspect_after_ns=_ns(self.suspect_after),
+            idle_probe_ns=_ns(self.idle_probe),
+            merge_every_ns=_ns(self.merge_every),
+            form_within_ns=4 * _ns(self.suspect_after),
+            tracing=tracing,
+        )
+
+
+PRESETS: Final = {
+    "local": MemberSettings(suspect_after=0.3, idle_probe=0.6, merge_every=1.0, datagram_bytes=32_000),
+    "lan": MemberSettings(),
+    "wan": MemberSettings(
+        suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608, datagram_bytes=1_400
+    ),
+}
+"""One machine, one building, further apart."""
+
+
+def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
+    """A preset with some values of the user's own."""
+    if preset not in PRESETS:
+        raise ConfigurationError(f"there is no preset {preset!r}; take one of {', '.join(PRESETS)}")
+    unknown = [name for name in chosen if name not in MemberSettings.__dataclass_fields__]
+    if unknown:
+        raise ConfigurationError(f"a member has no setting {unknown[0]!r}")
+    for name, value in chosen.items():
+        _require_kind(name, value)
+    found = replace(PRESETS[preset], **chosen)
+    _require_times(found)
+    _require_windows(found)
+    if found.service not in ("total", "total-safe"):
+        raise ConfigurationError(
+            f"service {found.service!r} is not one of total, total-safe: others do not form groups"
+        )
+    if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
+        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
+    return found
+
+
+def _require_times(found: MemberSettings) -> None:
+    for name in ("idle_probe", "merge_every", "time_silence"):
+        if not 0 <= getattr(found, name) < _FOREVER_S:
+            raise ConfigurationError(f"{name} must be a number of seconds that is not negative")
+    if not 0.08 <= found.suspect_after < _FOREVER_S:
+        raise ConfigurationError(
+            "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
+        )
+    if 0 < found.merge_every < found.suspect_after:
+        raise ConfigurationError("merge_every must be 0, or at least suspect_after")
+
+
+def _require_windows(found: MemberSettings) -> None:
+    if not 576 <= found.datagram_bytes <= DATAGRAM_BYTES_MAX:
+        raise ConfigurationError(
+            f"datagram_bytes must lie between 576 and {DATAGRAM_BYTES_MAX:,}, not be {found.datagram_bytes:,}"
+        )
+    if found.flow_control not in range(4):
+        raise ConfigurationError(f"flow_control must be 0, 1, 2 or 3, not {found.flow_control}")
+    if found.window < (least := WINDOW_MIN.get(found.flow_control, 1)):
+        raise ConfigurationError(f"window must be at least {least}: with less, nothing could ever be sent")
+    if not 1 <= found.frame_bytes <= min(found.window_bytes, PAYLOAD_BYTES_MAX):
+        raise ConfigurationError(f"frame_bytes must be between 1 and window_bytes, {found.window_bytes:,}")
+
+
+def _require_kind(name: str, value: Any) -> None:
+    default = getattr(PRESETS["lan"], name)
+    kinds, wanted = next(
+        each
+        for each in (
+            (str, "a text"),
+            (int, "a whole number"),
+            ((int, float), "a number"),
+            (AbstractSet, "a set of names of groups"),
+        )
+        if isinstance(default, each[0])
+    )
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,72 @@
+"""`antiphon report DIR`: one self-contained HTML page about a run directory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from antiphon.cli.shared.output import Json, Master, out, print_json, waiting
+from antiphon.errors import ConfigurationError, TraceError
+from antiphon.scenario.units import Duration
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    page: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes; default: DIR/report.html.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Which run the space-time diagram shows.")
+    ] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help='Begin of the diagram, such as "1.5s".')
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help='End of the diagram, such as "1.6s".')] = None,
+    json: Json = False,
+    master: Master = None,
+) -> None:
+    """Write a page with verdicts, latency, messages over time, and a space-time diagram of a chosen window."""
+    from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
+    from antiphon.report.collect import collect  # noqa: PLC0415
+    from antiphon.report.page import render  # noqa: PLC0415
+
+    window = _window(begin, end)
+    find_event_files(directory)
+    with waiting("starting Spark"):
+        spark = spark_session(master)
+    with waiting("collecting"):
+        text = render(collect(spark, directory, run=run, window=window))
+    path = page or directory / "report.html"
+    write_page(path, text)
+    if json:
+        print_json({"page": str(path)})
+    else:
+        out.print(f"page in {escape(str(path))}", highlight=False)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page whole or not at all."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise TraceError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _window(begin: str | None, end: str | None) -> tuple[int, int] | None:
+    if begin is None and end is None:
+        return None
+    if begin is None or end is None:
+        raise ConfigurationError("--from and --to go together")
+    try:
+        window = Duration.parse(begin), Duration.parse(end)
+    except ValueError as error:
+        raise ConfigurationError(f"--from {begin} --to {end}: {error}") from error
+    if window[0] >= window[1]:
+        raise ConfigurationError(f"--from {begin} is not before --to {end}")
+    return window

@@ -1,0 +1,61 @@
+"""`antiphon run SCENARIO --out DIR`: the same scenario with real processes and sockets on this machine."""
+
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from antiphon.cli.commands.simulate import outcome_of, print_outcomes
+from antiphon.cli.shared.output import Json
+from antiphon.cli.shared.run_table import watching
+from antiphon.cli.shared.verdicts import exit_code
+from antiphon.errors import ConfigurationError
+from antiphon.node.supervisor import refuse, run_locally
+from antiphon.scenario.read import read_scenario, run_id, with_transport
+from antiphon.trace.directory import appearing, check_free, write_run
+from antiphon.trace.segments import parts_in
+
+Sockets = Literal["tcp", "udp"]
+TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "stream", "udp": "datagram"}
+"""What a scenario calls them."""
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
+    out_directory: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
+    transport: Annotated[
+        Sockets | None,
+        typer.Option("--transport", help="What to run over; default: what the scenario's network.transport says."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
+
+    The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act; with intergroup,
+    loss does. The trace has the same form as that of a simulation; no two runs are the same. While it goes on,
+    `antiphon watch DIR` shows it.
+    """
+    chosen = read_scenario(scenario)
+    if transport is not None:
+        chosen = with_transport(chosen, TRANSPORTS[transport])
+    refuse(chosen)
+    if chosen.trace == "off":
+        raise ConfigurationError('antiphon run leaves a trace, and the scenario says trace = "off"')
+    if out_directory is not None:
+        check_free(out_directory, [run_id(chosen)], force=force)
+    started = time.perf_counter()
+    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside, parts_in(aside) as parts:
+        with watching(chosen.name) as watch:
+            played = run_locally(chosen, watch, parts)
+        outcome = outcome_of(played, started, check, aside, clock="wall")
+        if aside is not None:
+            write_run(aside, outcome.record, outcome.scenario_toml)
+    print_outcomes([outcome], out_directory, check, json, traced=True)
+    if check:
+        raise typer.Exit(exit_code(outcome.verdicts))

@@ -1,0 +1,89 @@
+"""`antiphon tables DIR --out NEW`: what the trace says as typed Parquet tables, for people's own notebooks."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.errors import TraceError
+from antiphon.trace.directory import appearing
+
+if TYPE_CHECKING:
+    from antiphon.pipeline.tables.export import Written
+
+CONTENTS: Final = "tables.json"
+"""What stands beside the tables and tells what they are; `--force` replaces only a directory that has it."""
+
+
+def tables(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
+    new: Annotated[Path, typer.Option("--out", metavar="NEW", help="A new directory for the tables.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the tables that are there.")] = False,
+    json: Json = False,
+    master: Master = None,
+) -> None:
+    """Write silver tables (messages, deliveries, views, stability, waits) and gold ones (figures) as Parquet.
+
+    The events themselves, in DIR/events, are the bronze table. docs/guide/tables.md has all columns and some queries.
+    """
+    from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415
+    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
+    from antiphon.pipeline.tables.export import write_tables  # noqa: PLC0415 - Spark takes a second to import
+
+    _check_free(new, force=force)
+    find_event_files(directory)
+    with waiting("starting Spark"):
+        spark = spark_session(master)
+    with appearing(new) as aside:
+        with progress("writing tables") as advance:
+            written = write_tables(spark, directory, aside, advance)
+        contents = {"events": str(directory / "events"), "tables": [_described(each) for each in written]}
+        (aside / CONTENTS).write_text(as_json(contents), encoding="utf-8")
+    if json:
+        print_json(contents | {"directory": str(new)})
+    else:
+        out.print(_listed(written))
+        out.print(f"tables in {escape(str(new))}; the events themselves are in {contents['events']}", highlight=False)
+
+
+def _check_free(new: Path, *, force: bool) -> None:
+    """Refuse to write where something else is; what is not a directory of tables is never replaced."""
+    if new.is_file():
+        raise TraceError(f"{new} is a file; name a new directory for the tables")
+    if not new.exists() or not any(new.iterdir()):
+        return
+    if not (new / CONTENTS).is_file():
+        raise TraceError(f"{new} holds something other than tables; name a new directory for them")
+    if not force:
+        raise TraceError(f"{new} holds tables already; choose another directory or use --force")
+
+
+def _described(written: "Written") -> dict[str, Any]:
+    from antiphon.pipeline.tables.schemas import meaning  # noqa: PLC0415 - pyarrow alone, but beside Spark
+
+    table = written.table
+    return {
+        "layer": table.layer,
+        "name": table.name,
+        "rows": written.rows,
+        "row": table.row,
+        "columns": [
+            {"name": field.name, "type": str(field.type), "meaning": meaning(field)} for field in table.columns
+        ],
+    }
+
+
+def _listed(written: "Iterable[Written]") -> Table:
+    listing = Table()
+    listing.add_column("table")
+    listing.add_column("rows", justify="right")
+    listing.add_column("columns", justify="right")
+    listing.add_column("one row for each")
+    for each in written:
+        table = each.table
+        listing.add_row(f"{table.layer}/{table.name}", f"{each.rows:,}", str(len(table.columns)), table.row)
+    return listing

@@ -1,0 +1,106 @@
+"""`antiphon watch DIR`: a run while it goes on, as a table that keeps up with it; Spark reads its trace in parts."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.live import Live
+
+from antiphon.cli.shared.output import Json, Master, err, out, print_json, waiting
+from antiphon.cli.shared.watch_table import pictured
+from antiphon.errors import ConfigurationError, TraceError
+
+if TYPE_CHECKING:
+    from antiphon.pipeline.live.figures import Figures
+    from antiphon.pipeline.live.stream import Watch
+
+
+def watch(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `antiphon run` was told to write: `--out DIR`.")
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Read what is there now, show it, and leave.")] = False,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often new parts are read.")] = 0.5,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="PATH",
+            help="A folder to remember in what was read: the same command again goes on from there.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+    master: Master = None,
+) -> None:
+    """Watch a run: rates, latencies, views and verdicts so far, until it ends. A finished run is read to its end.
+
+    Waits for a run if there is none yet. What a stream can judge is judged on the way: exit code 1 if it is violated;
+    `antiphon check DIR` judges all of it afterwards. With --json, one document at the end.
+    """
+    if not 0.05 <= every <= 3600:
+        raise ConfigurationError(f"--every {every:g} is not between 0.05 and 3,600 seconds")
+    from antiphon.pipeline.live.places import find  # noqa: PLC0415
+    from antiphon.pipeline.live.stream import Watch  # noqa: PLC0415
+    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
+
+    place = find(directory)
+    if place is None and once:
+        raise TraceError(f"there is no run in {directory}, and none is being written there")
+    with waiting("starting Spark"):
+        spark = spark_session(master)
+    with nullcontext(checkpoint) if checkpoint is not None else _forgotten() as remembered:
+        watched = Watch(spark, directory, remembered, every_s=every)
+        if once and place is not None:
+            with waiting("reading"):
+                watched.read_what_is_there(place)
+        else:
+            if find(directory) is None:
+                typer.echo(f"waiting for a run in {directory}", err=True)
+            with _shown() as show:
+                watched.follow(show)
+    if not once:
+        _require_end(directory, watched.figures)
+    if json:
+        print_json(_document(directory, watched))
+    else:
+        out.print(pictured(watched.figures))
+    raise typer.Exit(1 if watched.figures.violated else 0)
+
+
+@contextmanager
+def _forgotten() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="antiphon-watch-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _shown() -> "Iterator[Callable[[Figures], None]]":
+    """A table on a terminal, nothing when piped."""
+    if not err.is_terminal:
+        yield lambda _: None
+        return
+    with Live(console=err, refresh_per_second=8, transient=True) as live:
+        yield lambda figures: live.update(pictured(figures))
+
+
+def _require_end(directory: Path, figures: "Figures") -> None:
+    """When nothing more comes, a run is there without gaps, and to its end unless it was killed."""
+    if figures.waiting:
+        raise TraceError(f"events are missing in {directory}: {figures.waiting:,} come after a gap")
+    if not figures.over:
+        typer.echo("antiphon: the run broke off before its end; this is all that it left", err=True)
+
+
+def _document(directory: Path, watched: "Watch") -> dict[str, Any]:
+    delay = watched.delay
+    return {
+        "directory": str(directory),
+        "violated": watched.figures.violated,
+        **asdict(watched.figures),
+        "delay": {"events": delay.count, "p50_ns": delay.percentile(0.5), "p99_ns": delay.percentile(0.99)},
+    }

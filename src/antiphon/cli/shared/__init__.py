@@ -1,0 +1,1 @@
+"""What several commands share: output, progress, tables, worker pools."""

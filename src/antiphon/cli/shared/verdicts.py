@@ -1,0 +1,104 @@
+"""The verdict table, and what it means for the exit code."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich.markup import escape
+from rich.table import Table
+
+from antiphon.cli.shared.output import out
+from antiphon.properties.promises import JUDGED, NOT_JUDGED
+from antiphon.properties.verdicts.summary import PropertySummary, by_property, summarise
+from antiphon.properties.verdicts.verdict import Verdict
+from antiphon.properties.verdicts.wording import promise
+
+_GROUPS_SHOWN_MAX: Final = 2
+"""With more groups than this, the table tells how many share an outcome; `--json` tells each."""
+_ILL_FORMED_SHOWN_MAX: Final = 20
+EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
+_STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
+_SENTENCE: Final = {
+    "hold": "every property judged holds",
+    "violated": "a promised or required property is violated",
+    "unknown": "cannot tell: the trace is ill-formed or empty",
+}
+
+
+def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What `check --json` prints; `required` is what was asked for beyond the promises."""
+    return {
+        "verdict": summarise(verdicts),
+        "properties": by_property(verdicts),
+        "required": _in_order(required),
+        "not_judged": list(NOT_JUDGED),
+        "ill_formed": [{"run": run, "sentence": sentence} for run, sentence in _ill_formed(verdicts)],
+    }
+
+
+def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """What could not be judged, and why."""
+    untold = [verdict for verdict in verdicts if verdict.outcome == "harness error"]
+    return [(verdict.run, verdict.example.sentence) for verdict in untold if verdict.example]
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 all hold, 1 violated, 2 cannot tell."""
+    return EXIT[summarise(verdicts)]
+
+
+def _in_order(properties: frozenset[str]) -> list[str]:
+    return [name for name in JUDGED if name in properties]
+
+
+def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
+    """A line for each group or, where a property has many groups, one for all with the same outcome."""
+    groups = Counter(row["property"] for row in rows)
+    lines: dict[tuple[str, str | None], list[PropertySummary]] = {}
+    for row in rows:
+        apart = row["group"] if groups[row["property"]] <= _GROUPS_SHOWN_MAX else row["outcome"]
+        lines.setdefault((row["property"], apart), []).append(row)
+    return [*lines.values()]
+
+
+def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> None:
+    """The table, then a sentence for each violation and note, then the verdict."""
+    rows = by_property(verdicts)
+    runs = len({verdict.run for verdict in verdicts})
+    table = Table(title=f"Verdicts over {runs} run{'s' if runs != 1 else ''}", title_justify="left")
+    for heading in ("property", "group", "outcome"):
+        table.add_column(heading)
+    for heading in ("opportunities", "violations"):
+        table.add_column(heading, justify="right")
+    for together in _lines(rows):
+        first = together[0]
+        style = _STYLE.get(first["outcome"], "")
+        table.add_row(
+            f"{first['property']:<3} {promise(first['property']).name}",
+            escape(first["group"] or "all") if len(together) == 1 else f"{len(together)} groups",
+            f"[{style}]{first['outcome']}[/]" if style else first["outcome"],
+            f"{sum(row['opportunities'] for row in together):,}",
+            f"{sum(row['violations'] for row in together):,}",
+        )
+    out.print(table)
+    ill_formed = _ill_formed(verdicts)
+    for run, why in ill_formed[:_ILL_FORMED_SHOWN_MAX]:
+        out.print(escape(f"cannot tell of {run}: {why}"), highlight=False, soft_wrap=True)
+    if len(ill_formed) > _ILL_FORMED_SHOWN_MAX:
+        out.print(f"nor of {len(ill_formed) - _ILL_FORMED_SHOWN_MAX:,} more; --json tells them all")
+    for row in rows:
+        if row["example"] and row["outcome"] != "harness error":
+            more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
+            sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
+            out.print(f"[bold]{row['property']}[/]: {sentence}", soft_wrap=True)
+    notes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["note"]:
+            notes.setdefault(row["note"], {})[row["property"]] = None
+    for note, properties in notes.items():
+        out.print(f"{', '.join(properties)}: {escape(note)}", soft_wrap=True)
+    overall = summarise(verdicts)
+    if required:
+        out.print(f"required of every service: {', '.join(_in_order(required))}")
+    unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{unjudged}")

@@ -1,0 +1,189 @@
+"""One member process of a local run under InterGroup: multicast sockets, one address a group, and nothing beneath.
+
+The driver is the one of all members. The application takes deliveries as they come, unless it is stalled, and the core
+is told, for it acknowledges what was taken. It has no state, so there is nothing to hand over.
+"""
+
+import random
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any, cast
+
+from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
+from antiphon.node.player import Part
+from antiphon.protocols.intergroup.process import InterGroupProcess
+from antiphon.scenario.model import Scenario, Workload, typical
+from antiphon.scenario.topology import paths_between
+from antiphon.sim.cores import core_builder, listened_to
+from antiphon.sim.network import REORDER_LATENCIES
+from antiphon.sockets.driver import Driver, Shown
+from antiphon.sockets.transports.contract import Address
+from antiphon.sockets.transports.multicast import MulticastMesh, Weather
+from antiphon.types import GroupId, ProcessId, ViewId
+
+
+class Participant(Part):
+    """The process: what its driver shows it is recorded in that order."""
+
+    def __init__(self, scenario: Scenario, process: ProcessId, rows: Path, host: str) -> None:
+        super().__init__(scenario, process, rows)
+        chance = random.Random(f"{scenario.seed}/{process}/cores")
+        self._core = cast("InterGroupProcess", core_builder(scenario, chance)(process))
+        self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
+        self._untaken: deque[Deliver | InstallView | Left] = deque()
+        self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
+        self._stalled = False
+        self._views: dict[GroupId, ViewId] = {}
+        self._leaving: set[GroupId] = set()  # until the application gets to it
+        self._returning: set[GroupId] = set()  # of these, where it is to come back then
+        self._driver = Driver(
+            process,
+            self._core,
+            self._mesh,
+            self,
+            recorder=self._recorder,
+            clock=self._clock,
+            journal=self._journal,
+        )
+
+    # What the supervisor says
+
+    async def _open(self) -> Address:
+        await self._driver.open()
+        return self._mesh.address
+
+    async def _meet(self, order: dict[str, Any]) -> None:
+        """Who is in a group from the start listens before anybody speaks."""
+        addresses = [tuple(address) for address in order["addresses"]]
+        groups = {GroupId(name): tuple(address) for name, address in order["groups"].items()}
+        self._mesh.meet(dict(zip(order["peers"], addresses, strict=True)), groups)
+        for group in listened_to(self._scenario, self._process):
+            self._mesh.listen(group)
+
+    def _begin(self) -> None:
+        self._driver.begin()
+
+    def _do(self, what: str, order: dict[str, Any]) -> None:
+        if what == "stall":
+            self._stalled = order["begins"]
+            self._take()
+        elif what == "forbid":
+            self._mesh.forbid(frozenset(order["names"]))
+        else:
+            self._move(what, GroupId(order["group"]))
+        self._driver.stir()
+
+    def _move(self, what: str, group: GroupId) -> None:
+        if what == "leave":
+            self._leaving.add(group)
+            self._core.leave(group, self._clock())
+            self._mesh.unlisten(group)
+        elif group in self._leaving:
+            self._returning.add(group)
+        else:
+            assert what == "join", what
+            self._join(group)
+
+    def _join(self, group: GroupId) -> None:
+        now = self._clock()
+        self._recorder.moved("join", group, now)
+        self._mesh.listen(group)
+        self._core.join(group, now)
+
+    async def _end(self) -> None:
+        await self._driver.stop()
+        held = {group: self._core.unstable(group) for group in self._recorder.groups}
+        self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._leaving)})
+
+    # What the driver tells
+
+    def show(self, effect: Shown) -> None:
+        """What comes next in the order; that flow control holds messages back concerns the core alone.
+
+        Whatever the application is told to lack, it wants.
+        """
+        if isinstance(effect, Missing):
+            if not effect.gone:
+                self._core.request(effect, self._clock())
+        elif not isinstance(effect, Blocked | Unblocked):
+            assert isinstance(effect, Deliver | InstallView | Left), effect
+            self._untaken.append(effect)
+            self._take()
+
+    def met(self, peer: ProcessId) -> None:
+        """All are known from the start."""
+
+    def collect(self) -> None:
+        """The core has what was sent."""
+
+    def turned(self) -> None:
+        """The core keeps what cannot leave."""
+
+    # The application
+
+    def _take(self) -> None:
+        while self._untaken and not self._stalled:
+            effect = self._untaken.popleft()
+            if isinstance(effect, Deliver):
+                self._deliver(effect.frame)
+            elif isinstance(effect, InstallView):
+                self._enter(effect)
+            else:
+                self._leave_behind(effect)
+
+    def _deliver(self, frame: Frame) -> None:
+        now, group = self._clock(), frame.group
+        self._recorder.delivered(frame, now)
+        self._deliveries += len(frame.payloads)
+        self._taken[group] += 1
+        self._core.consumed(group, self._taken[group], now)
+
+    def _enter(self, effect: InstallView) -> None:
+        self._viewed_at = self._clock()
+        self._views[effect.view.group] = effect.view.id
+        self._driver.enter(effect, None, self._viewed_at)
+
+    def _leave_behind(self, effect: Left) -> None:
+        group = effect.group
+        self._leaving.remove(group)
+        self._views.pop(group, None)
+        self._recorder.left(effect, self._clock())
+        if group in self._returning:
+            self._returning.remove(group)
+            self._join(group)
+
+    async def _request(self, workload: Workload, payload: bytes) -> None:
+        group, now = GroupId(workload.group), self._clock()
+        self._requested_at = now
+        label = self._recorder.requested(group, payload, now)
+        self._core.send(group, payload, now, label, f"{workload.name}/{label}".encode())
+        self._driver.hurry(now)
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "left": self._left,
+            "requested_at": self._requested_at,
+            "viewed_at": self._viewed_at,
+            "deliveries": self._deliveries,
+            "unread": 0 if self._stalled else len(self._untaken),
+            "retains": self._core.unfinished or any(map(self._core.unstable, self._recorder.groups)),
+            "moving": sorted(self._leaving),
+            "views": self._views,
+        }
+
+
+def _weather(scenario: Scenario, process: ProcessId) -> Weather:
+    """What the scenario's network does to datagrams on their way to a process, but for the time they take."""
+    network, paths = scenario.network, paths_between(scenario)
+    lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
+    return Weather(
+        random.Random(f"{scenario.seed}/{process}/network"),
+        {
+            ProcessId(name): 1 - (1 - network.loss) * (1 - lost_on_path.get(name, 0.0))
+            for name in scenario.processes
+            if name != process
+        },
+        network.duplicate,
+        network.reorder,
+        REORDER_LATENCIES * typical(network.latency) / 1e9,
+    )

@@ -1,0 +1,1 @@
+"""Statistics: what is measured of one run and of many."""

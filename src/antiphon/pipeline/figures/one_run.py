@@ -1,0 +1,61 @@
+"""The figures of one run: from its Arrow table in this process, or from the measures that Spark took of it."""
+
+import pyarrow as pa
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.figures.measures import RunStatistics
+from antiphon.pipeline.figures.single import latencies, tallies
+from antiphon.pipeline.figures.summing import mean_ns, summed
+from antiphon.pipeline.tables.schemas import FIGURES
+
+Figures = dict[str, float | int | None]
+"""By the names of `FIGURES`; None where a trace does not tell."""
+
+
+def figures(events: pa.Table) -> Figures:
+    """One run's figures, with the names and in the order of `FIGURES`."""
+    return figures_of(run_statistics(events))
+
+
+def run_statistics(events: pa.Table) -> RunStatistics:
+    """One run's measures, equal to those that Spark takes of it; TraceError where the table is not of one run."""
+    runs = events["run"].unique()
+    if len(runs) != 1:
+        raise TraceError(f"figures are of one run, and this table has {len(runs)}")
+    [statistics] = summed(tallies(events), latencies(events), exact=True).runs
+    return statistics
+
+
+def figures_of(run: RunStatistics) -> Figures:
+    """The figures among a run's measures, with the names and in the order of `FIGURES`."""
+    traffic, flow, experiment, latency = run.traffic, run.flow, run.experiment, run.latency
+    rates = [group.per_second for group in run.groups if group.per_second is not None]
+    told: Figures = {
+        "sent": traffic.sent,
+        "delivered": traffic.delivered,
+        "seconds": run.seconds,
+        "latency_mean_ns": mean_ns(latency),
+        "latency_p50_ns": None if latency is None else latency.p50_ns,
+        "latency_p90_ns": None if latency is None else latency.p90_ns,
+        "latency_p99_ns": None if latency is None else latency.p99_ns,
+        "latency_max_ns": None if latency is None else latency.max_ns,
+        "stability_mean_ns": mean_ns(run.stability_latency),
+        "request_mean_ns": mean_ns(run.request_latency),
+        "delay_overhead_ns": experiment.delay_overhead_ns,
+        "per_second": sum(rates) if rates else None,
+        "first_sender_per_second": experiment.first_sender_per_second,
+        "unstable_blocks_max": flow.unstable_blocks_max,
+        "unstable_max": run.unstable_max,
+        "buffers_max": flow.buffers_max,
+        "frames": sum(traffic.frames.values()),
+        "nulls": experiment.nulls,
+        "nulls_per_inactive_member": experiment.nulls_per_inactive_member,
+        "header_bytes_per_message": traffic.header_bytes_per_message,
+        "stamp_bytes_per_message": traffic.stamp_bytes_per_message,
+        "copies_per_message": traffic.copies_per_message,
+        "wire_bytes_per_message": traffic.wire_bytes_per_message,
+        "blocked_times": flow.blocked_times,
+        "blocked_ns": flow.blocked_ns,
+        "view_changes": run.view_changes,
+    }
+    return {name: told[name] for name in FIGURES.names}

@@ -1,0 +1,1 @@
+"""Spark jobs over many runs: verification, and any work as tasks that can be resumed."""

@@ -1,0 +1,84 @@
+"""What the tasks of a Spark job judge: units of files, and what the tasks of a large run look at."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import count_events, one_run, read_events
+from antiphon.pipeline.jobs.split import Task, joined, judge_part, plan
+from antiphon.pipeline.jobs.survey import survey
+from antiphon.properties.registry import LOGS
+from antiphon.properties.verdicts.verdict import Verdict
+
+Judge = Callable[[pa.Table], Iterable[Verdict]]
+"""Judges all runs of an events table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is judged in one go."""
+
+    files: Sequence[Path]
+    judge: Callable[[], Iterable[Verdict]]
+    bytes: int
+    task: Task | None = None
+    """Of a large run: which part of it this is."""
+
+
+def deal(files: Sequence[Path], judge: Judge, required: frozenset[str], rows_per_task: int | None) -> list[Share]:
+    """A unit of files in one share; or, of one run with more rows than that, in several.
+
+    What cannot be read is for a task to say, as it is of a small unit.
+    """
+    size = sum(path.stat().st_size for path in files)
+    if rows_per_task is None or count_events(files) <= rows_per_task or not one_run(files):
+        return [Share(files, partial(_judge_whole, files, judge), size)]
+    try:
+        found = survey(files)
+    except TraceError as error:
+        return [Share(files, partial(_refuse, error), size)]
+    return [
+        Share(files, partial(judge_part, files, found, task, required), size * task.rows // found.rows, task)
+        for task in plan(found, rows_per_task, required)
+    ]
+
+
+def _judge_whole(files: Sequence[Path], judge: Judge) -> Iterable[Verdict]:
+    return judge(read_events(files))
+
+
+def _refuse(error: TraceError) -> NoReturn:
+    raise error
+
+
+def pointless(shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]]) -> set[int]:
+    """The shares, by place, that ask more than whether a run is well formed of one that is not.
+
+    What becomes of them does not matter: checkers rely on it.
+    """
+    ill_formed = {tuple(shares[place].files) for place, found in verdicts.items() for each in found if _is_flaw(each)}
+    large = [(place, share) for place, share in enumerate(shares) if share.task is not None and share.task.look != LOGS]
+    return {place for place, share in large if tuple(share.files) in ill_formed}
+
+
+def _is_flaw(verdict: Verdict) -> bool:
+    return verdict.property == "W" and verdict.violations > 0
+
+
+def put_together(
+    shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]], failed: Iterable[int]
+) -> list[Verdict]:
+    """The verdicts on all runs, from those on each share; none on a large run of which a task failed."""
+    found = [verdict for place, share in enumerate(shares) if share.task is None for verdict in verdicts.get(place, ())]
+    spoilt = {tuple(shares[place].files) for place in failed}
+    large: dict[tuple[Path, ...], list[tuple[Task, Sequence[Verdict]]]] = defaultdict(list)
+    for place, share in enumerate(shares):
+        if share.task is not None and tuple(share.files) not in spoilt:
+            large[tuple(share.files)].append((share.task, verdicts.get(place, ())))
+    return [*found, *(verdict for parts in large.values() for verdict in joined(parts))]

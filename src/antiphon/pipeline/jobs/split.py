@@ -1,0 +1,308 @@
+"""One run too large for one task: dealt out in parts, each judged by the same functions, the verdicts put together.
+
+Nothing is judged in another way than a small run is. A task gets some checkers and those rows that they look at
+(`registry.py`): of some processes, about some senders, of some groups, or of all. What the parts say adds up: counts
+are sums, and of all examples the earliest is told, which the whole run would have told too.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import open_coded, read_coded
+from antiphon.pipeline.jobs.survey import CODED_EVENTS, REPORTS, Flags, Survey, is_one_of, is_process, repeated
+from antiphon.properties.checks import wellformed
+from antiphon.properties.registry import BACKBONE, CHECKERS, LOGS, Checker, Look
+from antiphon.properties.tables.history import History, LackingError, load
+from antiphon.properties.tables.run_tables import Case
+from antiphon.properties.verdicts.findings import outcome_of
+from antiphon.properties.verdicts.verdict import Verdict, Violation
+from antiphon.types import ProcessId, split_process_id
+
+_ALWAYS: Final = (
+    "process incarnation index time kind group sender number sender_incarnation service view orderer clock digest"
+).split()
+"""What is read of every row of the bulk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some properties, and the part of the run that shows whether they hold."""
+
+    properties: frozenset[str]
+    look: Look
+    processes: frozenset[str] | None = None
+    """The part of the processes that it is about; None for all."""
+    groups: frozenset[str] | None = None
+    """The groups that it is about; None for all."""
+    rows: int = 0
+    """About how many rows of the bulk it holds."""
+    place: int = 0
+    """Among the tasks of the run."""
+
+
+# -------------------------------------------------------------------------------- the plan
+
+
+def plan(survey: Survey, rows_per_task: int, required: frozenset[str] = frozenset()) -> list[Task]:
+    """The tasks in which the run is judged, the well-formedness of all logs first."""
+    looks: dict[Look, set[str]] = defaultdict(set)
+    looks[LOGS].add("W")
+    promised = _promised(survey, required)
+    for checker in CHECKERS:
+        looks[checker.look if checker.property_id in promised else BACKBONE].add(checker.property_id)
+    tasks = [
+        task
+        for look, properties in looks.items()
+        for task in _parts(survey, rows_per_task, look, frozenset(properties))
+    ]
+    return [replace(task, place=place) for place, task in enumerate(_gathered(tasks))]
+
+
+def _promised(survey: Survey, required: frozenset[str]) -> frozenset[str]:
+    """The properties that somebody promises; none if the trace does not tell, which a task will find too."""
+    try:
+        promises = Case(load(pa.concat_tables([survey.backbone, survey.shadows])), required).promises
+    except TraceError:
+        return frozenset()
+    return frozenset(each.property_id for each in CHECKERS if promises.groups(each.property_id).any())
+
+
+def _parts(survey: Survey, limit: int, look: Look, properties: frozenset[str]) -> list[Task]:
+    mostly = look.mostly if look.mostly.kinds else look
+    everywhere = mostly.everybody | (mostly.about & REPORTS)
+    shared = sum(count for (_, kind), count in survey.by.items() if kind in everywhere)
+    if look.by_process:
+        sizes = {
+            who: _count(survey.by, who, mostly.own) + _count(survey.about, who, mostly.about)
+            for who in survey.processes
+        }
+        packs = _packed(sizes, limit - shared)
+        return [Task(properties, look, processes=who, rows=shared + size) for who, size in packs]
+    if look.by_group:
+        packs = _packed({group: _count(survey.within, group, look.everybody) for group in survey.groups}, limit)
+        if len(packs) > 1:
+            return [Task(properties, look, groups=which, rows=size) for which, size in packs]
+    return [Task(properties, look, rows=shared)]
+
+
+def _count(rows: Counter[tuple[str, str]], name: str, kinds: Iterable[str]) -> int:
+    return sum(rows[name, kind] for kind in kinds)
+
+
+def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]]:
+    """Neighbours together as long as there is room; one that needs more has a part to itself."""
+    packs: list[tuple[list[str], int]] = []
+    for name, size in sizes.items():
+        if packs and (packs[-1][1] + size <= room or not size):
+            packs[-1] = ([*packs[-1][0], name], packs[-1][1] + size)
+        else:
+            packs.append(([name], size))
+    return [(frozenset(names), size) for names, size in packs]
+
+
+def _gathered(tasks: list[Task]) -> list[Task]:
+    """Tasks over the whole run go along with one that holds all that they look at."""
+    over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.look.seldom]
+    host_of = {
+        task: max(
+            (each for each in over_all if task.look.kinds <= each.look.kinds), key=lambda each: len(each.look.kinds)
+        )
+        for task in over_all
+    }
+    return [
+        replace(task, properties=frozenset().union(*(guest.properties for guest in over_all if host_of[guest] is task)))
+        if task in host_of
+        else task
+        for task in tasks
+        if host_of.get(task, task) is task
+    ]
+
+
+# -------------------------------------------------------------------------------- one task
+
+
+def judge_part(
+    files: Sequence[Path], survey: Survey, task: Task, required: frozenset[str] = frozenset()
+) -> list[Verdict]:
+    """The verdicts of one task; of a part that cannot be read as a trace one that says why."""
+    wanted, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
+    for look in dict.fromkeys((task.look.mostly, task.look)):
+        events = [_events(files, survey, replace(task, look=look))]  # a file that cannot be read is another matter
+        try:
+            history = load(events.pop(), task.processes, look.kinds)  # which alone holds them now
+            pa.default_memory_pool().release_unused()
+            if look == LOGS:
+                return [wellformed.check(history)]
+            told, wanted = _judged(history, wanted, required)
+        except TraceError as error:
+            return [Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))]
+        found += told
+        if not wanted:
+            return found
+    raise LackingError(f"{', '.join(checker.property_id for checker in wanted)} looked at more than was named")
+
+
+def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -> tuple[list[Verdict], list[Checker]]:
+    """The verdicts of those for whom the rows are enough, and the others.
+
+    One look after the other: what the checkers of one share is large, and of no use to those of another.
+    """
+    found, lacking = list[Verdict](), list[Checker]()
+    for look in dict.fromkeys(checker.look for checker in wanted):
+        case = Case(history, required)
+        for checker in wanted:
+            if checker.look == look:
+                try:
+                    found += checker.judge(case)
+                except LackingError:
+                    lacking.append(checker)
+    return found, lacking
+
+
+def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
+    """The rows that a task looks at, with the backbone of the run and the shadows of the others."""
+    shadows = survey.shadows
+    if task.look == LOGS and task.processes is not None:
+        shadows = shadows.filter(pa.array(~is_process(shadows["process"], shadows["incarnation"], task.processes)))
+    pieces = [survey.backbone, shadows]
+    if task.look.kinds:
+        for path in files:
+            pieces += _pieces(path, survey.run, task)
+    return pa.concat_tables(pieces, promote_options="default").unify_dictionaries()
+
+
+def _pieces(path: Path, run: str, task: Task) -> Iterator[pa.Table]:
+    file, look = open_coded(path), task.look
+    names = [*_ALWAYS, *(["upto"] if look.kinds & REPORTS else []), *(["detail", "peer"] if look.texts else [])]
+    for group in range(file.metadata.num_row_groups):
+        if not _may_hold(file.metadata, group, task):
+            continue
+        keys = read_coded(path, file, group, [name for name in _ALWAYS if name in _KEYS])
+        chosen = _chosen(keys, task)
+        if chosen.any():
+            rest = read_coded(path, file, group, [name for name in names if name not in _KEYS])
+            piece = pa.table([*keys.columns, *rest.columns], names=[*keys.column_names, *rest.column_names])
+            yield _restricted(piece.filter(pa.array(chosen)), run, task)
+
+
+_KEYS: Final = frozenset("process incarnation kind group sender sender_incarnation".split())
+"""What decides whether a task looks at a row."""
+
+
+def _may_hold(footer: pq.FileMetaData, group: int, task: Task) -> bool:
+    """Whether a row group may have rows for the task, by the least and the last process in it."""
+    if task.processes is None or task.look.everybody or task.look.about:
+        return True
+    columns = footer.row_group(group)
+    at = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == "process")
+    statistics = columns.column(at).statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return any(statistics.min <= split_process_id(ProcessId(who))[0] <= statistics.max for who in task.processes)
+
+
+def _chosen(keys: pa.Table, task: Task) -> Flags:
+    look, kind = task.look, keys["kind"]
+    chosen = is_one_of(kind, look.everybody)
+    if task.groups is not None:
+        chosen &= is_one_of(keys["group"], task.groups)
+    if task.processes is not None:
+        if look.own:
+            chosen |= is_one_of(kind, look.own) & is_process(keys["process"], keys["incarnation"], task.processes)
+        if look.about:
+            # Reports speak of many senders; a receipt that names none may be of a frame of anybody.
+            unsaid = np.asarray(keys["sender"].is_null().to_numpy(), np.bool_)
+            named = is_process(keys["sender"], keys["sender_incarnation"], task.processes)
+            chosen |= is_one_of(kind, look.about) & (named | unsaid)
+    return chosen
+
+
+def _restricted(piece: pa.Table, run: str, task: Task) -> pa.Table:
+    """The rows without what the task does not look at."""
+    columns = dict(zip(piece.column_names, piece.columns, strict=True))
+    if task.look.texts:
+        told = pa.array(is_one_of(piece["kind"], task.look.texts))
+        columns |= {name: pc.if_else(told, piece[name], None) for name in ("detail", "peer")}
+    if task.look.about & REPORTS and task.processes is not None:
+        columns["upto"] = _about(piece["upto"].combine_chunks(), task.processes)
+    columns["run"] = repeated(run, piece.num_rows)
+    chosen = [field for field in CODED_EVENTS if field.name in columns]
+    return pa.table([columns[field.name] for field in chosen], schema=pa.schema(chosen))
+
+
+def _about(upto: pa.MapArray, senders: frozenset[str]) -> pa.MapArray:
+    """The entries of these senders."""
+    begin, end = (bounds.to_numpy() for bounds in (upto.offsets[:-1], upto.offsets[1:]))
+    kept = np.asarray(pc.is_in(upto.keys, pa.array(sorted(senders))).to_numpy(zero_copy_only=False), np.bool_)
+    running = np.concatenate([[0], np.cumsum(kept)])
+    offsets = np.concatenate([running[begin[:1]], running[end]]) - running[begin[:1]]
+    mask = pa.array(kept)
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), upto.keys.filter(mask), upto.items.filter(mask))
+
+
+# -------------------------------------------------------------------------------- put together
+
+
+def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
+    """The verdicts on the run, from those of its tasks, as `judge` would give them.
+
+    What cannot be read comes before what is not well formed, and that before all else.
+    """
+    ordered = sorted(parts, key=lambda part: part[0].place)
+    logs = [verdict for task, found in ordered if task.look == LOGS for verdict in found]
+    for unread in (verdict for verdict in logs if _is_unread(verdict)):
+        return [unread]
+    wellformedness = _sum(logs)
+    if wellformedness.violations:
+        return [wellformedness]
+    by_property: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
+    for task, found in ordered:
+        for verdict in found:
+            if _is_unread(verdict):
+                return [verdict]
+            if task.groups is None or verdict.group in task.groups:
+                by_property[verdict.property, verdict.group].append(verdict)
+    place = {checker.property_id: number for number, checker in enumerate(CHECKERS)} | {"W": -1}
+    return [_sum(by_property[key]) for key in sorted(by_property, key=lambda key: (place[key[0]], key[1] or ""))]
+
+
+def _is_unread(verdict: Verdict) -> bool:
+    """It tells why a part cannot be read, of which no event can be blamed."""
+    return verdict.property == "W" and verdict.example is not None and verdict.example.seen is None
+
+
+def _sum(parts: Sequence[Verdict]) -> Verdict:
+    """One verdict for what several parts of a run say about one property."""
+    opportunities, violations = (sum(getattr(part, name) for part in parts) for name in ("opportunities", "violations"))
+    asked = [part for part in parts if part.outcome != "not promised"]
+    if not asked:
+        return parts[0]
+    outcome = outcome_of(opportunities, violations)
+    if parts[0].property == "W":
+        outcome = "harness error" if violations else "pass"
+    examples = [part.example for part in asked if part.example is not None]
+    return replace(
+        asked[0],
+        outcome=outcome,
+        opportunities=opportunities,
+        violations=violations,
+        example=min(examples, key=lambda example: _place(parts[0].property, example), default=None),
+        note=next((part.note for part in asked if part.note), None),
+    )
+
+
+def _place(property_id: str, example: Violation) -> tuple[object, ...]:
+    """Where an example stands among others: of W the lowest rule first, else what is seen first."""
+    assert example.seen is not None, "a violation is seen somewhere"
+    time, process, index = example.seen
+    rule = example.sentence[: len("W1")] if property_id == "W" else ""
+    return rule, time, split_process_id(ProcessId(process)), index

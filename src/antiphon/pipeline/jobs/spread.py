@@ -1,0 +1,159 @@
+"""Many small pieces of work as Spark tasks; what was done before an interrupt or a crash need not be done again.
+
+A task works through a slice of the items and leaves their rows as one Parquet file, a part, written aside and renamed
+in. A task that is tried again, because its worker died, leaves the same part. The next call with the same items and the
+same directory does those that no part holds; where a worker outlived an interrupt and two parts hold an item, one
+counts. On a cluster all workers share the directory.
+"""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+from uuid import UUID, uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
+from antiphon.pipeline.spark.session import as_trace_error
+
+Item = TypeVar("Item")
+Row = Mapping[str, Any]
+
+ITEMS_PER_TASK_MAX: Final = 50
+"""So few items at a time are lost when all is interrupted."""
+DEATHS_MAX: Final = 2
+"""When so many workers have died of an item it is given up; one may be killed by chance."""
+_PLACE: Final = pa.field("place", pa.int64(), nullable=False)
+"""Which item a row is about: its place among all items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[Item]):
+    """What is done with each item."""
+
+    row: Callable[[Item], Row]
+    """What it raises ends the whole job: what may go wrong with an item belongs in its row."""
+    lost: Callable[[Item], Row]
+    """The row of an item of which workers die."""
+    schema: pa.Schema
+    """Of the rows."""
+
+
+def spread(
+    session: Callable[[], SparkSession], work: Work[Item], items: Sequence[Item], parts: Path, progress: Progress
+) -> None:
+    """Do what no part holds yet; a single item is done here, for Spark takes longer to start.
+
+    TraceError where Spark fails.
+    """
+    parts = parts.absolute()
+    parts.mkdir(exist_ok=True)
+    _remove_damaged(parts)
+    done = _places(parts)
+    open_places = [place for place in range(len(items)) if place not in done]
+    progress(len(done), len(items))
+    if len(open_places) == 1:
+        _work_through(work, items, open_places, parts / _name(open_places[0], uuid4()))
+    elif open_places:
+        _run(session(), work, items, open_places, parts, progress)
+    progress(len(items), len(items))
+
+
+def results(parts: Path, schema: pa.Schema) -> pa.Table:
+    """The rows there are, those of earlier items first."""
+    tables = [pq.ParquetFile(path).read() for path in _files(parts)]
+    rows = pa.concat_tables([pa.schema([_PLACE, *schema]).empty_table(), *tables])
+    _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
+    return rows.take(first)
+
+
+def _remove_damaged(parts: Path) -> None:
+    """A power cut can leave a part without its bytes, although it was renamed after it was written."""
+    for path in _files(parts):
+        try:
+            pq.ParquetFile(path).read()
+        except (pa.ArrowException, OSError):
+            path.unlink()
+
+
+def _places(parts: Path) -> set[int]:
+    """Of the items that are done."""
+    columns = [pq.ParquetFile(path).read(columns=["place"]).column("place") for path in _files(parts)]
+    return {place for column in columns for place in column.to_pylist()}
+
+
+def _files(parts: Path) -> list[Path]:
+    return sorted(path for path in parts.glob("*.parquet") if not path.name.startswith("."))
+
+
+def _run(
+    spark: SparkSession,
+    work: Work[Item],
+    items: Sequence[Item],
+    open_places: Sequence[int],
+    parts: Path,
+    progress: Progress,
+) -> None:
+    tasks, job = _tasks(len(open_places), spark.sparkContext.defaultParallelism), uuid4()
+
+    def worked_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                places = open_places[number::tasks]
+                _work_through(work, items, places, parts / _name(places[0], job))
+            yield batch
+
+    def advance(done: int, of: int) -> None:
+        progress(len(items) - len(open_places) + len(open_places) * done // of, len(items))
+
+    numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+    with as_trace_error(parts.parent):
+        collected(numbers.mapInArrow(worked_through, numbers.schema), tasks, advance, "antiphon spread")
+    missing = {*open_places} - _places(parts)
+    if missing:
+        raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")
+
+
+def _tasks(items: int, cores: int) -> int:
+    return min(items, max(TASKS_PER_CORE * cores, -(-items // ITEMS_PER_TASK_MAX)))
+
+
+def _name(first: int, job: UUID) -> str:
+    return f"{first:07}-{job}.parquet"
+
+
+def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path) -> None:
+    """Work on a slice of the items, and write the part."""
+    if not part.parent.is_dir():
+        raise TraceError(f"{part.parent} is not there on {socket.gethostname()}: all workers must share it")
+    note = part.with_suffix(".at")
+    deaths = note.read_text().split() if note.exists() else []
+    rows = []
+    for place in places:
+        if deaths.count(str(place)) < DEATHS_MAX:
+            with _noted(note, deaths, place):
+                row = work.row(items[place])
+        else:
+            row = work.lost(items[place])
+        rows.append({"place": place, **row})
+    aside = part.with_name(f".{uuid4()}")
+    pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([_PLACE, *work.schema])), aside, compression="zstd")
+    aside.replace(part)
+    note.unlink(missing_ok=True)
+
+
+@contextmanager
+def _noted(note: Path, deaths: Sequence[str], place: int) -> Iterator[None]:
+    """Note where this worker is, after where others died: if it dies too, the next knows of what."""
+    note.write_text(" ".join([*deaths, str(place)]))
+    try:
+        yield
+    finally:
+        note.write_text(" ".join(deaths))

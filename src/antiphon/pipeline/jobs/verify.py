@@ -1,0 +1,163 @@
+"""Every run of a dataset judged under Spark, and the verdicts added up.
+
+The properties are the plain functions of `antiphon.properties`; Spark only spreads units of files over its
+workers with `mapInArrow` and shuffles nothing. A run with too many rows for one task is dealt out to several
+(`shares.py`), in the same job. What goes wrong inside a task comes back as a row that names its file, and is raised
+here as one sentence.
+"""
+
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import plan_units, sound_event_files, traced_runs
+from antiphon.pipeline.jobs.shares import Judge, Share, deal, pointless, put_together
+from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
+from antiphon.pipeline.spark.session import as_trace_error
+from antiphon.properties.judge import judge_all
+from antiphon.properties.promises import known
+from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, Violation, from_table, to_table
+
+ROWS_PER_TASK: Final = 4_000_000
+"""A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
+
+UNKNOWN_RUN: Final = "unknown run"
+"""Which runs a damaged file held nobody can say."""
+_RESULTS: Final = pa.schema(
+    [field.with_nullable(nullable=True) for field in VERDICTS]
+    + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
+)
+
+
+def verify(
+    spark: SparkSession,
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    judge: Judge | None = None,
+    rows_per_task: int = ROWS_PER_TASK,
+) -> list[Verdict]:
+    """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
+
+    What is `required` is judged as if every service promised it. With `keep_going` a file that cannot be judged gets a
+    verdict that says why. Without `judge` the properties are judged, those of a run with more than `rows_per_task` rows
+    in parts.
+    """
+    required = known(required)
+    files, unusable = sound_event_files(directory)
+    if unusable and not keep_going:
+        raise unusable[0]
+    units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
+    if not units:
+        raise unusable[0]
+    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
+    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
+    shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
+    tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+    results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
+    with as_trace_error(directory):
+        table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
+    is_failed = pc.is_valid(table.column("error"))
+    found = _by_share(table.filter(pc.invert(is_failed)))
+    excused = pointless(shares, found)
+    failed = [row for row in table.filter(is_failed).to_pylist() if row["share"] not in excused]
+    if failed and not keep_going:
+        raise _failure(failed)
+    verdicts = put_together(shares, found, {row["share"] for row in failed})
+    sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
+    untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
+    return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+
+
+def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
+    """The units that can be judged, and why others cannot: where a file is damaged, it may hold rows of their runs.
+
+    Who has as many files as runs is taken to have one file a run.
+    """
+    if not damaged:
+        return units, []
+    torn = [files for files in units if len(files) > 1 or len(units) == 1]
+    sentence = "a damaged file beside it may hold more of the same run"
+    return [files for files in units if files not in torn], [TraceError(_located(files, sentence)) for files in torn]
+
+
+def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
+    """The verdicts on each share."""
+    found: dict[int, list[Verdict]] = defaultdict(list)
+    for share, verdict in zip(table["share"].to_pylist(), from_table(table.select(VERDICTS.names)), strict=True):
+        found[share].append(verdict)
+    return found
+
+
+def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """A run whose events should be there and are not must not pass unnoticed."""
+    lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
+    sentence = "runs.parquet names this run, and no file in events that can be read holds it"
+    return [_cannot_tell(run, sentence) for run in lost]
+
+
+def _cannot_tell(run: str, sentence: str) -> Verdict:
+    return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
+
+
+def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a worker does with the number of its task: task i takes every share i + k·tasks."""
+
+    def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                for place in range(number, len(shares), tasks):
+                    yield from _judged(shares[place], place).to_batches()
+                    pa.default_memory_pool().release_unused()
+
+    return judged
+
+
+def _judged(share: Share, place: int) -> pa.Table:
+    """The verdicts on one share, or one row that says why there are none."""
+    files = share.files
+    try:
+        rows = to_table(_placed(files, verdict) for verdict in share.judge()).to_pylist()
+    except TraceError as error:
+        rows = [{"error": _located(files, str(error))}]
+    except Exception as error:  # a checker's own fault must not become a Java stack trace
+        sentence = f"the checker failed with {type(error).__name__}: {error}"
+        rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
+    return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
+
+
+def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
+    """A run that could not even be read names no process: whoever looks into it wants to know the file."""
+    if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
+        return verdict
+    told = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
+    return replace(verdict, example=told)
+
+
+def _located(files: Sequence[Path], message: str) -> str:
+    sentence = message.split("\n", maxsplit=1)[0]
+    if any(str(path) in sentence for path in files):
+        return sentence
+    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"{files[0]}{others}: {sentence}"
+
+
+def _failure(rows: Sequence[dict[str, str | None]]) -> TraceError:
+    others = f" (and {len(rows) - 1} more like it)" if len(rows) > 1 else ""
+    error = TraceError(f"{rows[0]['error']}{others}")
+    if rows[0]["traceback"]:
+        error.add_note(rows[0]["traceback"])
+    return error

@@ -1,0 +1,54 @@
+"""What a process delivers in one view, as growing fingerprints: of the set, and of the sequence (properties.md 7.2)."""
+
+import hashlib
+from functools import cache
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from antiphon.pipeline.live.rows import IntArray
+
+_Words = npt.NDArray[np.uint64]
+
+MARK_EVERY: Final = 64
+"""Every so many deliveries the sequence is marked: there members that are still in the view are compared."""
+_MARKS_KEPT: Final = 64
+
+
+class Stay(msgspec.Struct):
+    """The time that a process spends in one view of one group."""
+
+    count: int = 0
+    set: int = 0
+    sequence: int = 0
+    marks: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """How many were delivered, and the fingerprint of their sequence; the latest ones."""
+
+    def take(self, streams: _Words, numbers: IntArray) -> None:
+        """More messages, each delivered for the first time, in their order."""
+        messages = _mixed(streams ^ _mixed(numbers.astype(np.uint64)))
+        places = np.arange(self.count, self.count + len(messages), dtype=np.uint64)
+        running = np.cumsum(_mixed(messages ^ _mixed(places)), dtype=np.uint64) + np.uint64(self.sequence)
+        reached = self.count + 1 + np.arange(len(messages))
+        marked = np.flatnonzero(reached % MARK_EVERY == 0)
+        self.marks += zip(reached[marked].tolist(), running[marked].tolist(), strict=True)
+        del self.marks[:-_MARKS_KEPT]
+        self.set = (self.set + int(messages.sum(dtype=np.uint64))) % 2**64
+        self.sequence = int(running[-1])
+        self.count += len(messages)
+
+
+@cache
+def stream_word(group: str, sender: str) -> int:
+    """64 bits for the messages of a sender in a group."""
+    return int.from_bytes(hashlib.blake2b(f"{group}/{sender}".encode(), digest_size=8).digest())
+
+
+def _mixed(word: _Words) -> _Words:
+    """The finalizer of splitmix64."""
+    word = (word + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD1B54A32D192ED03)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

@@ -1,0 +1,1 @@
+"""The Spark session: Java, workers, one job with progress."""

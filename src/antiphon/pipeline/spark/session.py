@@ -1,0 +1,197 @@
+"""One quiet Spark session: local unless a master is named, nothing left behind in the working directory.
+
+A session costs seconds to start, so a command starts one and keeps it. What Spark reads from the environment
+while it starts (Java, interpreter, address) is set for that moment only.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import signal
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from antiphon.errors import ConfigurationError, TraceError
+from antiphon.pipeline.spark import workers
+from antiphon.pipeline.spark.java import java_home
+
+ATTEMPTS: Final = 4
+"""How often a task is tried, as on a cluster: a Python worker may be killed, by whoever needs its memory."""
+_PACKAGE: Final = Path(__file__).parents[2]
+_SOCKET_DIRECTORY_BYTES_MAX: Final = 60
+"""The path of a Unix socket has at most 107 bytes, and Spark names it by a UUID: 43 more.
+
+Spark asks nobody who connects to it for a secret there: that the directory is ours alone (0700) is what protects it.
+"""
+_OF_A_SESSION: Final = (
+    "spark.sql.execution.arrow.pyspark.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold",
+)
+"""What is set even where somebody else has started Spark in this process."""
+_WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
+
+
+def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSession:
+    """The session of this process, started if there is none; `master` is `local[*]` unless given."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    master = master or "local[*]"
+    if re.match(r"(local|yarn)\b|(spark|k8s)://", master) is None:
+        raise ConfigurationError(
+            f"{master!r} is not a Spark master; use local[*], spark://host:port, yarn or k8s://host:port"
+        )
+    scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    with _interrupt_held_back() as hold_back:
+        session = _started(master, app, scratch, hold_back)
+    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+    if not _is_local(master):
+        archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
+        session.sparkContext.addPyFile(archive)
+    return session
+
+
+@contextmanager
+def _interrupt_held_back() -> Iterator[Callable[[], object]]:
+    """Ctrl-C waits until Java has started: interrupted before, pyspark would leave a Java without a parent behind.
+
+    Gives what holds it back again, after somebody else has installed a handler.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    interrupts: list[int] = []
+
+    def hold_back() -> Any:
+        return signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+
+    before = hold_back()
+    try:
+        yield hold_back
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if interrupts:  # whatever went wrong meanwhile
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def as_trace_error(directory: Path) -> Iterator[None]:
+    """Turns what Spark throws while it works on `directory` into a TraceError of one line."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
+
+
+def _started(master: str, app: str, scratch: Path, hold_back: Callable[[], object]) -> SparkSession:
+    settings = {**_settings(master, scratch), "spark.master": _with_attempts(master), "spark.app.name": app}
+    try:
+        with _environment(_variables(master)):
+            context = SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
+        hold_back()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
+        atexit.register(context.stop)  # before the directory goes
+        return SparkSession(context, options={key: each for key, each in settings.items() if key in _OF_A_SESSION})
+    except (PySparkException, Py4JError, OSError) as error:
+        raise ConfigurationError(f"Spark did not start on {master}: {_reason(error)}") from error
+
+
+def _settings(master: str, scratch: Path) -> dict[str, str]:
+    settings = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()}",
+        "spark.driver.memory": "2g",  # an upper bound; in local mode the driver is the executor too
+        "spark.local.dir": str(scratch),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",  # no job just to list files
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if _is_local(master):
+        settings["spark.executorEnv.PYTHONPATH"] = _worker_path()
+        settings["spark.python.daemon.module"] = workers.__name__
+        if len(os.fsencode(scratch)) <= _SOCKET_DIRECTORY_BYTES_MAX:  # by TCP a task waits as long as it works
+            settings["spark.python.unix.domain.socket.enabled"] = "true"
+            settings["spark.python.unix.domain.socket.dir"] = str(scratch)
+    return settings
+
+
+def _log_configuration() -> str:
+    return Path(__file__).with_name("log4j2.properties").as_uri()
+
+
+def _variables(master: str) -> dict[str, str]:
+    variables = {"JAVA_HOME": str(java_home())}
+    home = Path(pyspark.__file__).parent
+    if (home / "bin" / "spark-submit").exists():  # pip's own Spark, whatever else is installed
+        variables["SPARK_HOME"] = str(home)
+    if _is_local(master):
+        return {**variables, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    return {**variables, "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+
+
+def _worker_path() -> str:
+    """Where workers look for antiphon when it is not installed beside their interpreter's other packages."""
+    root = str(_PACKAGE.parent)
+    inherited = os.environ.get("PYTHONPATH", "")
+    if root in sysconfig.get_paths().values():
+        return inherited
+    return os.pathsep.join(filter(None, [root, inherited]))
+
+
+def _with_attempts(master: str) -> str:
+    """A local master gives a task one attempt unless told otherwise: a single Python worker that dies would end all."""
+    alone = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
+    return master if alone is None else f"local[{alone[1] or 1},{ATTEMPTS}]"
+
+
+def _is_local(master: str) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _reason(error: Exception) -> str:
+    """One line of what Spark says: that of the outermost Java exception that does more than wrap another."""
+    thrown = getattr(error, "java_exception", None)
+    while thrown is not None:
+        line = _first_line(thrown.getMessage())
+        if line and not line.startswith(_WRAPPERS):
+            return line
+        thrown = thrown.getCause()
+    return _first_line(str(error)) or type(error).__name__
+
+
+def _first_line(text: str | None) -> str:
+    """Of a Python worker's traceback, the line that tells the exception."""
+    _, traced, trace = (text or "").rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in trace.splitlines() if line.strip() and not (traced and line.startswith(" ")))
+    line = next(lines, "").strip()
+    return re.sub(r"Query \[.*?\] terminated with exception: |\[[A-Z0-9_.]+\] | +SQLSTATE: \w+$", "", line)

@@ -1,0 +1,1 @@
+"""Silver and gold tables, their schemas, and their export."""

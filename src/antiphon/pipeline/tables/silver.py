@@ -1,0 +1,190 @@
+"""Silver tables: what the events say of messages, deliveries, views, stability and waits, typed and joined once.
+
+Each function takes the events of any number of runs. A `select` at its entry states what it reads, `shaped` at its exit
+that it gives what `schemas.py` declares.
+"""
+
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+from pyspark.sql.pandas.types import from_arrow_type
+
+from antiphon.pipeline.tables.schemas import BLOCKED, DELIVERIES, MESSAGES, STABILITY, VIEWS, Table, meaning
+
+MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
+"""What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
+
+INCARNATION: Final = ("run", "process", "incarnation")
+"""What names the rows of one process incarnation."""
+HISTORY: Final = ("run", "group", "process", "incarnation")
+"""What names the rows of one process incarnation in one group."""
+_STAY: Final = (*HISTORY, "view")
+"""What names the time that a process spends in one view."""
+
+
+def shaped(rows: DataFrame, table: Table) -> DataFrame:
+    """Exactly the declared columns, with their types and what they mean."""
+    return rows.select(
+        *(
+            F.col(field.name).cast(from_arrow_type(field.type)).alias(field.name, metadata={"comment": meaning(field)})
+            for field in table.columns
+        )
+    )
+
+
+def messages(events: DataFrame) -> DataFrame:
+    """One row for each message sent: who sent it, when it was requested, when it was taken into a frame."""
+    sends = events.filter(F.col("kind") == "send").select(
+        *HISTORY, "number", "requested", "time", "payload_bytes", "service", "view"
+    )
+    names = {"process": "sender", "incarnation": "sender_incarnation", "time": "sent"}
+    return shaped(sends.withColumnsRenamed(names), MESSAGES)
+
+
+def deliveries(events: DataFrame) -> DataFrame:
+    """One row for each delivery: how long after the request, and how long after the message had arrived.
+
+    `received` is when it arrived, of an own message when it left. What is told elsewhere is null where that is
+    not in the trace: the log of a killed sender may be cut short.
+    """
+    here = (*MESSAGE_KEY, "process", "incarnation")
+    rows = events.filter("kind = 'deliver' OR (kind = 'receive' AND number IS NOT NULL)").select(*here, "kind", "time")
+    met = rows.groupBy(*here).agg(
+        F.min(F.when(F.col("kind") == "receive", F.col("time"))).alias("arrived"),
+        F.collect_list(F.when(F.col("kind") == "deliver", F.col("time"))).alias("times"),
+    )
+    delivers = met.select(*here, "arrived", F.explode("times").alias("time"))
+    requests = messages(events).select(*MESSAGE_KEY, "requested", "sent")
+    joined = delivers.join(requests, on=list(MESSAGE_KEY), how="left")
+    is_own = (F.col("process") == F.col("sender")) & (F.col("incarnation") == F.col("sender_incarnation"))
+    received = F.when(is_own, F.col("sent")).otherwise(F.col("arrived"))
+    timed = joined.withColumns(
+        {
+            "received": received,
+            "latency_ns": F.col("time") - F.col("requested"),
+            "overhead_ns": F.col("time") - received,
+        }
+    )
+    return shaped(timed, DELIVERIES)
+
+
+def views(events: DataFrame) -> DataFrame:
+    """One row for each view that a process installed: who is in it, why, and how long it was in force there."""
+    rows = events.filter(F.col("kind").isin("view", "leave")).select(
+        *_STAY, "index", "time", "kind", "previous", "members", "transitional", "detail"
+    )
+    timed = rows.withColumn("next", _next_time()).join(F.broadcast(lives(events)), on=list(INCARNATION), how="inner")
+    reasons = F.from_json(detail("left"), "array<struct<reason:string>>").getField("reason")
+    why = F.array_join(F.array_sort(F.array_distinct(reasons)), ", ")
+    told = timed.filter(F.col("kind") == "view").withColumns(
+        {
+            "installed": F.col("time"),
+            "in_force_ns": F.coalesce("next", "ended") - F.col("time"),
+            "reason": F.when(detail("epoch").isNotNull(), "formed")
+            .when(F.col("previous").isNull(), "start")
+            .when(why != "", why),
+        }
+    )
+    return shaped(told, VIEWS)
+
+
+def blocked(events: DataFrame) -> DataFrame:
+    """One row for each time that a sender had to wait; one that was never released waits until its trace ends."""
+    rows = events.filter(F.col("kind").isin("block", "unblock")).select(*HISTORY, "index", "time", "kind", "peer")
+    ends = lives(events).select(*INCARNATION, F.col("ended").alias("end"))
+    waits = rows.withColumn("ended", _next_time()).filter(F.col("kind") == "block")
+    timed = waits.join(F.broadcast(ends), on=list(INCARNATION), how="inner")
+    blocked_ns = F.coalesce("ended", "end") - F.col("time")
+    return shaped(timed.withColumns({"began": F.col("time"), "blocked_ns": blocked_ns}), BLOCKED)
+
+
+def lives(events: DataFrame) -> DataFrame:
+    """One row for each process incarnation: when its trace begins, and when it ends."""
+    rows = events.select(*INCARNATION, "time")
+    return rows.groupBy(*INCARNATION).agg(F.min("time").alias("started"), F.max("time").alias("ended"))
+
+
+def _next_time() -> Column:
+    """When the next of these rows is in the same history; null after the last."""
+    return F.lead("time").over(Window.partitionBy(*HISTORY).orderBy("index"))
+
+
+def stability(events: DataFrame) -> DataFrame:
+    """One row for each message that its own sender called stable: when it first did, and how long after the request.
+
+    A report covers all numbers up to its own, so the first that covers a message is the earliest of all that reach its
+    number or beyond: a running minimum from the highest number down. Nothing is unfolded that a damaged report
+    could make endless.
+
+    `to_nobody` marks what was sent in a view of its sender's own that has no receivers: it is stable at once, and says
+    nothing of how long stability takes.
+    """
+    rows = events.filter(F.col("kind").isin("send", "stable")).select(
+        *_STAY, "index", "time", "kind", "number", "requested", "upto"
+    )
+    is_report = F.col("kind") == "stable"
+    marks = rows.select(
+        *_STAY,
+        F.when(is_report, F.col("upto")[_identity()]).otherwise(F.col("number")).alias("number"),
+        F.when(is_report, F.struct("index", "time")).alias("report"),
+        "requested",
+    )
+    downward = (
+        Window.partitionBy("run", "group", "process", "incarnation")
+        .orderBy(F.col("number").desc())
+        .rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    first = F.min("report").over(downward)
+    covered = marks.filter("number IS NOT NULL").withColumn("first", first)
+    known = covered.filter("report IS NULL AND first IS NOT NULL")
+    told = known.join(_without_receivers(events), on=list(_STAY), how="left")
+    timed = told.withColumns(
+        {
+            "time": F.col("first.time"),
+            "latency_ns": F.col("first.time") - F.col("requested"),
+            "to_nobody": F.col("deserted").isNotNull(),
+        }
+    )
+    return shaped(timed.withColumnsRenamed({"process": "sender", "incarnation": "sender_incarnation"}), STABILITY)
+
+
+def _without_receivers(events: DataFrame) -> DataFrame:
+    """The private views in which a process had nobody to send to, each once."""
+    views = events.filter(F.col("kind") == "view").select(*_STAY, detail("receivers").alias("receivers"))
+    return views.filter(F.col("receivers") == "[]").select(*_STAY, F.lit(True).alias("deserted")).distinct()
+
+
+def answers(events: DataFrame) -> DataFrame:
+    """One row for each request to a group that has its answers: who asked, when, and how long it took."""
+    rows = events.filter(F.col("kind") == "answer").select(
+        "run", "group", "process", "incarnation", "time", "requested"
+    )
+    return rows.select("*", (F.col("time") - F.col("requested")).alias("latency_ns"))
+
+
+def detail(key: str) -> Column:
+    """A value of the `detail` JSON as a string, null where the row has none."""
+    return F.get_json_object(F.col("detail"), f"$.{key}")
+
+
+def detail_number(key: str) -> Column:
+    """A value of the `detail` JSON as a whole number, null where the row has none."""
+    return detail(key).try_cast("bigint")
+
+
+def _identity() -> Column:
+    """What a process incarnation goes by in `upto` and `members`: its name, with a number once it has restarted."""
+    incarnation = F.col("incarnation")
+    return F.when(incarnation == 0, F.col("process")).otherwise(F.concat_ws("#", "process", incarnation))
+
+
+def count_kinds(*kinds: str) -> Column:
+    """How many rows are of these kinds."""
+    return F.count_if(F.col("kind").isin(*kinds))
+
+
+def fetched(frame: DataFrame) -> list[dict[str, Any]]:
+    """Runs the query; its rows, here."""
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows

@@ -1,0 +1,351 @@
+"""D12 and R2: what a process that comes, or comes back, brings along and takes over (properties.md 3 and 6).
+
+The application's state is opaque: `state` rows tell its digest. A class of the first view of a formed group is who
+came from one view together; it has a state if it came from any (newtop.md 11.2 rule 7). What the members of a class
+delivered before that view is in its state, so that nobody may deliver it in the new formation.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from antiphon.properties.checks.views import about, installed, names, view_of
+from antiphon.properties.promises import Promises
+from antiphon.properties.tables.columns import BoolArray, IntArray
+from antiphon.properties.tables.history import NEVER, History
+from antiphon.properties.tables.membership import Membership
+from antiphon.properties.verdicts.findings import Found, gathered, nothing_asked, over_groups
+from antiphon.properties.verdicts.verdict import Verdict, Violation
+from antiphon.types import split_process_id
+
+# -------------------------------------------------------------------------------- D12
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A `state` row."""
+
+    row: int
+    role: str
+    of: int
+    """The class, by its place in the first view; -1 of what is merged."""
+    digest: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One who installs the first view of a formed group, and what its log tells of states there."""
+
+    stay: int
+    classes: tuple[tuple[int, ...], ...]
+    """Of the view, as the first of its installers tells them; that others tell the same is M4's matter."""
+    own: int
+    """The place of its class."""
+    told: list[_Told]
+    needs: frozenset[int]
+    """The classes other than its own that have a state."""
+
+    def rows(self, role: str) -> list[_Told]:
+        return [told for told in self.told if told.role == role]
+
+    @property
+    def merged(self) -> _Told | None:
+        """Where it has its state, if it says so."""
+        return next(iter(self.rows("merged")), None)
+
+
+def check_states(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """D12: one state for each class of a formed group, taken over before anything is delivered, and nothing twice.
+
+    All who hand over the state of a class hand over the same, as it was before anything of the new group; who takes
+    over a state takes that. Who has members of another class with a state in its first view takes over the state of
+    each such class before it delivers anything, unless its views come to be without the class; the only state that
+    there is, it takes as it is. Who merges the states of the same classes, or in one view goes on together, has
+    the same then. At a settled end nobody waits. What was delivered in one formation is delivered in no other; where
+    there is a sequencer, in none that anybody who delivered it came along to.
+    """
+    promised = promises.pairs("D12")
+    if not promised.any():
+        return nothing_asked(history, promises, "D12")
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for (group, _), entries in _entries(history, membership, promised).items():
+        opportunities[group] += sum(max(len(entry.told), len(entry.needs)) for entry in entries)
+        found += _one_digest(history, entries)
+        found += _too_early(history, membership, entries)
+        found += _incomplete(history, membership, entries)
+        found += _differently_merged(history, membership, entries)
+    found += _in_two_formations(history, promises, promised, opportunities)
+    return over_groups(history, promises, "D12", opportunities, gathered(found))
+
+
+def awaited(history: History, promises: Promises, membership: Membership) -> dict[int, int]:
+    """By stay that begins a formation, where its process waits for states: the row at which it has them, or NEVER."""
+    entries = _entries(history, membership, promises.pairs("D12")).values()
+    waiting = [entry for together in entries for entry in together if entry.needs]
+    return {entry.stay: NEVER if entry.merged is None else entry.merged.row for entry in waiting}
+
+
+def _entries(history: History, membership: Membership, promised: BoolArray) -> dict[tuple[int, int], list[_Entry]]:
+    """By group and view: who begins a formation with it."""
+    told, found = _told(history), dict[tuple[int, int], list[_Entry]]()
+    formed = [stay for stay in np.flatnonzero(history.stays.formed).tolist() if promised[_place(membership, stay)]]
+    for key, stays in membership.sharing(formed).items():
+        classes = history.stays.classes[stays[0]]
+        place_of = {member: place for place, together in enumerate(classes) for member in together}
+        told_of = {stay: told.get((membership.process[stay], *key), []) for stay in stays}
+        # Who installed it from a view had a state to bring along; of a class without such a one, a snapshot tells.
+        stateful = {place_of.get(membership.process[stay], -1) for stay in stays if membership.preceding[stay] >= 0}
+        stateful |= {each.of for rows in told_of.values() for each in rows if each.role == "snapshot"}
+        found[key] = [
+            _Entry(stay, classes, own, told_of[stay], frozenset(stateful.intersection(range(len(classes))) - {own}))
+            for stay in stays
+            for own in (place_of.get(membership.process[stay], -1),)
+        ]
+    return found
+
+
+def _place(membership: Membership, stay: int) -> tuple[int, int]:
+    return membership.process[stay], membership.group[stay]
+
+
+def _told(history: History) -> dict[tuple[int, int, int], list[_Told]]:
+    """The `state` rows by process, group and first view."""
+    rows, found = history.rows, defaultdict[tuple[int, int, int], list[_Told]](list)
+    for row in history.of_kind("state").tolist():
+        detail: dict[str, Any] = history.details.get(row, {})
+        of, role = detail.get("class"), str(detail.get("role", ""))
+        which = of if isinstance(of, int) and role != "merged" else -1
+        place = int(rows.process[row]), int(rows.group[row]), int(rows.view[row])
+        found[place].append(_Told(row, role, which, int(rows.digest[row])))
+    return found
+
+
+def _one_digest(history: History, entries: list[_Entry]) -> Iterable[Found]:
+    """Snapshots of a class that differ or are not of the own one; states taken over that nobody handed over so."""
+    handed: dict[int, _Told] = {}
+    for entry in entries:
+        for told in entry.rows("snapshot"):
+            first = handed.setdefault(told.of, told)
+            if told.of != entry.own:
+                yield _found(history, told, "is of a class that it does not belong to")
+            elif told.digest != first.digest:
+                yield _found(history, told, "differs from that which another of its class handed over", first)
+    for entry in entries:
+        for told in entry.rows("installed"):
+            source = handed.get(told.of)
+            if told.of == entry.own:
+                yield _found(history, told, "is that of its own class, which it has")
+            elif source is not None and told.digest != source.digest:
+                yield _found(history, told, "differs from that which the class handed over", source)
+            elif source is None and not _unheard(history, entry.classes, told.of):
+                yield _found(history, told, "was handed over by nobody")
+
+
+def _unheard(history: History, classes: tuple[tuple[int, ...], ...], of: int) -> bool:
+    """Somebody of that class crashed: the end of its log may be lost, with what it handed over."""
+    return 0 <= of < len(classes) and any(history.logs.crashed[member] for member in classes[of])
+
+
+def _too_early(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
+    """Deliveries before the state is there, or before it was handed over."""
+    for entry in entries:
+        begin, merged = membership.row[entry.stay], entry.merged
+        until = max((told.row for told in entry.rows("snapshot")), default=begin)
+        if merged is not None:
+            until = max(until, merged.row)
+        elif entry.needs:
+            until = _end_of_formation(history, membership, entry.stay)
+        low, high = np.searchsorted(history.deliveries.row, [begin, until]).tolist()
+        here = history.deliveries.group[low:high] == membership.group[entry.stay]
+        for row in history.deliveries.row[low:high][here].tolist():
+            tell = partial(_tell_too_early, history, membership, entry.stay, row)
+            yield row, membership.group[entry.stay], tell
+
+
+def _end_of_formation(history: History, membership: Membership, stay: int) -> int:
+    """The row at which the process goes over to another formation, leaves, or ends its log."""
+    return int(history.over[_last_before_the_next(membership, stay)])
+
+
+def _last_before_the_next(membership: Membership, stay: int) -> int:
+    """The last stay of a process in the formation that begins with this one."""
+    while membership.following[stay] >= 0 and not membership.formed[membership.following[stay]]:
+        stay = membership.following[stay]
+    return stay
+
+
+def _incomplete(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
+    """States that are missing in what somebody merged; and who still waits for one at a settled end."""
+    for entry in entries:
+        group, process = membership.group[entry.stay], membership.process[entry.stay]
+        taken, merged = {told.of for told in entry.rows("installed")}, entry.merged
+        if merged is None:
+            last = _last_of_formation(membership, entry.stay)
+            waits = membership.stays_in(last) and _alive(membership, last, entry, taken)
+            if waits and membership.settled[process] and history.world.component[process] >= 0:
+                tell = partial(_tell_waiting, history, membership, entry.stay)
+                yield int(history.logs.end[process]) - 1, group, tell
+            continue
+        here = _last_before_the_next(membership, entry.stay)  # it merges before it gets to the view without a class
+        lacking = _alive(membership, here, entry, taken)
+        if lacking and not history.logs.crashed[process]:
+            yield merged.row, group, partial(_tell_lacking, history, membership, entry, here, lacking)
+        only = entry.rows("installed")
+        if membership.preceding[entry.stay] < 0 and len(only) == 1 and merged.digest != only[0].digest:
+            yield _found(history, merged, "is not the one that it took over, though it had none itself", only[0])
+
+
+def _last_of_formation(membership: Membership, stay: int) -> int:
+    while membership.following[stay] >= 0:
+        stay = membership.following[stay]
+        if membership.formed[stay]:
+            return -1
+    return stay
+
+
+def _alive(membership: Membership, stay: int, entry: _Entry, taken: set[int]) -> frozenset[int]:
+    """The classes whose state it needs and has not, of which there is somebody in the view of the stay."""
+    here = membership.members[stay]
+    return frozenset(place for place in entry.needs - taken if here.intersection(entry.classes[place]))
+
+
+def _differently_merged(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
+    """Of those who have their state in one view, and go on from there together, who has another than the first.
+
+    The states of the same classes give the same wherever they are merged.
+    """
+    known: dict[tuple[object, ...], _Told] = {}
+    for entry in entries:
+        merged = entry.merged
+        if merged is None:
+            continue
+        here = int(history.stay_at(np.array([merged.row]))[0])
+        following = membership.following[here]
+        onward = membership.view[following] if following >= 0 else -1
+        own = {entry.own} if membership.preceding[entry.stay] >= 0 else set[int]()
+        taken = frozenset(own | {told.of for told in entry.rows("installed")})
+        keys: list[tuple[object, ...]] = [("classes", taken)]
+        keys += [("view", membership.view[here], onward)] if onward >= 0 else []
+        for key in keys:
+            first = known.setdefault(key, merged)
+            if first.digest != merged.digest:
+                yield _found(history, merged, "differs from that of another, who had to have the same", first)
+                break
+
+
+_ROLES: Final = {"snapshot": "handed over", "installed": "took over", "merged": "has from then on"}
+
+
+def _found(history: History, told: _Told, why: str, other: _Told | None = None) -> Found:
+    return told.row, int(history.rows.group[told.row]), partial(_tell_state, history, told, why, other)
+
+
+def _tell_state(history: History, told: _Told, why: str, other: _Told | None) -> Violation:
+    rows, shown = history.rows, [told] if other is None else [told, other]
+    who = [history.process_name(rows.process[each.row]) for each in shown]
+    places = tuple(history.index(each.row) for each in shown)
+    of = f" of class {told.of}" if told.of >= 0 else ""
+    view = history.views[rows.view[told.row]]
+    against = f" ({who[1]}, index {places[1]})" if other is not None else ""
+    sentence = (
+        f"the state{of} that {who[0]} {_ROLES.get(told.role, told.role)} in view {view} (index {places[0]}) {why}"
+    )
+    return Violation(f"{sentence}{against}", tuple(who), (), places, (view,))
+
+
+def _tell_too_early(history: History, membership: Membership, stay: int, row: int) -> Violation:
+    sentence = (
+        f"{installed(history, membership, stay)} and delivered {history.told(row)} before its state was handed over or "
+        f"complete"
+    )
+    who, view = history.process_name(membership.process[stay]), view_of(history, membership, stay)
+    places = history.index(membership.row[stay]), history.index(row)
+    return Violation(sentence, (who, who), (history.message_at(row),), places, (view,))
+
+
+def _tell_waiting(history: History, membership: Membership, stay: int) -> Violation:
+    sentence = f"{installed(history, membership, stay)} and still waited for its state when the run ended quiet"
+    return about(history, membership, sentence, [stay])
+
+
+def _tell_lacking(
+    history: History, membership: Membership, entry: _Entry, here: int, lacking: frozenset[int]
+) -> Violation:
+    missing = " | ".join(names(history, entry.classes[place]) for place in sorted(lacking))
+    sentence = (
+        f"{installed(history, membership, entry.stay)} and went on without the state of {missing}, of which there were "
+        f"members in its view {view_of(history, membership, here)}"
+    )
+    return about(history, membership, sentence, [entry.stay])
+
+
+def _in_two_formations(
+    history: History, promises: Promises, promised: BoolArray, opportunities: IntArray
+) -> Iterable[Found]:
+    """Deliveries of what another had delivered in another formation of the group: there it is in the state."""
+    stays, first = history.stays, history.first
+    if not stays.formed.any():
+        return
+    root = stays.root[history.first_stay]
+    asked = promised[first.process, first.group] & history.messages.known[first.message]
+    at = np.flatnonzero(asked & (history.first_stay >= 0))
+    formation = stays.view[root[at]]
+    order = np.lexsort((at, history.rows.time[first.row[at]], first.message[at]))
+    message, formation, at = first.message[at][order], formation[order], at[order]
+    begins = np.concatenate([[True], np.diff(message) != 0]) if len(message) else np.zeros(0, np.bool_)
+    reference = np.maximum.accumulate(np.where(begins, np.arange(len(message)), 0))
+    opportunities += np.bincount(first.group[at][~begins], minlength=len(opportunities))
+    process = first.process[at]
+    entered = {*zip(stays.process.tolist(), stays.view[stays.root].tolist(), strict=True)}
+    for place in np.flatnonzero(formation != formation[reference]).tolist():
+        if promises.asymmetric[process[place], first.group[at[place]]]:
+            begin = reference[place]  # what only others have delivered there, it may not know of (11.3 rule 7)
+            same = (message == message[place]) & (formation == formation[begin])
+            if not any((who, int(formation[place])) in entered for who in process[same].tolist()):
+                continue
+        row, there = int(first.row[at[place]]), int(first.row[at[reference[place]]])
+        yield row, int(first.group[at[place]]), partial(_tell_two_formations, history, there, row)
+
+
+def _tell_two_formations(history: History, there: int, row: int) -> Violation:
+    who = [history.process_name(history.rows.process[each]) for each in (row, there)]
+    views = [history.views[history.rows.view[each]] for each in (row, there)]
+    places = history.index(row), history.index(there)
+    sentence = (
+        f"{who[0]} delivered {history.told(row)} in view {views[0]}, and {who[1]} (index {places[1]}) in view "
+        f"{views[1]}, of another formation of the group: what is delivered in one belongs to the state of the next"
+    )
+    return Violation(sentence, tuple(who), (history.message_at(row),), places, tuple(views))
+
+
+# -------------------------------------------------------------------------------- R2
+
+
+def check_new_incarnations(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """R2: a later incarnation of a process installs no view that an earlier one installed, or was a member of.
+
+    That it sends no message in the name of an earlier one, W3 sees to.
+    """
+    if not promises.groups("R2").any():
+        return nothing_asked(history, promises, "R2")
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    seen: dict[tuple[int, int, str], int] = {}
+    for stay in membership.asked("R2"):  # in the order of name, incarnation and row
+        name, incarnation = split_process_id(history.processes[membership.process[stay]])
+        key = membership.group[stay], membership.view[stay], name
+        earlier = seen.setdefault(key, stay)
+        opportunities[membership.group[stay]] += incarnation > 0
+        if membership.process[earlier] != membership.process[stay]:
+            tell = partial(_tell_reused, history, membership, earlier, stay)
+            found.append((membership.row[stay], membership.group[stay], tell))
+    return over_groups(history, promises, "R2", opportunities, gathered(found))
+
+
+def _tell_reused(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
+    who, index = history.process_name(membership.process[earlier]), history.index(membership.row[earlier])
+    sentence = f"{installed(history, membership, stay)}, which {who} had installed before it (index {index})"
+    return about(history, membership, sentence, [earlier, stay])

@@ -1,0 +1,380 @@
+"""M5 to M8: views that several processes install, one after the other, must fit together (properties.md 2 and 7.4)."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from antiphon.properties.checks.views import about, counted, installed, names, view_of
+from antiphon.properties.promises import Promises
+from antiphon.properties.tables.history import History
+from antiphon.properties.tables.membership import Membership
+from antiphon.properties.tables.quiet import cannot_tell, who_is_stable
+from antiphon.properties.verdicts.findings import Found, gathered, over_groups
+from antiphon.properties.verdicts.verdict import Verdict, Violation
+
+# -------------------------------------------------------------------------------- M5
+
+_Sequence = tuple[int, ...]
+"""The views that a process installed in a group, one after the other."""
+
+
+def check_same_history(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M5: of two that began in one view and never suspected each other, one's views are the beginning of the other's.
+
+    Also where only one of them began in that view, having joined: then both are asked from there on. After a quiet end
+    they are equal, if both are in one stable component, and in the group.
+    """
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for (group, _), paths in _paths(membership).items():
+        everybody = {process for path in paths.values() for process in path}
+        since = {process: stay for path in paths.values() for process, (stay, _) in path.items()}
+        opportunities[group] += _pairs(len(everybody)) - _suspicions_among(membership, since)
+        for (one, left), (other, right) in combinations(sorted(paths.items()), 2):
+            split = one[: len(other)] != other[: len(one)]
+            for first, second in _unexplained(history, membership, left, right, split=split):
+                stays = left[first], right[second]
+                tell = partial(_tell_apart, history, membership, stays, split=split)
+                # Booked where the later of the two installed its last view.
+                found.append((max(membership.row[last] for _, last in stays), group, tell))
+    return over_groups(history, promises, "M5", opportunities, gathered(found))
+
+
+_Path = dict[int, tuple[int, int]]
+"""Processes with the same views, each with its first stay in them and its last."""
+
+
+def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Path]]:
+    """By group and view in which somebody began: who installed which views in turn from there on."""
+    asked = membership.asked("M5")
+    begins = {(membership.group[stay], membership.view[stay]) for stay in asked if membership.preceding[stay] < 0}
+    found: dict[tuple[int, int], dict[_Sequence, _Path]] = defaultdict(lambda: defaultdict(dict))
+    for last in asked:
+        if membership.following[last] >= 0:
+            continue
+        chain = [last]
+        while membership.preceding[chain[-1]] >= 0:
+            chain.append(membership.preceding[chain[-1]])
+        chain.reverse()
+        views, process = tuple(membership.view[stay] for stay in chain), membership.process[last]
+        seen = set[int]()
+        for place, stay in enumerate(chain):
+            begun = (membership.group[stay], membership.view[stay]) in begins and membership.view[stay] not in seen
+            seen.add(membership.view[stay])  # an id that comes twice is M2's matter
+            if begun and process in membership.members[stay]:
+                found[membership.group[stay], membership.view[stay]][views[place:]][process] = stay, last
+    return found
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def _suspicions_among(membership: Membership, since: dict[int, int]) -> int:
+    """Pairs of them of whom one suspected the other since its stay."""
+    group = membership.group[next(iter(since.values()))]
+    return len(
+        {
+            frozenset((process, peer))
+            for (where, process, peer), row in membership.suspected.items()
+            if where == group
+            and process != peer
+            and process in since
+            and peer in since
+            and row > membership.row[since[process]]
+        }
+    )
+
+
+def _unexplained(
+    history: History, membership: Membership, left: _Path, right: _Path, *, split: bool
+) -> Iterable[tuple[int, int]]:
+    """Pairs that never suspected each other, of two with different views: apart, or one behind at the quiet end."""
+    component, settled = history.world.component, membership.settled
+    for one, (mine, my_last) in left.items():
+        for other, (yours, your_last) in right.items():
+            together = component[one] >= 0 and component[one] == component[other] and settled[one] and settled[other]
+            together &= membership.stays_in(my_last) and membership.stays_in(your_last)
+            if (split or together) and not membership.apart(mine, yours):
+                yield one, other
+
+
+_Log = tuple[int, int]
+"""The stays of a process from one to another."""
+
+
+def _tell_apart(history: History, membership: Membership, stays: tuple[_Log, _Log], *, split: bool) -> Violation:
+    (_, one), (_, other) = stays
+    if split:
+        (one, other), how = _fork(membership, stays), "from where their views differ"
+    else:
+        how = "and the run ended quiet with the one behind the other"
+    sentence = (
+        f"{installed(history, membership, one)} and {installed(history, membership, other)}, {how}, "
+        f"yet neither ever suspected the other"
+    )
+    return about(history, membership, sentence, [one, other])
+
+
+def _fork(membership: Membership, stays: tuple[_Log, _Log]) -> tuple[int, int]:
+    """The first stays of two processes in which their views differ."""
+    logs = []
+    for first, last in stays:
+        log = [last]
+        while log[-1] != first:
+            log.append(membership.preceding[log[-1]])
+        logs.append(log[::-1])
+    for pair in zip(*logs, strict=False):
+        if membership.view[pair[0]] != membership.view[pair[1]]:
+            return pair[0], pair[1]
+    raise AssertionError("views that are told apart differ somewhere")
+
+
+# -------------------------------------------------------------------------------- M6
+
+
+def check_disjoint_successors(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M6: two different successors of one view have no member in common: no process with the same signature.
+
+    A signature says whom its process has excluded (newtop.md 9.7). Whoever skips a view because it has excluded more
+    meanwhile is in it by another signature than the one it bears; that others list it there cannot be helped. Nor that
+    a formed group lists somebody who never goes over: within an epoch is asked.
+    """
+    successors: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for before, stay in membership.passages("M6"):
+        if membership.formed[stay]:
+            continue
+        successors[membership.group[stay], membership.view[before]].setdefault(membership.view[stay], stay)
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for (group, _), views in successors.items():
+        opportunities[group] += _pairs(len(views))
+        for one, other in _overlapping(membership, views.values()):
+            if _signature(history, membership, one) != _signature(history, membership, other):
+                continue
+            later = max(one, other, key=lambda stay: (membership.time[stay], stay))
+            found.append((membership.row[later], group, partial(_tell_overlap, history, membership, one, other)))
+    return over_groups(history, promises, "M6", opportunities, gathered(found))
+
+
+def _signature(history: History, membership: Membership, stay: int) -> object:
+    return history.details.get(membership.row[stay], {}).get("signature")
+
+
+def _overlapping(membership: Membership, stays: Iterable[int]) -> list[tuple[int, int]]:
+    """Pairs of stays whose views have a member in common; of disjoint views no pair is looked at."""
+    by_member: dict[int, list[int]] = defaultdict(list)
+    for stay in stays:
+        for member in membership.members[stay]:
+            by_member[member].append(stay)
+    pairs = {pair for sharing in by_member.values() for pair in combinations(sorted(sharing), 2)}
+    return sorted(pairs)
+
+
+def _tell_overlap(history: History, membership: Membership, one: int, other: int) -> Violation:
+    common = membership.members[one] & membership.members[other]
+    before = view_of(history, membership, membership.preceding[one])
+    sentence = (
+        f"{installed(history, membership, one)} and {installed(history, membership, other)}, both after view "
+        f"{before}, and {names(history, common)} is in both views"
+    )
+    return about(history, membership, sentence, [one, other])
+
+
+# -------------------------------------------------------------------------------- M6e
+
+
+def check_disjoint_at_last(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M6e: at a quiet end the last views of processes in stable components are equal or disjoint.
+
+    Of two components this is asked only if both look for lost members while they are idle: otherwise one may not have
+    noticed yet.
+    """
+    if not history.world.quiet:
+        return cannot_tell(history, promises, "M6e")
+    stable, component = who_is_stable(history, promises, "M6e").tolist(), history.world.component
+    probes = membership.suspectors.probe
+    last: dict[int, list[int]] = defaultdict(list)
+    for stay in membership.asked("M6e"):
+        process, group = membership.process[stay], membership.group[stay]
+        if membership.final[stay] and stable[process][group] and membership.settled[process]:
+            last[group].append(stay)
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for group, stays in last.items():
+        opportunities[group] += _pairs(len(stays))
+        # One for each different view of a component; views that differ in id or members are different.
+        different = {
+            (membership.view[stay], membership.members[stay], int(component[membership.process[stay]])): stay
+            for stay in reversed(stays)
+        }
+        for one, other in _overlapping(membership, different.values()):
+            first, second = membership.process[one], membership.process[other]
+            same = membership.view[one] == membership.view[other]
+            same &= membership.members[one] == membership.members[other]
+            if not same and (component[first] == component[second] or (probes[first] and probes[second])):
+                tell = partial(_tell_overlap_at_last, history, membership, one, other)
+                found.append((int(history.logs.end[second]) - 1, group, tell))
+    return over_groups(history, promises, "M6e", opportunities, gathered(found))
+
+
+def _tell_overlap_at_last(history: History, membership: Membership, one: int, other: int) -> Violation:
+    common = membership.members[one] & membership.members[other]
+    sentence = (
+        f"{installed(history, membership, one)} and {installed(history, membership, other)}, each as its last view in "
+        f"a run that ended quiet, and {names(history, common)} is in both views"
+    )
+    return about(history, membership, sentence, [one, other])
+
+
+# -------------------------------------------------------------------------------- M7
+
+
+def check_successors_agree(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M7: who comes from V' to V finds there only such members of V' as come from V' too, of those who install V.
+
+    In the first view of a formed group also such as had gone over to another formation meanwhile, or come from nowhere.
+    """
+    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
+    for (group, _), stays in membership.sharing(membership.asked("M7")).items():
+        origins: dict[int, list[int]] = defaultdict(list)
+        for stay in stays:
+            before = membership.preceding[stay]
+            origins[membership.view[before] if before >= 0 else -1].append(stay)
+        for origin, came in origins.items():
+            if origin >= 0:
+                opportunities[group] += len(came) * (len(stays) - 1)
+                others = [stay for where, there in origins.items() if where != origin for stay in there]
+                found += _strays(history, membership, came, others)
+    return over_groups(history, promises, "M7", opportunities, gathered(found))
+
+
+def _strays(history: History, membership: Membership, came: list[int], others: list[int]) -> Iterable[Found]:
+    """Those who installed the same view from elsewhere, although they are in both."""
+    if not others:
+        return
+    both: dict[int, int] = {}
+    for stay in came:
+        for member in membership.members[stay] & membership.members[membership.preceding[stay]]:
+            both.setdefault(member, stay)
+    for stay in others:
+        if membership.process[stay] in both and not _came_elsewhere(membership, came[0], stay):
+            tell = partial(_tell_stray, history, membership, both[membership.process[stay]], stay)
+            yield membership.row[stay], membership.group[stay], tell
+
+
+def _came_elsewhere(membership: Membership, came: int, stay: int) -> bool:
+    """The stay begins a formation, and its process comes to it from another formation than those do, or from none."""
+    if not membership.formed[stay]:
+        return False
+    origin = membership.preceding[stay]
+    roots = [membership.root[each] for each in (membership.preceding[came], origin)] if origin >= 0 else []
+    return not roots or membership.view[roots[0]] != membership.view[roots[1]]
+
+
+def _tell_stray(history: History, membership: Membership, came: int, stay: int) -> Violation:
+    before = membership.preceding[stay]
+    origin = f"view {view_of(history, membership, before)}" if before >= 0 else "no view"
+    shared = view_of(history, membership, membership.preceding[came])
+    sentence = (
+        f"{installed(history, membership, came)} after view {shared}, of which "
+        f"{history.process_name(membership.process[stay])} is a member, and "
+        f"{installed(history, membership, stay)} after {origin}"
+    )
+    return about(history, membership, sentence, [came, stay])
+
+
+# -------------------------------------------------------------------------------- M8
+
+
+def check_transitional(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
+    """M8: the transitional set has members of both views only, and of those who install the new one all who came along.
+
+    A row that tells no such set is not asked. In the first view of a formed group it is the own class; who comes from
+    nowhere has none.
+    """
+    told = [
+        (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
+    ]
+    installers = _installers(membership) if told else {}
+    formed = [stay for stay in membership.asked("M8") if membership.formed[stay]]
+    found: list[Found] = [
+        (membership.row[stay], membership.group[stay], partial(_tell_class, history, membership, stay))
+        for stay in formed
+        if not _is_own_class(history, membership, stay)
+    ]
+    for before, stay in told:
+        named = frozenset(history.stays.transitional[stay] or ())
+        strangers = named - (membership.members[before] & membership.members[stay])
+        everybody, came = installers[membership.group[stay], membership.view[stay]]
+        # Who is not in the view although it installed it, or under that id, is M1's or M4's matter.
+        wrong = (named & everybody.keys()) ^ (came[membership.view[before]] & membership.members[stay])
+        if strangers or wrong:
+            other = everybody[min(wrong)] if wrong and not strangers else -1
+            tell = partial(_tell_transitional, history, membership, stay, strangers, other)
+            found.append((membership.row[stay], membership.group[stay], tell))
+    asked = [stay for _, stay in told] + [stay for stay in formed if membership.preceding[stay] < 0]
+    opportunities = counted(history, membership, asked)
+    return over_groups(history, promises, "M8", opportunities, gathered(found))
+
+
+def _is_own_class(history: History, membership: Membership, stay: int) -> bool:
+    """The classes divide the members, and the transitional set is that of the process; empty if it has no view."""
+    classes, me = history.stays.classes[stay], membership.process[stay]
+    divided = sorted(member for together in classes for member in together) == sorted(membership.members[stay])
+    own = next((frozenset(together) for together in classes if me in together), frozenset[int]())
+    if membership.preceding[stay] < 0:
+        return divided and own == {me} and not history.stays.transitional[stay]
+    return divided and own == frozenset(history.stays.transitional[stay] or ())
+
+
+def _tell_class(history: History, membership: Membership, stay: int) -> Violation:
+    classes = " | ".join(names(history, together) for together in history.stays.classes[stay])
+    along = names(history, history.stays.transitional[stay] or ())
+    before = membership.preceding[stay]
+    origin = f"view {view_of(history, membership, before)}" if before >= 0 else "no view"
+    sentence = (
+        f"{installed(history, membership, stay)} after {origin} with classes {classes} and transitional set {along}: "
+        f"this must be its own class, and the classes divide the members"
+    )
+    return about(history, membership, sentence, [stay])
+
+
+def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:
+    """By group and view: who installed it, with the stay; and who came from which view."""
+    found: dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]] = {}
+    for stay in membership.asked("M8"):
+        key = membership.group[stay], membership.view[stay]
+        everybody, came = found.setdefault(key, ({}, defaultdict(set)))
+        everybody[membership.process[stay]] = stay
+        before = membership.preceding[stay]
+        came[membership.view[before] if before >= 0 else -1].add(membership.process[stay])
+    return found
+
+
+def _tell_transitional(
+    history: History, membership: Membership, stay: int, strangers: frozenset[int], other: int
+) -> Violation:
+    before = membership.preceding[stay]
+    views = f"view {view_of(history, membership, before)}", f"view {view_of(history, membership, stay)}"
+    start = f"{installed(history, membership, stay)} after {views[0]} and calls"
+    if strangers:
+        who = names(history, strangers)
+        sentence = f"{start} {who} transitional, which is not a member of both"
+        return about(history, membership, sentence, [stay], sorted(strangers))
+    who, named = history.process_name(membership.process[other]), history.stays.transitional[stay] or ()
+    if membership.process[other] in named:
+        origin = membership.preceding[other]
+        came = f"view {view_of(history, membership, origin)}" if origin >= 0 else "no view"
+        sentence = (
+            f"{start} {who} transitional, which came to it from {came} (index {_index(history, membership, other)})"
+        )
+    else:
+        sentence = (
+            f"{start} {who} not transitional, which came from there too (index {_index(history, membership, other)})"
+        )
+    return about(history, membership, sentence, [stay, other])
+
+
+def _index(history: History, membership: Membership, stay: int) -> int:
+    return history.index(membership.row[stay])

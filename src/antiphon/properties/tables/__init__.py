@@ -1,0 +1,1 @@
+"""What the checkers read: tables derived from the events of one run, computed once."""

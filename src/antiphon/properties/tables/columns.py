@@ -1,0 +1,376 @@
+"""From one run's Arrow table to numpy columns: every string a dense code, rows in each process's own order.
+
+Reads the columns of `interfaces.md` 1 and refuses a table that is not one run of that schema. Says nothing
+about whether the run is well formed: that is property W.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, compress
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from antiphon.errors import TraceError
+from antiphon.properties.tables.codes import coded
+from antiphon.trace.schema import EVENTS, KINDS
+from antiphon.types import ProcessId, process_id, split_process_id
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
+"""The code of each kind of event."""
+
+NO_CLOCK: Final = int(np.iinfo(np.int64).min)
+"""Stands for a null `clock`, since -1 could be a stamp."""
+
+_UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
+_ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
+"""Kinds of rows whose detail is read, an empty one where they have none."""
+_TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
+"""Kinds of rows whose detail, if they have one, is read."""
+_TELLING_CODES: Final = frozenset(KIND[name] for name in _TELLING)
+_TEXTS: Final = ["detail", "peer", "members"]
+_ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
+READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
+"""The columns that the checkers read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows, sorted by process, incarnation and index. Codes and numbers are -1 for a null."""
+
+    process: IntArray
+    """Code of (process, incarnation)."""
+    index: IntArray
+    time: IntArray
+    kind: IntArray
+    group: IntArray
+    view: IntArray
+    previous: IntArray
+    sender: IntArray
+    """Code of (sender, sender_incarnation), among the same codes as `process`."""
+    number: IntArray
+    orderer: IntArray
+    """Among the same codes as `process`."""
+    clock: IntArray
+    digest: IntArray
+    service: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What `stable` and `discard` rows report, one entry for each sender in `upto`, in the order of rows."""
+
+    row: IntArray
+    sender: IntArray
+    number: IntArray
+
+    def where(self, chosen: BoolArray) -> "Prefixes":
+        """The chosen ones of them."""
+        return Prefixes(self.row[chosen], self.sender[chosen], self.number[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What one table holds. A code is a position in the tuple of its kind; codes order as the names do."""
+
+    run: str
+    processes: tuple[ProcessId, ...]
+    """Everybody who wrote a row, sent a message, gave a stamp or is in a view."""
+    groups: tuple[str, ...]
+    views: tuple[str, ...]
+    services: tuple[str, ...]
+    rows: Rows
+    members: dict[int, tuple[int, ...]]
+    """For each `view` row its members."""
+    transitional: dict[int, tuple[int, ...]]
+    """For each `view` row that tells it: who came along from the view before."""
+    classes: dict[int, tuple[tuple[int, ...], ...]]
+    """For each `view` row that begins an epoch: who came along with whom."""
+    private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+    """For each `view` row that is its process's own affair: to whom it sends, and from whom it receives."""
+    details: dict[int, dict[str, Any]]
+    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard`, `view`, `fault`,
+    `join`, `leave` and `state` rows that have one."""
+    prefixes: Prefixes
+    source: pa.Table
+    """The texts of the table itself, in its own order, for the few checks that need those of some rows."""
+    order: IntArray
+    """For each row its place in `source`."""
+
+    def texts(self, name: str, rows: IntArray) -> pa.Array:
+        """A column of strings at these rows, as Arrow has it."""
+        found = self.source[name].take(pa.array(self.order[rows])).cast(pa.string())
+        return pa.concat_arrays(found.chunks or [pa.array([], pa.string())])
+
+
+def read(events: pa.Table) -> Columns:
+    """Decode the table of one run; TraceError if it is empty, mixed, or not of the schema."""
+    table = _one_run(admit(events))
+    kind = _kinds(table["kind"])
+    members, order_givers = _lists(table, kind, "members"), _strings(table["orderer"])
+    transitional = _lists(table, kind, "transitional")
+    reported, details = _reported(table, kind), _details(table, kind)
+    private = _private(table, kind, details, members)
+    classes = _classes(table, kind, details)
+    together = (*chain.from_iterable(private.values()), *chain.from_iterable(classes.values()))
+    lists = (*members.values(), *transitional.values(), *together)
+    named = {who for names in lists if names for who in names}
+    identities = sorted(named | set(order_givers[0]) | set(reported[0]))
+    processes, process, sender = _process_codes(table, identities)
+    code_of: dict[str, int] = {who: code for code, who in enumerate(processes)}
+    groups, group = _strings(table["group"])
+    views, view, previous = _strings(table["view"], table["previous"])
+    services, service = _strings(table["service"])
+    orderer = np.array([*(code_of[who] for who in order_givers[0]), -1], np.int64)[order_givers[1]]
+    index = _integers(table["index"])
+    unsorted = Rows(
+        process=process,
+        index=index,
+        time=_integers(table["time"]),
+        kind=kind,
+        group=group,
+        view=view,
+        previous=previous,
+        sender=sender,
+        number=_integers(table["number"]),
+        orderer=orderer,
+        clock=_integers(table["clock"], NO_CLOCK),
+        digest=_integers(table["digest"], 0),
+        service=service,
+    )
+    _require_names(unsorted, processes)
+    order = _order(process, index)
+    position = np.argsort(order)
+    return Columns(
+        run=table["run"][0].as_py(),
+        processes=processes,
+        groups=groups,
+        views=views,
+        services=services,
+        rows=_in_order(unsorted, order),
+        members={int(position[row]): _coded(names or [], code_of) for row, names in members.items()},
+        transitional={
+            int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
+        },
+        classes={int(position[row]): tuple(_coded(names, code_of) for names in told) for row, told in classes.items()},
+        private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
+        details={int(position[row]): detail for row, detail in details.items()},
+        prefixes=_prefixes(reported, code_of, position),
+        source=table.select(_TEXTS),
+        order=order,
+    )
+
+
+def _order(process: IntArray, index: IntArray) -> IntArray:
+    """The order by process and index, in which a trace is written."""
+    same = np.diff(process) == 0
+    if ((np.diff(process) > 0) | (same & (np.diff(index) >= 0))).all():
+        return np.arange(len(process))
+    return np.lexsort((index, process))
+
+
+def _in_order(rows: Rows, order: IntArray) -> Rows:
+    if (np.diff(order) == 1).all():
+        return rows
+    return Rows(*(getattr(rows, name)[order] for name in Rows.__slots__))
+
+
+def admit(events: pa.Table) -> pa.Table:
+    """The columns the checkers read, in the types of the schema; TraceError if they are not there."""
+    missing = [name for name in READ if name not in events.column_names]
+    if missing:
+        raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
+    try:
+        return events.select(READ).cast(pa.schema([as_read(events.field(name)) for name in READ]))
+    except (pa.ArrowException, ValueError) as error:
+        raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
+
+
+def as_read(field: pa.Field) -> pa.Field:
+    """As the schema has it; a text may also come with each value once, which is how Parquet keeps it."""
+    wanted = EVENTS.field(field.name)
+    once = wanted.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
+    return wanted.with_type(field.type) if once else wanted
+
+
+def _one_run(table: pa.Table) -> pa.Table:
+    runs = pc.unique(table["run"])
+    if len(runs) != 1:
+        found = "is empty" if len(runs) == 0 else f"holds {len(runs)} runs, one was expected"
+        raise TraceError(f"the table of events {found}")
+    if pc.min(table["incarnation"]).as_py() < 0 or (pc.min(table["sender_incarnation"]).as_py() or 0) < 0:
+        raise TraceError("the table of events has a negative incarnation")
+    return table
+
+
+def _kinds(column: Any) -> IntArray:
+    names, codes = _strings(column)
+    unknown = [name for name in names if name not in KIND]
+    if unknown:
+        raise TraceError(f"the trace has events of unknown kind {', '.join(unknown)}")
+    kinds: IntArray = np.array([KIND[name] for name in names], np.int64)[codes]
+    return kinds
+
+
+def _strings(*columns: Any) -> tuple[Any, ...]:
+    """The sorted values of the columns together, then each column as codes into them, -1 for null."""
+    parts = [pc.dictionary_encode(pa.concat_arrays(column.chunks or [pa.array([], pa.string())])) for column in columns]
+    # The last place serves the code -1 of a null.
+    texts, places = (
+        [[*part.dictionary.to_pylist(), None] for part in parts],
+        [_integers(part.indices) for part in parts],
+    )
+    present = {value for each, place in zip(texts, places, strict=True) for value in _present(each, place)}
+    values = tuple(sorted(value for value in present if value is not None))
+    code_of = {value: code for code, value in enumerate(values)}
+    codes = [np.array([code_of.get(value, -1) for value in each], np.int64) for each in texts]
+    return (values, *(code[place] for code, place in zip(codes, places, strict=True)))
+
+
+def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]:
+    """Those of the values that some row has: the dictionary of a larger table knows others too."""
+    seen = np.zeros(len(values), np.bool_)
+    seen[places] = True
+    return compress(values, seen.tolist())
+
+
+def _integers(column: Any, null: int = -1) -> IntArray:
+    filled = pc.fill_null(column, null) if column.null_count else column
+    return np.asarray(filled.to_numpy(), np.int64)
+
+
+def _lists(table: pa.Table, kind: IntArray, name: str) -> dict[int, list[str] | None]:
+    """For each `view` row the processes that it names there."""
+    rows = np.flatnonzero(kind == KIND["view"])
+    lists = table[name].take(pa.array(rows)).to_pylist()
+    return dict(zip(rows.tolist(), lists, strict=True))
+
+
+def _private(
+    table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]], members: dict[int, list[str] | None]
+) -> dict[int, tuple[list[str], list[str]]]:
+    """The receivers and senders of `view` rows that name either; who is not named apart is every member."""
+    found = {}
+    for row in np.flatnonzero(kind == KIND["view"]).tolist():
+        detail = details.get(row, {})
+        if "receivers" in detail or "senders" in detail:
+            sets = [detail.get(name, members[row] or []) for name in ("receivers", "senders")]
+            if not all(isinstance(names, list) and all(isinstance(who, str) for who in names) for names in sets):
+                who = table["process"][row].as_py()
+                raise TraceError(f"a view row of {who} has receivers or senders that are not a list of processes")
+            found[row] = (sets[0], sets[1])
+    return found
+
+
+def _classes(table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]]) -> dict[int, list[list[str]]]:
+    """The classes of the `view` rows that tell them: those of first views of formed groups."""
+    found = {}
+    for row, detail in details.items():
+        if kind[row] == KIND["view"] and detail.get("classes"):
+            told = detail["classes"]
+            lists = isinstance(told, list) and all(isinstance(names, list) for names in told)
+            if not lists or not all(isinstance(who, str) for names in told for who in names):
+                who = table["process"][row].as_py()
+                raise TraceError(f"a view row of {who} has classes that are not lists of processes")
+            found[row] = told
+    return found
+
+
+def _coded(names: list[str], code_of: dict[str, int]) -> tuple[int, ...]:
+    return tuple(code_of[who] for who in names)
+
+
+def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
+    """The senders named by `stable` and `discard` rows; then for each entry of `upto` its row, sender and number."""
+    rows = np.flatnonzero((kind == KIND["stable"]) | (kind == KIND["discard"]))
+    if not len(rows):
+        return (), rows, rows, rows
+    # As lists, for flattening passes over null maps and over what lies outside the slice of a chunk; keys do not.
+    lists = pa.concat_arrays(table["upto"].take(pa.array(rows)).chunks).cast(_ENTRIES)
+    entries, lengths = pc.list_flatten(lists), _integers(pc.list_value_length(lists), 0)
+    names, sender = _strings(pa.chunked_array([entries.field("key")]))
+    return names, np.repeat(rows, lengths), sender, _integers(entries.field("value"))
+
+
+def _prefixes(reported: tuple[Any, ...], code_of: dict[str, int], position: IntArray) -> Prefixes:
+    names, row, sender, number = reported
+    senders: IntArray = np.array([code_of[who] for who in names], np.int64)
+    order = np.argsort(position[row], kind="stable")
+    return Prefixes(position[row][order], senders[sender[order]] if len(sender) else sender, number[order])
+
+
+def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[ProcessId, ...], IntArray, IntArray]:
+    """Everybody by (name, incarnation), then the columns `process` and `sender` in these codes."""
+    others = [_split(who) for who in identities]
+    other_names = pa.chunked_array([pa.array([name for name, _ in others], pa.string())])
+    names, name, sender, other = _strings(table["process"], table["sender"], other_names)
+    incarnation = _integers(table["incarnation"])
+    sender_incarnation = _integers(table["sender_incarnation"], 0)
+    other_incarnation = np.array([number for _, number in others], np.int64)
+    width = 1 + max(int(part.max(initial=0)) for part in (incarnation, sender_incarnation, other_incarnation))
+    keys = [
+        name * width + incarnation,
+        sender * width + sender_incarnation,
+        other * width + other_incarnation,
+    ]
+    named = sender >= 0
+    known, code = coded(np.concatenate([keys[0], keys[1][named], keys[2]]))
+    processes = tuple(process_id(names[key // width], key % width) for key in known.tolist())
+    senders: IntArray = np.full(len(sender), -1, np.int64)
+    senders[named] = code[len(name) : len(code) - len(other)]
+    return processes, code[: len(name)], senders
+
+
+def _split(identity: str) -> tuple[str, int]:
+    if isinstance(identity, str) and re.fullmatch(r"[^#]+(#[1-9][0-9]{0,8})?", identity):
+        return split_process_id(ProcessId(identity))
+    raise TraceError(f"{identity!r} is not a process: expected name or name#incarnation")
+
+
+def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
+    of_message = (rows.kind == KIND["send"]) | (rows.kind == KIND["deliver"])
+    nameless = np.flatnonzero(of_message & ((rows.group < 0) | (rows.sender < 0) | (rows.number < 0)))
+    if len(nameless):
+        where = f"{processes[rows.process[nameless[0]]]} at index {rows.index[nameless[0]]}"
+        raise TraceError(f"{where} sends or delivers a message without group, sender or number")
+    nameless = np.flatnonzero((rows.kind == KIND["view"]) & ((rows.group < 0) | (rows.view < 0)))
+    if len(nameless):
+        where = f"{processes[rows.process[nameless[0]]]} at index {rows.index[nameless[0]]}"
+        raise TraceError(f"{where} installs a view without group or id")
+
+
+def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
+    """The details that are read, by row; equal texts are read once, and their values shared."""
+    read = np.zeros(len(KIND), np.bool_)
+    read[[KIND[name] for name in (*_ALWAYS, *_TELLING)]] = True
+    wanted = np.flatnonzero(read[kind])
+    texts = table["detail"].take(pa.array(wanted)).to_pylist()
+    values: dict[str | None, dict[str, Any]] = {None: {}}
+    details = {}
+    for row, text, of in zip(wanted.tolist(), texts, kind[wanted].tolist(), strict=True):
+        if text is not None or of not in _TELLING_CODES:
+            value = values.get(text)
+            details[row] = value if value is not None else values.setdefault(text, _detail(table, row, text))
+    return details
+
+
+def _detail(table: pa.Table, row: int, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{_place(table, row)} has a detail that is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise TraceError(f"{_place(table, row)} has a detail that is not a JSON object")
+    return value
+
+
+def _place(table: pa.Table, row: int) -> str:
+    return f"the {table['kind'][row].as_py()} row of {table['process'][row].as_py()}"

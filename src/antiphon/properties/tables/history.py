@@ -1,0 +1,393 @@
+"""One run as the properties speak of it: messages, first deliveries, stays in views, logs, components.
+
+Built once per run from the decoded columns (properties.md 1 and 6), then only read. Positions called *row*
+are positions in `Rows`; within one process they order as its local history does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from antiphon.errors import TraceError
+from antiphon.properties.tables.codes import coded, firsts, parts
+from antiphon.properties.tables.columns import KIND, BoolArray, Columns, IntArray, Rows, read
+from antiphon.types import WORLD, split_process_id
+
+_NONE: Final = np.zeros(0, np.int64)
+NEVER: Final = int(np.iinfo(np.int64).max)
+"""Stands for a number or a row that does not come."""
+
+BULK: Final = frozenset("send transmit receive deliver stable discard gauge block unblock answer".split())
+"""The kinds that make up the bulk of a large run; all others tell who was there, and what befell the run."""
+
+
+class LackingError(LookupError):
+    """Rows were asked for that this part of a run does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Where each process's rows lie, and how they end; all arrays by process code."""
+
+    begin: IntArray
+    end: IntArray
+    """One past the last row; equal to `begin` for somebody who is only spoken of."""
+    member: BoolArray
+    """It wrote a log and is not the world."""
+    crashed: BoolArray
+    stopped: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Every mid that was sent or delivered, coded in the order of (group, sender, number)."""
+
+    group: IntArray
+    sender: IntArray
+    number: IntArray
+    stream: IntArray
+    """Code of (group, sender); within a stream, codes of messages grow with `number`."""
+    send_row: IntArray
+    """Where it was sent first, -1 if no log says so."""
+    known: BoolArray
+    """Sent, or excused: beyond the end of a crashed sender's log (properties.md 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """Delivery events in the order of rows."""
+
+    row: IntArray
+    process: IntArray
+    message: IntArray
+    group: IntArray
+
+    def where(self, chosen: BoolArray) -> "Deliveries":
+        """The chosen ones of them; mostly these are all, and many."""
+        if chosen.all():
+            return self
+        return Deliveries(self.row[chosen], self.process[chosen], self.message[chosen], self.group[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """One for each `view` row: the time a process spends in one view of one group."""
+
+    row: IntArray
+    at: IntArray
+    """By row of the run: the stay its process was in, in the group of the row; -1 before the first view."""
+    process: IntArray
+    group: IntArray
+    view: IntArray
+    following: IntArray
+    """The stay in the view that replaces this one at that process, -1 if none does: at the end, or once it left."""
+    preceding: IntArray
+    final: BoolArray
+    """It is the last of its process in that group, whether or not it left it."""
+    leave: IntArray
+    """The row at which the process left the group on its own wish, NEVER if it did not."""
+    formed: BoolArray
+    """The view is the first of a formed group: with it begins an epoch (newtop.md 11.1)."""
+    root: IntArray
+    """The stay with which the process entered the formation: the last formed one before, or its first."""
+    members: tuple[tuple[int, ...], ...]
+    classes: tuple[tuple[tuple[int, ...], ...], ...]
+    """Of a formed view: who came along with whom, as the row tells; nothing of another."""
+    transitional: tuple[tuple[int, ...] | None, ...]
+    """Who came along from the view before, as the row tells; None where it does not."""
+    private: BoolArray
+    """The view is its process's own affair, with an id that is nobody else's."""
+    receivers: tuple[tuple[int, ...], ...]
+    """To whom the process sends during the stay: in a view that all share, every member."""
+    senders: tuple[tuple[int, ...], ...]
+    """From whom it receives."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the world says about the end of the run (properties.md 6)."""
+
+    quiet: bool
+    """The run settled after the last fault, so that "eventually" can be judged."""
+    reason: str
+    """Why liveness cannot be judged, where it cannot."""
+    component: IntArray
+    """By process: its stable component, -1 if it is in none."""
+
+
+class History:
+    """One run, decoded; or a part of it, which holds only some kinds of rows of the bulk."""
+
+    def __init__(self, columns: Columns, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> None:
+        self.run = columns.run
+        self.processes, self.groups, self.views = columns.processes, columns.groups, columns.views
+        self.services, self.details = columns.services, columns.details
+        self.rows: Rows = columns.rows
+        self.columns = columns
+        self.logs = _logs(columns)
+        self.stays = _stays(columns)
+        self._lacking = BULK - kinds
+        self._messages = _messages(self.rows, self.logs)
+        self.own: BoolArray = np.array([own is None or who in own for who in self.processes], np.bool_)
+        """By process: it is one of those that this part of a run is about; of a whole run everybody is."""
+
+    @property
+    def messages(self) -> Messages:
+        """All that was sent or delivered."""
+        self.require("send")
+        return self._messages[0]
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """The `deliver` rows."""
+        self.require("deliver")
+        return self._messages[1]
+
+    @property
+    def sends(self) -> Deliveries:
+        """The `send` rows."""
+        self.require("send")
+        return self._messages[2]
+
+    def require(self, *kinds: str) -> None:
+        """LackingError unless all rows of these kinds are here that this part of the run is about."""
+        if not self._lacking.isdisjoint(kinds):
+            raise LackingError(f"this part of run {self.run} is without some {' and '.join(sorted(kinds))} rows")
+
+    @cached_property
+    def world(self) -> World:
+        """Quiet or not, and the stable components."""
+        return _world(self)
+
+    @cached_property
+    def first(self) -> Deliveries:
+        """The first delivery of each message at each process; order and sets are judged on these."""
+        key = self.deliveries.process * len(self.messages.number) + self.deliveries.message
+        chosen = np.zeros(len(key), np.bool_)
+        chosen[firsts(key)] = True
+        return self.deliveries.where(chosen)
+
+    @cached_property
+    def first_stay(self) -> IntArray:
+        """For each first delivery the stay in which it happened."""
+        return self.stay_at(self.first.row)
+
+    @cached_property
+    def left(self) -> BoolArray:
+        """By process and group: it left the group on its own wish, and neither joined again nor formed it anew."""
+        gone = np.zeros((len(self.processes), len(self.groups)), np.bool_)
+        rows = self.of_kind("leave", "join")
+        rows = np.sort(np.concatenate([rows[self.rows.group[rows] >= 0], self.stays.row[self.stays.formed]]))
+        for row in rows.tolist():  # in order, so that the last word counts
+            gone[self.rows.process[row], self.rows.group[row]] = self.rows.kind[row] == KIND["leave"]
+        return gone
+
+    @cached_property
+    def away(self) -> BoolArray:
+        """By process and group: it is in no view, since it left, or has none yet."""
+        away = np.ones((len(self.processes), len(self.groups)), np.bool_)
+        present = self.stays.final & (self.stays.leave == NEVER)
+        away[self.stays.process[present], self.stays.group[present]] = False
+        return away
+
+    @cached_property
+    def _of_kind(self) -> dict[int, IntArray]:
+        return dict(parts(self.rows.kind))
+
+    def of_kind(self, *kinds: str) -> IntArray:
+        """The rows of these kinds, in order."""
+        self.require(*kinds)
+        found = [self._of_kind.get(KIND[kind], _NONE) for kind in kinds]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
+
+    def stay_at(self, rows: IntArray) -> IntArray:
+        """For each row the stay its process was in, in the group of the row; -1 before the first view."""
+        return self.stays.at[rows]
+
+    def membership_at(self, rows: IntArray) -> IntArray:
+        """The same; -1 also once the process left the group, until it installs a view there again."""
+        stay = self.stay_at(rows)
+        gone = (stay >= 0) & (self.stays.leave[stay] < rows) if len(self.stays.leave) else stay < 0
+        return np.where(gone, -1, stay)
+
+    @cached_property
+    def over(self) -> IntArray:
+        """By stay the row at which it is over: the next view of the process there, its leave, or the end of its log."""
+        stays, ends = self.stays, self.logs.end[self.stays.process]
+        following = np.where(stays.following >= 0, np.append(stays.row, 0)[stays.following], ends)
+        return np.minimum(following, stays.leave)
+
+    def process_name(self, process: int | np.int64) -> str:
+        """`name` or `name#incarnation`."""
+        return str(self.processes[process])
+
+    def message_name(self, message: int | np.int64) -> str:
+        """`group/sender:number`."""
+        group, sender = self.messages.group[message], self.messages.sender[message]
+        return f"{self.groups[group]}/{self.processes[sender]}:{self.messages.number[message]}"
+
+    def message_at(self, row: int) -> str:
+        """The name of the message that is sent or delivered at that row."""
+        rows = self.rows
+        return f"{self.groups[rows.group[row]]}/{self.processes[rows.sender[row]]}:{rows.number[row]}"
+
+    def told(self, row: int) -> str:
+        """The message of that row and its place, as sentences name them."""
+        return f"{self.message_at(row)} (index {self.index(row)})"
+
+    def seen(self, row: int) -> tuple[int, str, int]:
+        """Time, process and index of a row."""
+        return int(self.rows.time[row]), self.process_name(self.rows.process[row]), self.index(row)
+
+    def index(self, row: int | np.int64) -> int:
+        """The position of a row in the history of its own process."""
+        return int(self.rows.index[row])
+
+
+def load(events: pa.Table, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> History:
+    """The history behind the table of one run, or of a part of it: about these processes, with these kinds of bulk."""
+    return History(read(events), own, kinds)
+
+
+def _logs(columns: Columns) -> Logs:
+    rows, total = columns.rows, len(columns.processes)
+    codes = np.arange(total)
+    begin = np.searchsorted(rows.process, codes)
+    end = np.searchsorted(rows.process, codes, side="right")
+    world = np.array([who.partition("#")[0] == WORLD for who in columns.processes], np.bool_)
+    member = (end > begin) & ~world
+    last_kind = np.where(member, rows.kind[np.maximum(end - 1, 0)], -1)
+    return Logs(begin, end, member, last_kind == KIND["crash"], last_kind == KIND["stop"])
+
+
+def _stays(columns: Columns) -> Stays:
+    rows = columns.rows
+    at = np.flatnonzero(rows.kind == KIND["view"])
+    process, group = rows.process[at], rows.group[at]
+    order = np.lexsort((at, group, process))
+    same = (process[order][1:] == process[order][:-1]) & (group[order][1:] == group[order][:-1])
+    following, preceding = np.full(len(at), -1, np.int64), np.full(len(at), -1, np.int64)
+    following[order[:-1][same]] = order[1:][same]
+    preceding[order[1:][same]] = order[:-1][same]
+    by_row = _stay_by_row(rows, at, following)
+    final, leave = following < 0, _leaves(rows, by_row, len(at))
+    # Who left and came back from nowhere goes on from no view.
+    afresh = np.flatnonzero((preceding >= 0) & (np.append(leave, NEVER)[preceding] < NEVER) & (rows.previous[at] < 0))
+    following[preceding[afresh]] = -1
+    preceding[afresh] = -1
+    classes = tuple(columns.classes.get(row, ()) for row in at.tolist())
+    formed = np.array([bool(told) for told in classes], np.bool_)
+    members = tuple(columns.members[row] for row in at.tolist())
+    sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
+    return Stays(
+        row=at,
+        at=by_row,
+        process=process,
+        group=group,
+        view=rows.view[at],
+        following=following,
+        preceding=preceding,
+        final=final,
+        leave=leave,
+        formed=formed,
+        root=_roots(preceding, formed),
+        members=members,
+        classes=classes,
+        transitional=tuple(columns.transitional.get(row) for row in at.tolist()),
+        private=np.array([row in columns.private for row in at.tolist()], np.bool_),
+        receivers=tuple(receivers for receivers, _ in sets),
+        senders=tuple(senders for _, senders in sets),
+    )
+
+
+def _stay_by_row(rows: Rows, views: IntArray, following: IntArray) -> IntArray:
+    """By row the place, among these `view` rows, of the last before it in its process and group; -1 if none is."""
+    stay: IntArray = np.full(len(rows.kind), -1, np.int64)
+    last = np.searchsorted(rows.process, rows.process[views], side="right") - 1
+    upto = np.where(following >= 0, np.append(views, 0)[following], last)
+    for place, (view, end) in enumerate(zip(views.tolist(), upto.tolist(), strict=True)):
+        behind = slice(view + 1, end + 1)
+        stay[behind][rows.group[behind] == rows.group[view]] = place
+    return stay
+
+
+def _leaves(rows: Rows, at: IntArray, total: int) -> IntArray:
+    """By stay the first `leave` row of its process in it."""
+    leave = np.full(total, NEVER, np.int64)
+    leaves = np.flatnonzero((rows.kind == KIND["leave"]) & (at >= 0))[::-1]  # backwards, so that the first stays
+    leave[at[leaves]] = leaves
+    return leave
+
+
+def _roots(preceding: IntArray, formed: BoolArray) -> IntArray:
+    roots = list[int]()
+    for stay, (before, begins) in enumerate(zip(preceding.tolist(), formed.tolist(), strict=True)):
+        roots.append(stay if begins or before < 0 else roots[before])  # what precedes a stay stands before it
+    return np.array(roots, np.int64)
+
+
+def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]:
+    """The messages, then their deliveries and their sends as events."""
+    at = np.flatnonzero((rows.kind == KIND["send"]) | (rows.kind == KIND["deliver"]))
+    streams, stream = coded(rows.group[at] * len(logs.begin) + rows.sender[at])
+    numbers, number = coded(rows.number[at])
+    mids, message = coded(stream * max(len(numbers), 1) + number)
+    group, sender = np.divmod(streams[mids // max(len(numbers), 1)], len(logs.begin))
+    sending = rows.kind[at] == KIND["send"]
+    send_row = np.full(len(mids), -1, np.int64)
+    # Assigned backwards, so that the first of two sends of one mid stays (W3 reports the second).
+    send_row[message[sending][::-1]] = at[sending][::-1]
+    events = Deliveries(at, rows.process[at], message, rows.group[at])
+    messages = Messages(
+        group=group,
+        sender=sender,
+        number=numbers[mids % max(len(numbers), 1)],
+        stream=mids // max(len(numbers), 1),
+        send_row=send_row,
+        known=(send_row >= 0) | logs.crashed[sender],
+    )
+    return messages, events.where(~sending), events.where(sending)
+
+
+def _world(history: History) -> World:
+    ends = history.of_kind("end")
+    component = _components(history)
+    if not len(ends):
+        return World(quiet=False, reason="the trace has no end row: the run was cut off", component=component)
+    detail = history.details[int(ends[-1])]
+    if detail.get("quiet", True) is True:
+        return World(quiet=True, reason="", component=component)
+    why = detail.get("reason")
+    reason = "the run did not end quiet" + (f": {why}" if why else "")
+    return World(quiet=False, reason=reason, component=component)
+
+
+def _components(history: History) -> IntArray:
+    """Stable components as the world names them; without a word of the world, all who stopped are one."""
+    faults_end = history.of_kind("faults_end")
+    named: Any = history.details[int(faults_end[-1])].get("components") if len(faults_end) else None
+    if named is None:
+        return np.where(history.logs.stopped, 0, -1).astype(np.int64)
+    component = np.full(len(history.processes), -1, np.int64)
+    code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
+    # Who recovered goes by its name too: of its incarnations the last alone can have stopped.
+    code_of |= {
+        split_process_id(history.processes[code])[0]: code for code in np.flatnonzero(history.logs.stopped).tolist()
+    }
+    for number, names in enumerate(_lists_of_names(named)):
+        for who in names:
+            # A crashed process is in no component, and somebody without a log is not judged.
+            if who in code_of and history.logs.stopped[code_of[who]]:
+                component[code_of[who]] = number
+    return component
+
+
+def _lists_of_names(named: Any) -> Sequence[Any]:
+    lists = isinstance(named, list) and all(isinstance(names, list) for names in named)
+    if lists and all(isinstance(name, str) for names in named for name in names):
+        return list(named)
+    raise TraceError("the faults_end row has components that are not lists of processes")

@@ -1,0 +1,153 @@
+"""What happened before each message, carried along the sends of a run (properties.md 7.5), and why.
+
+A chain of causes may pass through groups that a receiver is not in; so the map of dependencies is kept whole, for
+all streams of the run, and whoever asks looks at the streams of the receiver's groups only. Where groups keep their
+order apart, a chain does not leave its group: what a process did in another one is no part of the past.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from antiphon.properties.promises import Promises
+from antiphon.properties.tables.causality import Causality
+from antiphon.properties.tables.codes import firsts, parts
+from antiphon.properties.tables.columns import BoolArray, IntArray
+from antiphon.properties.tables.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """The events of a run, log by log; a process has a log for each realm of groups."""
+
+    log: IntArray
+    row: IntArray
+    message: IntArray
+    sending: BoolArray
+    place: IntArray
+    """Grows along all of them: log and row in one number."""
+
+    def find(self, log: int | np.int64, row: int | np.int64, width: int) -> int:
+        """Where a row of a log stands, or would stand, among the events."""
+        return int(np.searchsorted(self.place, log * width + row))
+
+
+class Pasts:
+    """The past of each message, as each property means it."""
+
+    def __init__(self, history: History, promises: Promises, causality: Causality) -> None:
+        self._history, self._promises, self._causality = history, promises, causality
+        self._known: dict[tuple[int, ...], Past] = {}
+
+    def of(self, property_id: str) -> "Past":
+        """The past within the groups that are held to one order."""
+        realms = self._promises.realms(property_id)
+        # Which groups are together counts, not how they are numbered.
+        key = tuple(np.unique(realms, return_inverse=True)[1].tolist())
+        if key not in self._known:
+            self._known[key] = Past(self._history, self._causality, realms)
+        return self._known[key]
+
+
+class Past:
+    """For each message, how far its past reaches into each stream: what 7.5 calls the map of dependencies.
+
+    `reach[m, c]` is one more than the code of the last message of stream c that is m or happened before m,
+    0 if there is none. Codes of a stream grow with the number, and all lower numbers of a sender are in the
+    past too, so x -> m exactly if x < reach[m, stream of x], for x other than m.
+    """
+
+    def __init__(self, history: History, causality: Causality, realm: IntArray) -> None:
+        """`realm` is by group: causes are followed within groups of one number."""
+        self.stream = history.messages.stream
+        self.stream_begin = firsts(self.stream)
+        """The first message of each stream."""
+        self.reach: npt.NDArray[np.int32] = np.zeros((len(self.stream), len(self.stream_begin)), np.int32)
+        self._history, self._realm = history, realm
+        self._realms, self._width = int(realm.max(initial=0)) + 1, len(history.rows.kind)
+        self._events = self._by_log(causality)
+        self._carry()
+
+    def _by_log(self, causality: Causality) -> _Logs:
+        log = self._log(self._history.rows.process[causality.row], causality.message)
+        # Stable: messages beyond the end of a crashed log stand behind everything else there.
+        sorting = np.argsort(log * self._width + causality.row, kind="stable")
+        log, row = log[sorting], causality.row[sorting]
+        message, sending = causality.message[sorting], causality.sending[sorting]
+        return _Logs(log, row, message, sending, log * self._width + row)
+
+    def _log(self, process: IntArray, message: IntArray) -> IntArray:
+        return process * self._realms + self._realm[self._history.messages.group[message]]
+
+    def _carry(self) -> None:
+        """Each send takes over all that its log sent and delivered before it; again, until no log has news for another.
+
+        A turn over all logs carries what is delivered there to all that is sent there. What somebody first learns of a
+        message has come by no process twice, so that there are no more turns than processes; in one group in causal
+        order, where everybody has everything directly, two. Causes have no circles here: there is one fixed point.
+        """
+        of, reach, end = self._events, self.reach, self._news()[1]
+        sent = of.message[of.sending]
+        reach[sent, self.stream[sent]] = sent + 1
+        sends = np.flatnonzero(of.sending & (end > np.searchsorted(of.log, of.log)))
+        logs = [(int(np.searchsorted(of.log, log)), sends[at]) for log, at in parts(of.log[sends])]
+        news = True
+        while news:
+            news = False
+            for begin, own in logs:
+                so_far = np.maximum.accumulate(reach[of.message[begin : own[-1]]], axis=0)
+                known, message = so_far[end[own] - 1 - begin], of.message[own]
+                known[np.arange(len(own)), self.stream[message]] = message + 1
+                news |= not np.array_equal(known, reach[message])
+                reach[message] = known
+
+    def _news(self) -> tuple[IntArray, IntArray]:
+        """For each event the part of its log that a send there takes over: from the last send before it on, up to it.
+
+        Messages beyond the end of a crashed log take over the end of the log, not one another: in which order they
+        were sent in different groups nobody can tell.
+        """
+        of = self._events
+        events = np.arange(len(of.row))
+        log_begin = np.searchsorted(of.log, of.log)
+        beyond: BoolArray = of.sending & (self._history.messages.send_row[of.message] < 0)
+        last_send = np.maximum.accumulate(np.where(of.sending & ~beyond, events, -1))
+        before = np.concatenate([[-1], last_send[:-1]]) if len(events) else last_send
+        # They all stand at the last row of their log, behind everything else there.
+        end = np.where(beyond, np.searchsorted(of.place, of.place), events)
+        return np.maximum(before, log_begin), end
+
+    def direct(self) -> tuple[IntArray, IntArray]:
+        """Pairs of cause and effect from which all others follow: what each send takes over, and its stream."""
+        message, sends = self._events.message, np.flatnonzero(self._events.sending)
+        begin, end = (bounds[sends] for bounds in self._news())
+        news = end - begin
+        at = np.repeat(begin - np.cumsum(news) + news, news) + np.arange(int(news.sum()))
+        same = np.flatnonzero(np.diff(self.stream) == 0)
+        cause = np.concatenate([message[at], same])
+        return cause, np.concatenate([np.repeat(message[sends], news), same + 1])
+
+    def chain(self, cause: int, effect: int) -> list[str]:
+        """Why cause -> effect, one step per process, from the cause on."""
+        history, events, messages = self._history, self._events, self._history.messages
+        steps = []
+        while messages.sender[cause] != messages.sender[effect]:
+            logged, sender = messages.send_row[effect] >= 0, messages.sender[effect]
+            send_row = messages.send_row[effect] if logged else history.logs.end[sender] - 1
+            log = sender * self._realms + self._realm[messages.group[effect]]
+            begin = events.find(log, 0, self._width)
+            through = events.message[begin : events.find(log, send_row, self._width)]
+            # The first event of that log with the cause in its past is a delivery: a send hands on what it has.
+            at = begin + int(np.flatnonzero(self.reach[through, self.stream[cause]] > cause)[0])
+            carrier, row = int(events.message[at]), events.row[at]
+            steps.append(
+                f"{history.process_name(messages.sender[effect])} delivered {history.message_name(carrier)} "
+                f"(index {history.index(row)}) before it sent {history.message_name(effect)} "
+                + (f"(index {history.index(send_row)})" if logged else "(beyond the end of its log)")
+            )
+            effect = carrier
+        if cause != effect:
+            sender = history.process_name(messages.sender[cause])
+            steps.append(f"{sender} sent {history.message_name(cause)} before {history.message_name(effect)}")
+        return steps[::-1]

@@ -1,0 +1,117 @@
+"""Failure detection as each process was configured, read from its `start` row (newtop.md 9.2 and 12).
+
+From it follow the bounds that make "eventually" of a change of views a matter of time.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from antiphon.errors import TraceError
+from antiphon.properties.tables.columns import BoolArray, IntArray
+from antiphon.properties.tables.history import History
+from antiphon.scenario.units import Duration
+from antiphon.types import split_process_id
+
+SETTLING_SUSPICIONS: Final = 6
+"""How many times ω an exclusion may take: an overdue answer, a grace in a view of two, a vote that is missing, a
+suspicion that is adopted, and twice a refutation after which all begins again (newtop.md 9.2, 9.4 and 9.5)."""
+
+MERGING_ROUNDS: Final = 3
+"""How many rounds of looking for others, and of forming a group, it may take until those who can are in one view: two
+initiators stand in each other's way, or somebody is excluded meanwhile (newtop.md 11.1 and 11.2)."""
+
+FORMING_SUSPICIONS: Final = 4
+"""How many times ω a formation may take where no `start` row tells."""
+
+LATE: Final = 2
+"""How many times that it may take before it counts as late: others may fail meanwhile."""
+
+
+class Suspectors:
+    """The settings in force, in nanoseconds, by process; 0 for what is off, and where no `start` row tells."""
+
+    def __init__(self, history: History) -> None:
+        total = len(history.processes)
+        self.after: IntArray = np.zeros(total, np.int64)
+        """ω: the silence after which a member is suspected; 0: members never suspect anybody."""
+        self.probe: IntArray = np.zeros(total, np.int64)
+        """After how long an idle group looks for crashed members; 0: it does not."""
+        self.silence: IntArray = np.zeros(total, np.int64)
+        """How long a member that owes an answer may keep silent."""
+        self.merge: IntArray = np.zeros(total, np.int64)
+        """After how long a process asks the next one out of view; 0: groups that are parted stay so."""
+        self.form: IntArray = np.zeros(total, np.int64)
+        """How long a formation may take before it is given up."""
+        self._others = len({split_process_id(who)[0] for who in history.processes})
+        self._changes = len(history.of_kind("join", "leave")) > 0 or bool(history.stays.formed.any())
+        self.keep_alive: IntArray = np.zeros(total, np.int64)
+        """Where members speak by the clock, the longest period of theirs."""
+        self.off: BoolArray = np.zeros(total, np.bool_)
+        """The `start` row says that members never suspect anybody."""
+        self.unprobed: BoolArray = np.zeros(total, np.bool_)
+        """The `start` row says that idle groups do not look for crashed members."""
+        for row in history.of_kind("start").tolist():
+            self._read(history, int(history.rows.process[row]), history.details[row].get("options"))
+
+    @property
+    def settling(self) -> IntArray:
+        """By process: in this time views are final, if nothing else breaks; 0 where nobody is ever suspected."""
+        return np.where(self.after > 0, self.excluding + self._uniting, 0)
+
+    @property
+    def excluding(self) -> IntArray:
+        """By process: in this time those who are gone are excluded."""
+        return self.probe + self.silence + SETTLING_SUSPICIONS * self.after
+
+    @property
+    def bearable_ns(self) -> int:
+        """If a message or a frame is under way for longer, a member may rightly be suspected."""
+        return int(self.after[self.after > 0].min(initial=np.iinfo(np.int64).max)) // 2
+
+    @property
+    def _uniting(self) -> IntArray:
+        """By process: in this time those who look for each other are in one group, and who asked to join is in it.
+
+        A round asks one after the other of all others (`merge_every` each), then forms; 0 where nothing is formed.
+        """
+        forming = np.where(self.form > 0, self.form, FORMING_SUSPICIONS * self.after)
+        rounds = MERGING_ROUNDS * (self._others * self.merge + forming)
+        return np.where((self.merge > 0) | self._changes, rounds, 0)
+
+    def _read(self, history: History, process: int, options: Any) -> None:
+        if not isinstance(options, dict):
+            return
+        named = {
+            "suspect_after": self.after,
+            "idle_probe": self.probe,
+            "time_silence": self.silence,
+            "merge_every": self.merge,
+            "form_within": self.form,
+        }
+        for name, settings in named.items():
+            settings[process] = _nanoseconds(history, process, name, options.get(name))
+        self.off[process] = "suspect_after" in options and not self.after[process]
+        self.unprobed[process] = "idle_probe" in options and not self.probe[process]
+        periods = [_nanoseconds(history, process, name, options.get(name)) for name in ("send_every", "ack_every")]
+        alive = options.get("keep_alive")
+        longest = alive.get("high", alive.get("value")) if isinstance(alive, dict) else None
+        self.keep_alive[process] = max(*periods, _nanoseconds(history, process, "keep_alive", longest))
+
+
+def _nanoseconds(history: History, process: int, name: str, value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        try:
+            return _parsed(value)
+        except ValueError:
+            pass
+    who = history.process_name(process)
+    raise TraceError(f"the start row of {who} has no duration for the option {name}")
+
+
+@cache
+def _parsed(text: str) -> int:
+    return Duration.parse(text)

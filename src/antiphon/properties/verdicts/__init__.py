@@ -1,0 +1,1 @@
+"""What a checker reports, and how verdicts are summed up and worded."""

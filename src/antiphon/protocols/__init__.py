@@ -1,0 +1,1 @@
+"""The protocol families, one package each. The registry lists them."""

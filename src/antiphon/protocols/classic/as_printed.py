@@ -1,0 +1,36 @@
+"""The printed rule that is wrong: evidence, for the simulator only (errata-intergroup.md 8)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from antiphon.protocols.classic.rules import ADOPTED, Rules
+from antiphon.protocols.classic.two_phase import SiteClock
+
+
+class EventClock(SiteClock):
+    """N1, Notes: "a counter which is incremented after each send or receive event"; committed stamps are not merged."""
+
+    __slots__ = ()
+
+    def committed(self, time: int) -> None:  # noqa: ARG002
+        """The arrival of a commit is an event like others."""
+        self.value += 1
+
+
+_RULES: Final[Mapping[str, Mapping[str, Any]]] = {"N1": {"clock": EventClock}}
+ERRATA: Final = tuple(_RULES)
+"""The errata whose printed rule can be followed."""
+
+
+def concerns(erratum: str, services: frozenset[str]) -> bool:
+    """Whether the printed rule acts at all under these services."""
+    return erratum in _RULES and "total" in services
+
+
+def printed(errata: tuple[str, ...]) -> Rules:
+    """The adopted rules with the printed ones in place of those named."""
+    rules = ADOPTED
+    for erratum in errata:
+        rules = replace(rules, **_RULES[erratum])
+    return rules

@@ -1,0 +1,124 @@
+"""Requests to a group and their answers (Notes: a client and a service; multicast.md 4).
+
+`any`: one member will do, and the state of the service does not change. The request goes to one member after another,
+best effort, until one answers; it is no multicast, and has no place in the group's order. A member may get it twice.
+
+`first`, `majority`, `all`: the request is a multicast like any other, so that all members perform it alike; the modes
+differ only in how many answers the client waits for. Only members that live count: a lost one is not waited for, and
+what it said does not stand in for somebody who lives. Second answers of a member are ignored, and all that come later.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from antiphon.core.effects import Answered, Query
+from antiphon.core.timers import Timers
+from antiphon.protocols.classic.frames import AnswerFrame, DataFrame, QueryFrame
+from antiphon.protocols.classic.settings import ANSWERS
+from antiphon.protocols.classic.site import Site
+from antiphon.types import GroupId, ProcessId
+
+Multicast = Callable[[bytes, int, int], None]
+"""Sends a payload to the group, with its label and request number."""
+RequestTimers = Timers[tuple[GroupId, str]]
+"""By group and request number, when a request that is still unanswered goes to the next member."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A request that has not enough answers yet."""
+
+    answers: str
+    payload: bytes = b""
+    asked: ProcessId | None = None
+    """`any`: the member whose turn it is."""
+    attempts: int = 0
+    got: dict[ProcessId, bytes] = field(default_factory=dict)
+
+
+class Requests:
+    """What one process asks of one group, and answers in it."""
+
+    def __init__(self, site: Site, multicast: Multicast, timers: RequestTimers, retry_ns: int) -> None:
+        assert retry_ns > 0
+        self._site = site
+        self._multicast = multicast
+        self._timers = timers
+        self._retry_ns = retry_ns
+        self._count = 0
+        self._pending: dict[int, _Pending] = {}
+
+    def ask(self, payload: bytes, answers: str, now: int, label: int) -> None:
+        """Ask the group. Requests of a process to a group are numbered from 0, in all modes."""
+        assert answers in ANSWERS
+        request, self._count = self._count, self._count + 1
+        if answers == "any":
+            self._pending[request] = _Pending(answers, payload)
+            self._ask_next(request, now)
+        else:
+            self._pending[request] = _Pending(answers)
+            self._multicast(payload, label, request)
+        self._conclude(request)  # at once, if nobody is left to answer
+
+    def query(self, frame: QueryFrame) -> None:
+        """Somebody asks us, as one of the members."""
+        if self._site.delivers:
+            self._site.effects.append(Query(frame))
+
+    def answer(self, frame: DataFrame | QueryFrame, payload: bytes) -> None:
+        """Our application answers. Our own requests we answer like others', without a frame."""
+        site, client, request = self._site, frame.sender, frame.request
+        if request is None or client in site.gone:
+            return
+        answer = AnswerFrame(site.group, site.me, request, payload)
+        if client == site.me:
+            self.answered(answer)
+        else:
+            site.tell(client, answer)
+
+    def answered(self, frame: AnswerFrame) -> None:
+        """A member answers us; its first answer counts, while we still wait."""
+        pending = self._pending.get(frame.request)
+        if pending is not None and frame.sender in self._site.members:
+            pending.got.setdefault(frame.sender, frame.payload)
+            self._conclude(frame.request)
+
+    def retry(self, request: int, now: int) -> None:
+        """The member asked has been silent for too long."""
+        if request in self._pending:
+            self._ask_next(request, now)
+
+    def lost(self, now: int) -> None:
+        """Count again with those who live; ask somebody else where the lost one was asked."""
+        for request, pending in list(self._pending.items()):
+            for process in self._site.gone & pending.got.keys():
+                del pending.got[process]
+            if pending.asked in self._site.gone:
+                self._ask_next(request, now)
+            self._conclude(request)
+
+    def _ask_next(self, request: int, now: int) -> None:
+        """Members in turn; different requests begin with different members, so that the load is shared."""
+        site, pending = self._site, self._pending[request]
+        if not site.members:
+            return
+        candidates = site.view.members
+        pending.asked = chosen = candidates[(request + pending.attempts) % len(candidates)]
+        pending.attempts += 1
+        frame = QueryFrame(site.group, site.me, request, pending.payload)
+        if chosen == site.me:
+            self.query(frame)
+        else:
+            site.tell(chosen, frame)
+        self._timers.set((site.group, str(request)), now + self._retry_ns)
+
+    def _conclude(self, request: int) -> None:
+        """Tell the application once there are enough answers."""
+        pending, live = self._pending[request], len(self._site.members)
+        needed = {"majority": live // 2 + 1, "all": live}.get(pending.answers, 1)
+        if len(pending.got) < min(needed, live):
+            return
+        del self._pending[request]
+        if pending.answers == "any":
+            self._timers.set((self._site.group, str(request)), None)
+        self._site.effects.append(Answered(self._site.group, request, tuple(pending.got.items())))

@@ -1,0 +1,17 @@
+"""Which rules a process follows: the adopted ones, or a printed one in place of one of them (`literal.py`)."""
+
+from dataclasses import dataclass
+
+from antiphon.protocols.classic.two_phase import SiteClock
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules in force; the defaults are the adopted ones."""
+
+    clock: type[SiteClock] = SiteClock
+    refuses_the_lost: bool = True
+    """Whether late frames of a lost process are refused (`site.py`); multicast.md 4 does not say so, and must."""
+
+
+ADOPTED = Rules()

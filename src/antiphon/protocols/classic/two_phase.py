@@ -1,0 +1,177 @@
+"""Algorithm A, totally ordered multicast in two phases (Notes, "totally ordered multicast"), while originators live.
+
+The originator multicasts m; each site queues it under a stamp of its own clock and proposes that stamp; the originator
+commits the largest; each site then moves m to its place in the queue, and delivers from the top what is deliverable. No
+site ever delivers past an undeliverable message, so every site delivers in the order of the final stamps: a message
+still undeliverable here gets a final stamp at or above our proposal, and one that comes later gets a proposal above
+everything delivered (N1). This holds because no commit is made without the proposals of all sites that live.
+
+The loss of a site only means not to wait for it. The loss of an originator is dealt with in `takeover.py`.
+"""
+
+from dataclasses import dataclass
+
+from antiphon.protocols.classic.commits import Commits
+from antiphon.protocols.classic.frames import ClassicFrame, CommitFrame, DataFrame, MessageName, ProposalFrame, Stamp
+from antiphon.protocols.classic.queue import Entry, StampedQueue
+from antiphon.protocols.classic.seen import Seen
+from antiphon.protocols.classic.site import Site
+from antiphon.types import ProcessId
+
+
+class SiteClock:
+    """The local clock of a site: it counts proposals, and never falls behind a committed stamp."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, first: int) -> None:
+        self.value = first
+
+    def propose(self) -> int:
+        """A time above all that were proposed or committed here; counted per arrival, as in the worked example (N6)."""
+        self.value += 1
+        return self.value - 1
+
+    def committed(self, time: int) -> None:
+        """Rule N1: whatever arrives later is proposed above what may be delivered now."""
+        if time >= self.value:
+            self.value = time + 1
+
+
+@dataclass(slots=True)
+class _Collection:
+    """The proposals for a message of ours, while some are missing."""
+
+    awaited: set[ProcessId]
+    largest: Stamp | None = None
+
+
+class TwoPhase:
+    """One process's part in algorithm A: site, originator, or both."""
+
+    def __init__(self, site: Site, clock: SiteClock) -> None:
+        self._site = site
+        self._clock = clock
+        self._queue = StampedQueue()
+        self._seen: dict[ProcessId, Seen] = {}
+        self._commits: dict[ProcessId, Commits] = {}
+        """By originator, others than us: nobody asks for the stamps of one who lives."""
+        self._sent = 0
+        self._collections: dict[int, _Collection] = {}
+        self._known_at: dict[ProcessId, int] = {}
+        """By site, up to where it knows the stamps of our messages."""
+
+    @property
+    def held(self) -> int:
+        """Messages queued; outside the group, messages not committed yet."""
+        return len(self._queue) if self._site.delivers else len(self._collections)
+
+    @property
+    def queue(self) -> list[tuple[MessageName, Stamp, bool]]:
+        """Message, stamp and whether it is deliverable, in order: for those who look on."""
+        return self._queue.contents
+
+    @property
+    def remembered(self) -> int:
+        """Final stamps kept for a takeover."""
+        return sum(map(len, self._commits.values()))
+
+    def send(self, payload: bytes, label: int, request: int | None = None) -> None:
+        """First phase: send it to all sites. Our own proposal does not travel."""
+        self._sent += 1
+        site = self._site
+        frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request)
+        site.multicast(frame)
+        if site.members:
+            self._collections[self._sent] = _Collection(set(site.members))
+            if site.delivers:
+                self._proposed(self._sent, site.me, self._propose(frame))
+
+    def receive(self, frame: ClassicFrame) -> None:
+        """Something came from a process that lives."""
+        if isinstance(frame, ProposalFrame):
+            if frame.committed > self._known_at.get(frame.sender, 0):
+                self._known_at[frame.sender] = frame.committed
+            self._proposed(frame.sequence, frame.sender, frame.stamp)
+        elif self._site.delivers:
+            if isinstance(frame, DataFrame):
+                self._arrived(frame)
+            elif isinstance(frame, CommitFrame):
+                self._committed(frame.message, frame.stamp)
+                if frame.sender == frame.message.origin:
+                    self._commits_of(frame.sender).settle(frame.settled)
+
+    def lost(self) -> None:
+        """Nobody waits any more for a lost site to propose."""
+        for sequence, collection in list(self._collections.items()):
+            collection.awaited &= self._site.members
+            self._conclude(sequence, collection)
+
+    def settle(self) -> None:
+        """Deliver from the top of the queue."""
+        for frame in self._queue.take():
+            self._site.deliver(frame)
+
+    # A site
+
+    def _arrived(self, frame: DataFrame) -> None:
+        """Queue a message and answer its originator with our proposal."""
+        if not self._is_new(frame.name):
+            return
+        site, mark = self._site, self._commits_of(frame.sender).mark
+        site.tell(frame.sender, ProposalFrame(site.group, site.me, frame.sequence, self._propose(frame), mark))
+
+    def _propose(self, frame: DataFrame, taker: ProcessId | None = None) -> Stamp:
+        stamp = Stamp(self._clock.propose(), self._site.me)
+        self._queue.add(Entry(frame, stamp, taker=taker))
+        return stamp
+
+    def _committed(self, message: MessageName, stamp: Stamp) -> None:
+        """Second phase: the message gets its place.
+
+        A copy of the commit changes nothing, and none comes before its data, for it waits for our proposal.
+        """
+        entry = self._queue.get(message)
+        if entry is None or entry.deliverable:
+            return
+        self._queue.commit(entry, stamp)
+        self._clock.committed(stamp.time)
+        if message.origin != self._site.me:
+            self._commits_of(message.origin).note(message.sequence, stamp)
+
+    def _is_new(self, message: MessageName) -> bool:
+        return self._seen.setdefault(message.origin, Seen()).add(message.sequence)
+
+    def _commits_of(self, origin: ProcessId) -> Commits:
+        commits = self._commits.get(origin)
+        if commits is None:
+            commits = self._commits[origin] = Commits()
+        return commits
+
+    # The originator
+
+    def _proposed(self, sequence: int, by: ProcessId, stamp: Stamp) -> None:
+        """A proposal for a message of ours; once it is committed, it was a copy."""
+        collection = self._collections.get(sequence)
+        if collection is not None and by in collection.awaited:
+            collection.awaited.remove(by)
+            if collection.largest is None or stamp > collection.largest:
+                collection.largest = stamp
+            self._conclude(sequence, collection)
+
+    def _conclude(self, sequence: int, collection: _Collection) -> None:
+        """Commit as soon as nobody's proposal is missing.
+
+        That of a site lost meanwhile may be the largest. It is as good as any: it is unique, and above ours.
+        """
+        if collection.awaited:
+            return
+        del self._collections[sequence]
+        if collection.largest is None:
+            return  # the group is lost
+        site = self._site
+        message = MessageName(site.me, sequence)
+        settled = min((self._known_at.get(peer, 0) for peer in site.peers), default=0)
+        site.multicast(CommitFrame(site.group, site.me, message, collection.largest, settled))
+        if site.delivers:
+            self._committed(message, collection.largest)

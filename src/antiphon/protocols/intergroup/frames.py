@@ -1,0 +1,236 @@
+"""The frames of InterGroup: all datagrams, multicast to whoever listens to the group unless they are for one process.
+
+Two sorts are numbered on a sender's stream: data, and keep-alives, which bear the number of the last data. Everything
+else may be lost and is said again while it matters. Deeply immutable values.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from antiphon.core.control import Control
+from antiphon.protocols.intergroup.names import container_of
+from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.types import GroupId, ProcessId, ViewId
+
+
+class DataFrame(NamedTuple):
+    """A message on its sender's stream."""
+
+    group: GroupId
+    sender: ProcessId
+    seq: int
+    stamp: int
+    """Microseconds of the sender's clock."""
+    epoch: ViewId
+    """The view in which the sender sends it."""
+    ack: int
+    """Its sender has delivered everything stamped up to here (J0)."""
+    payloads: tuple[bytes, ...]
+    label: int = 0
+    """Opaque: number of the first payload, for the recorder."""
+    name: bytes = b""
+    """What its application calls it, a path; may be empty (`names.py`)."""
+    place: int = 0
+    """Its number in the container that the name begins with."""
+
+    @property
+    def ticket(self) -> Ticket:
+        """By what an application that frames its data asks for it."""
+        return Ticket(self.sender, self.place, container_of(self.name))
+
+    @property
+    def author(self) -> ProcessId:
+        """Its sender."""
+        return self.sender
+
+    @property
+    def clock(self) -> int:
+        """The timestamp."""
+        return self.stamp
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "data"
+
+    @property
+    def serial(self) -> int:
+        """Its number on the stream."""
+        return self.seq
+
+    @property
+    def orderer(self) -> None:
+        """The sender itself gave the stamp."""
+
+    @property
+    def copies(self) -> tuple["DataFrame", ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAliveFrame(Control):
+    """Its sender is there, has sent so much, and gives greater stamps only from now on (D7)."""
+
+    group: GroupId
+    sender: ProcessId
+    seq: int
+    stamp: int
+    epoch: ViewId
+    ack: int
+    known: tuple[tuple[bytes, int], ...] = ()
+    """How many messages there are in each of the containers that it used last."""
+
+    @property
+    def clock(self) -> int:
+        """The timestamp."""
+        return self.stamp
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "keep-alive"
+
+    @property
+    def serial(self) -> int:
+        """The timestamp: no two of its sender's are alike."""
+        return self.stamp
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFrame(Control):
+    """RTR: somebody lacks a message."""
+
+    group: GroupId
+    sender: ProcessId
+    ticket: Ticket
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "request"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairFrame(Control):
+    """RTX: somebody who holds a message sends it again, unchanged."""
+
+    group: GroupId
+    sender: ProcessId
+    message: DataFrame
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "repair"
+
+    @property
+    def copies(self) -> tuple[DataFrame, ...]:
+        """The message."""
+        return (self.message,)
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFrame(Control):
+    """RTN: a message that was asked for is stable, and nobody keeps it any longer (R9)."""
+
+    group: GroupId
+    sender: ProcessId
+    ticket: Ticket
+    epoch: ViewId
+    stable: int
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFrame(Control):
+    """What a process acknowledges that does not send: it has everything stamped up to here."""
+
+    group: GroupId
+    sender: ProcessId
+    epoch: ViewId
+    ack: int
+    sources: tuple[ProcessId, ...] | None
+    """Of these senders only; None: of all."""
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "report"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequestFrame(Control):
+    """To one sender: who has seen everything up to a stamp wants to receive the group's messages from later on."""
+
+    group: GroupId
+    sender: ProcessId
+    floor: int
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "join-request"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinInfoFrame(Control):
+    """The answer: where to begin (J8)."""
+
+    group: GroupId
+    sender: ProcessId
+    to: ProcessId
+    epoch: ViewId
+    start: int
+    """T: what is stamped above it is delivered."""
+    first: tuple[tuple[ProcessId, int], ...]
+    """Of each member, the number of the first message that is wanted; sorted."""
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "join-info"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequestFrame(Control):
+    """To one sender: somebody wants its messages, in the order in which it sends them (§4.7.1)."""
+
+    group: GroupId
+    sender: ProcessId
+    nonce: int
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "source-request"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAcceptFrame(Control):
+    """The answer: from which number on, inclusive (D1)."""
+
+    group: GroupId
+    sender: ProcessId
+    to: ProcessId
+    nonce: int
+    epoch: ViewId
+    members: tuple[ProcessId, ...]
+    first: int
+    start: int
+    """Everything of the source that is stamped above this comes from that number on."""
+
+    @property
+    def kind(self) -> str:
+        """As traces show it."""
+        return "source-accept"
+
+
+Answer = GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame
+"""What is said between a newcomer, or one who asks in vain, and those who can help it."""
+
+InterGroupFrame = DataFrame | KeepAliveFrame | RequestFrame | RepairFrame | Answer

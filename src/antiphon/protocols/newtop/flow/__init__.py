@@ -1,0 +1,1 @@
+"""Flow control and the buffers that it bounds (Macedo95)."""

@@ -1,0 +1,1 @@
+"""Groups that are formed, joined, left and merged while they work (docs/spec/newtop.md 11)."""

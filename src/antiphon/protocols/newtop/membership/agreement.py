@@ -1,0 +1,415 @@
+"""Agreement on who has failed, in one group at one member (newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
+
+A member that suspects another says so, with the last number it has of it. Whoever has more refutes, and hands over what
+it has. When all who are not suspected suspect the same, with the same numbers, they have failed: all at once, with one
+number behind which nothing of them counts. Roman numerals are the conditions of the specification.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from antiphon.core.effects import Confirmed, Departure, Frame, Refuted, Suspected
+from antiphon.protocols.newtop.frames import (
+    AliveFrame,
+    BlockFrame,
+    ConfirmedFrame,
+    LeavingFrame,
+    MembershipFrame,
+    RefuteFrame,
+    SuspectFrame,
+    Suspicion,
+)
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+
+
+_CONTRADICTIONS: Final = 3
+"""So often others may vouch for somebody whom we are cut off from, before we or it must go."""
+
+
+class Detection(NamedTuple):
+    """What was confirmed at once."""
+
+    failed: tuple[Suspicion, ...]
+    """Sorted."""
+    left: tuple[Departure, ...]
+    at: int
+    """When."""
+
+    @property
+    def last(self) -> int:
+        """lbn_mn: of a member of the detection, nothing above this number counts in total order.
+
+        One may have built on a message of another that nobody else has; whatever is above the minimum may have.
+        """
+        return min(last for _, last in self.failed)
+
+
+class Surroundings(NamedTuple):
+    """What agreement asks of the process it lives in."""
+
+    take: Callable[[Frame, int], None]
+    """Take a frame as if it had just come."""
+    accept: Callable[[BlockFrame, int], bool]
+    """Take a message that a refutation brought, whatever we think of its sender; False if it is not the next one."""
+    confirmed: Callable[["NewtopGroup", Detection, int], None]
+    """These have failed."""
+
+
+class _Suspected(NamedTuple):
+    """When and why we suspected somebody."""
+
+    at: int
+    reason: str
+    silent_ns: int
+
+
+class Agreement:
+    """Invariant: of whoever is in `suspicions`, nothing is taken in directly: it waits in `_pending` (9.3)."""
+
+    __slots__ = (
+        "_around",
+        "_contradicted",
+        "_examined",
+        "_gone",
+        "_grace_ns",
+        "_group",
+        "_me",
+        "_pending",
+        "_recorded",
+        "_secedes",
+        "_sure",
+        "_suspected",
+        "_votes",
+        "failed",
+        "suspicions",
+    )
+
+    def __init__(self, me: ProcessId, group: "NewtopGroup", settings: NewtopSettings, around: Surroundings) -> None:
+        self.suspicions: dict[ProcessId, int] = {}
+        """Whom we suspect, with the last number that we have of it."""
+        self.failed: dict[ProcessId, int] = {}
+        """Confirmed, and still in the view; likewise."""
+        self._votes: dict[Suspicion, set[ProcessId]] = {}  # T: the suspicions received, our own included
+        self._recorded: dict[Suspicion, int] = {}  # when the first of them came
+        self._pending: dict[ProcessId, list[Frame]] = {}  # what suspected members sent
+        self._examined: set[tuple[ProcessId, Suspicion]] = set()  # pending accusations that we have refuted
+        self._suspected: dict[ProcessId, _Suspected] = {}
+        self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
+        self._gone: set[ProcessId] = set()  # by their own word no members any more
+        self._contradicted: dict[ProcessId, int] = {}  # of whom we are cut off, how often others vouched for it
+        self._secedes = settings.merge_every_ns > 0  # whoever goes alone is found again
+        self._me = me
+        self._group = group
+        self._grace_ns = settings.suspect_after_ns
+        self._around = around
+
+    @property
+    def active(self) -> bool:
+        """Whether somebody waits for votes or refutations."""
+        return bool(self.suspicions or self._votes)
+
+    # What comes in
+
+    def admits(self, frame: Frame, now: int) -> bool:
+        """The filter for frames that come directly (9.3): those of suspected members wait, those of failed ones go."""
+        sender = frame.sender
+        if sender in self.failed:
+            return False
+        if sender not in self.suspicions:
+            return True
+        if self.excludes_me(frame) or isinstance(frame, LeavingFrame):
+            self._sure.add(sender)
+        elif sender not in self._sure and self._alone_with(sender):
+            self._trust(sender, now)  # nobody else can have used our vote (E-25)
+            if sender not in self.suspicions:
+                return True
+        self._hold(frame)
+        if isinstance(frame, SuspectFrame):
+            self._examine(frame, now)
+        self.evaluate(now)
+        return False
+
+    def receive(self, frame: MembershipFrame, now: int) -> None:
+        """A frame of the agreement, from somebody whom we do not suspect."""
+        if isinstance(frame, SuspectFrame):
+            self._on_suspect(frame, now)
+        elif isinstance(frame, RefuteFrame):
+            self._on_refute(frame, now)
+        elif isinstance(frame, ConfirmedFrame):
+            self._on_confirmed(frame, now)
+        elif isinstance(frame, LeavingFrame):
+            self.renounced(frame.sender, now)
+        self.evaluate(now)
+
+    def suspect(self, process: ProcessId, reason: str, now: int) -> None:
+        """(i) Something speaks against a member: tell all, itself included, and hold what comes of it."""
+        group = self._group
+        if process in self.suspicions or process in self.failed or process not in group.ranks or process == self._me:
+            return
+        last = group.reached(process)
+        self.suspicions[process] = last
+        self._suspected[process] = _Suspected(now, reason, group.suspector.silent_ns(group.ranks[process], now))
+        self._vote(self._me, (process, last), now)
+        group.counter.witness(last)  # so that our remove is numbered above it (E-26j)
+        self._tell(SuspectFrame(group.view.group, self._me, group.sent, process, last), now)
+        group.early.append(Suspected(group.view.group, process, last, reason))
+        self.evaluate(now)
+
+    def parted(self, process: ProcessId, now: int) -> None:
+        """(viii) By its own word a member has excluded us: what says so is not taken in, it is suspected for sure."""
+        if process in self._group.ranks and process not in self.failed:
+            self._sure.add(process)
+            self.suspect(process, "parted", now)
+
+    def renounced(self, process: ProcessId, now: int) -> None:
+        """By its own word it is no member any more: no silence is needed, and nobody waits for its vote (11.2)."""
+        if process in self._group.ranks and process not in self.failed:
+            self._sure.add(process)
+            self._gone.add(process)
+            self.suspect(process, "left", now)
+            self.evaluate(now)
+
+    def excludes_me(self, frame: Frame) -> bool:
+        """Whether its sender says by it that it has excluded us: by the mark on a message (E-45), or outright."""
+        if isinstance(frame, BlockFrame):
+            return self._me in frame.excluded
+        return isinstance(frame, ConfirmedFrame) and any(process == self._me for process, _ in frame.failed)
+
+    def noticed(self, process: ProcessId, now: int) -> None:
+        """A message of that member was taken in: it may refute what is recorded (iii)."""
+        if process in self.failed or process not in self._group.ranks:
+            return
+        reached = self._group.reached(process)
+        for pair in sorted(pair for pair in self._votes if pair[0] == process and pair[1] < reached):
+            self._refute(pair, now)
+        for frame in self._pending_accusations(process):
+            self._examine(frame, now)
+
+    def installed(self, now: int) -> None:
+        """The view has changed: forget those who are gone."""
+        ranks = self._group.ranks
+        self.failed = {process: last for process, last in self.failed.items() if process in ranks}
+        self.evaluate(now)
+
+    # What time brings (9.2)
+
+    def mute(self, process: ProcessId) -> int | None:
+        """(b) Since when its vote is missing for something that we suspect; None if it owes none."""
+        missing = [
+            self._suspected[suspect].at
+            for suspect, last in self.suspicions.items()
+            if process not in self._votes[suspect, last]
+        ]
+        return min(missing, default=None)
+
+    def accused(self, before: int) -> list[ProcessId]:
+        """(c) Members that others suspect since then or longer, whom nobody could clear."""
+        suspects = {pair[0] for pair, at in self._recorded.items() if at <= before and self._stands(pair)}
+        return sorted(suspects - self.suspicions.keys())
+
+    def evaluate(self, now: int) -> None:
+        """(v) If all whom we do not suspect agree with all that we suspect: confirm it, all or nothing."""
+        group = self._group
+        if self.suspicions and not self._in_grace(now):
+            trusted = {*group.view.members} - self.suspicions.keys() - self.failed.keys()
+            if all(trusted <= self._votes[pair] for pair in self.suspicions.items()):
+                self._confirm(tuple(sorted(self.suspicions.items())), now)
+        group.wary = self.active or bool(self.failed)
+
+    # Conditions
+
+    def _on_suspect(self, frame: SuspectFrame, now: int) -> None:
+        """(ii) A vote, or our life in doubt, or something that we can refute."""
+        pair = frame.suspect, frame.last_block
+        if frame.suspect == self._me:
+            self._show_life(frame.last_block, now)
+        elif frame.suspect in self.failed or frame.suspect not in self._group.ranks:
+            return
+        elif self._group.reached(frame.suspect) > frame.last_block:
+            self._refute(pair, now)
+        else:
+            self._vote(frame.sender, pair, now)
+
+    def _on_refute(self, frame: RefuteFrame, now: int) -> None:
+        """(iv) Always: its sender's vote is withdrawn, and its messages are taken in if they follow ours (E-22)."""
+        suspect, group = frame.suspect, self._group
+        self._withdraw(frame.sender, suspect, frame.last_block)
+        if suspect == self._me or suspect in self.failed or suspect not in group.ranks:
+            return
+        following = [message for message in frame.messages if message.sender == suspect]
+        news = False
+        for message in following:
+            if not self.excludes_me(message) and group.follows(message):
+                news = self._around.accept(message, now) or news
+        if news:
+            if suspect in self.suspicions:
+                self._clear(suspect, now)
+            self.noticed(suspect, now)
+        if any(self.excludes_me(message) and message.block > group.reached(suspect) for message in following):
+            self.parted(suspect, now)
+
+    def _on_confirmed(self, frame: ConfirmedFrame, now: int) -> None:
+        """(vi), (viii) Others have agreed: with what we suspect, or about us."""
+        if self.excludes_me(frame):
+            self.parted(frame.sender, now)
+        elif all(self.suspicions.get(process) == last for process, last in frame.failed):
+            self._confirm(frame.failed, now)
+
+    def _clear(self, process: ProcessId, now: int) -> None:
+        """A refutation had news: take the suspicion back, pass the news on, then take in what waited."""
+        last = self.suspicions[process]
+        cut_off = self._secedes and self._is_cut_off_from(process)
+        self._acquit(process, now)
+        self._refute((process, last), now)
+        self._replay(process, now)
+        if cut_off:
+            self._weigh_secession(process, now)
+        if process in self._gone:
+            self.renounced(process, now)  # others had more of it, but it is gone all the same
+
+    def _is_cut_off_from(self, process: ProcessId) -> bool:
+        severed = self._group.suspector.is_severed(self._group.ranks[process])
+        return severed or self._suspected[process].reason == "deaf"
+
+    def _weigh_secession(self, process: ProcessId, now: int) -> None:
+        """Others hear somebody whom we do not: one of us two has to go, or all wait for ever (E-56).
+
+        The higher of the two does, sooner; alone in its view, it is found again and merged over the next connection.
+        """
+        self._contradicted[process] = times = self._contradicted.get(process, 0) + 1
+        if times < (_CONTRADICTIONS if self._me > process else 2 * _CONTRADICTIONS):
+            return
+        others = [member for member in self._group.ranks if member != self._me]
+        self._sure |= {*others}
+        for member in others:
+            self.suspect(member, "secession", now)
+
+    def _trust(self, process: ProcessId, now: int) -> None:
+        """In a view of two, a message that comes directly says more than any vote."""
+        self._acquit(process, now)
+        self._replay(process, now)
+
+    def _acquit(self, process: ProcessId, now: int) -> None:
+        group = self._group
+        last = self.suspicions.pop(process)
+        del self._suspected[process]
+        self._sure.discard(process)
+        self._withdraw(self._me, process, last)
+        group.suspector.pardon(group.ranks[process], now)
+        group.early.append(Refuted(group.view.group, process))
+
+    def _replay(self, process: ProcessId, now: int) -> None:
+        """As if it came just now: each frame goes through the filter again, for the first may raise new doubts."""
+        self._examined = {each for each in self._examined if each[0] != process}
+        for frame in self._pending.pop(process, ()):
+            self._around.take(frame, now)
+
+    def _confirm(self, failed: tuple[Suspicion, ...], now: int) -> None:
+        """(vii) These have failed. Told to the whole view, to them too, for (viii) needs it."""
+        group = self._group
+        left = tuple(self._departure(pair, now) for pair in failed)
+        for process, last in failed:
+            del self.suspicions[process], self._suspected[process]
+            self._sure.discard(process)
+            self._pending.pop(process, None)
+            self.failed[process] = last
+        self._examined = {each for each in self._examined if each[0] not in self.failed}
+        for pair in [pair for pair in self._votes if pair[0] in self.failed]:
+            self._forget(pair)
+        for process, _ in failed:  # nor do their own votes count any more: nobody could ask them for evidence (E-81)
+            for pair in [*self._votes]:
+                self._withdraw(process, *pair)
+        members = tuple(member for member in group.view.members if member not in self.failed)
+        self._tell(ConfirmedFrame(group.view.group, self._me, group.sent, failed), now)
+        group.early.append(Confirmed(group.view.group, failed, members))
+        self._around.confirmed(group, Detection(failed, left, now), now)
+
+    # Parts
+
+    def _refute(self, pair: Suspicion, now: int) -> None:
+        """(iii) Hand over all that we hold of it above that number, nulls too; then the pair is of no more use."""
+        group = self._group
+        process, last = pair
+        self._tell(RefuteFrame(group.view.group, self._me, group.sent, process, last, group.stored(process, last)), now)
+        self._forget(pair)
+
+    def _hold(self, frame: Frame) -> None:
+        """Keep what a suspected member sends; of announcements in a row the last says all, a bare sign nothing."""
+        pending = self._pending.setdefault(frame.sender, [])
+        while isinstance(frame, AliveFrame) and pending:
+            last = pending[-1]
+            if not isinstance(last, AliveFrame) or (last.announces and not frame.announces):
+                break
+            pending.pop()
+        pending.append(frame)
+
+    def _examine(self, frame: SuspectFrame, now: int) -> None:
+        """Look at an accusation although we suspect the accuser: only to refute it (E-23), or to show that we live."""
+        pair = frame.suspect, frame.last_block
+        if frame.suspect == self._me:
+            self._show_life(frame.last_block, now)  # E-67
+        elif frame.suspect in self.failed or frame.suspect not in self._group.ranks:
+            return
+        elif self._group.reached(frame.suspect) > frame.last_block and (frame.sender, pair) not in self._examined:
+            self._examined.add((frame.sender, pair))
+            self._refute(pair, now)
+
+    def _pending_accusations(self, process: ProcessId) -> list[SuspectFrame]:
+        """Those about it that wait with an accuser's other messages: looked at whenever it speaks (E-75)."""
+        return [
+            frame
+            for frames in self._pending.values()
+            for frame in frames
+            if isinstance(frame, SuspectFrame) and frame.suspect == process
+        ]
+
+    def _show_life(self, last: int, now: int) -> None:
+        """Somebody has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
+        if last >= self._group.sent:
+            self._group.show_life(now)
+
+    def _tell(self, frame: MembershipFrame, now: int) -> None:
+        """To the whole view, whatever flow control says (E-20)."""
+        self._group.multicast(frame, now)
+
+    def _vote(self, voter: ProcessId, pair: Suspicion, now: int) -> None:
+        """A newer vote about a member takes the place of an older one."""
+        for other in [other for other in self._votes if other[0] == pair[0] and other != pair]:
+            self._withdraw(voter, *other)
+        self._votes.setdefault(pair, set()).add(voter)
+        self._recorded.setdefault(pair, now)
+
+    def _withdraw(self, voter: ProcessId, suspect: ProcessId, last: int) -> None:
+        """Up to that number."""
+        for pair in [pair for pair in self._votes if pair[0] == suspect and pair[1] <= last]:
+            self._votes[pair].discard(voter)
+            if not self._votes[pair]:
+                self._forget(pair)
+
+    def _forget(self, pair: Suspicion) -> None:
+        self._votes.pop(pair, None)
+        self._recorded.pop(pair, None)
+
+    def _stands(self, pair: Suspicion) -> bool:
+        """Whether a recorded suspicion is one that we cannot refute, of somebody whom we trust (E-81)."""
+        trusted = self._votes[pair] - self.suspicions.keys() - self.failed.keys()
+        return bool(trusted) and pair[1] >= self._group.reached(pair[0])
+
+    def _alone_with(self, process: ProcessId) -> bool:
+        return {*self._group.view.members} == {self._me, process}
+
+    def _in_grace(self, now: int) -> bool:
+        """A view of two: (v) holds at once, so a suspicion by timeout gets a second chance (E-25)."""
+        (process, *others) = self.suspicions
+        if others or process in self._sure or not self._alone_with(process):
+            return False
+        return now < self._suspected[process].at + self._grace_ns
+
+    def _departure(self, pair: Suspicion, now: int) -> Departure:
+        suspected = self._suspected[pair[0]]
+        accusers = tuple(sorted(self._votes.get(pair, ())))
+        return Departure(*pair, suspected.reason, accusers, suspected.silent_ns, now - suspected.at)

@@ -1,0 +1,218 @@
+"""The suspector: when silence speaks against a member (newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
+
+It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
+a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
+does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+
+_PROBE_STEP_NS: Final = 10_000_000
+"""ε: of members that would probe an idle group at the same time, each waits this much longer than the one before."""
+
+
+class Suspector:
+    """The clocks of one member in one group. All clauses ask: is it silent, and does it owe us something."""
+
+    __slots__ = (
+        "_completed",
+        "_formed_at",
+        "_merges",
+        "_pardoned",
+        "_patience_ns",
+        "_period_ns",
+        "_probe_ns",
+        "_samples",
+        "_severed",
+        "at",
+        "clock",
+        "idle",
+    )
+
+    def __init__(self, size: int, settings: NewtopSettings, now: int = 0) -> None:
+        self.clock = [0] * size
+        """By rank, when something last came from it; written by whoever takes frames in."""
+        self.at: int | None = None
+        """When to look again."""
+        self.idle = settings.suspect_after_ns > 0
+        """Whether it would begin to look if somebody owed something; never, where nobody is to be suspected."""
+        self._formed_at = now
+        self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
+        self._severed: set[int] = set()
+        self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
+        self._completed: deque[tuple[int, int]] = deque()  # (when, what was to be acknowledged then), in safe groups
+        self._merges = settings.merge_every_ns > 0
+        self._patience_ns = settings.suspect_after_ns
+        self._period_ns = settings.suspect_after_ns // 4
+        self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
+
+    def begin(self, group: "NewtopGroup", now: int) -> None:
+        """Somebody owes something from now on."""
+        self.idle = False
+        self._samples.append((now, group.largest))
+        self._note_completion(group, now)
+        self.at = now + self._period_ns
+
+    def rest(self, group: "NewtopGroup", now: int) -> None:
+        """Nobody owes anything: wait for the next probe, if idle groups are probed."""
+        self.idle = self._patience_ns > 0
+        self._samples.clear()
+        self._completed.clear()
+        self.at = max(self._probe_due(group), now + 1) if self._probes(group) else None
+
+    def severed(self, rank: int, now: int) -> None:
+        """The connection with it has lost frames: what still comes is no sign of life (E-47)."""
+        self._severed.add(rank)
+        self._pardoned[rank] = now
+
+    def is_severed(self, rank: int) -> bool:
+        """Whether the connection with it is known to have lost frames."""
+        return rank in self._severed
+
+    def cut_off(self, group: "NewtopGroup") -> bool:
+        """Whether a connection with a member is broken; who parts with it is merged over the next one (E-89)."""
+        return self._merges and not self._severed.isdisjoint(group.ranks.values())
+
+    def pardon(self, rank: int, now: int) -> None:
+        """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
+        self._pardoned[rank] = now
+
+    def silent_ns(self, rank: int, now: int) -> int:
+        """How long it has been silent."""
+        return now - self._silent_since(rank)
+
+    def look(self, group: "NewtopGroup", now: int) -> None:
+        """The period is over: accuse whoever has been silent for too long, say that we live, or probe."""
+        if self.idle:
+            if self._probes(group) and now >= self._probe_due(group):
+                group.show_life(now)
+                if self.idle and group.largest > group.complete_block:
+                    self.begin(group, now)
+        else:
+            sampled = self._samples[-1][1] if self._samples else group.complete_block
+            if group.largest > sampled:
+                self._samples.append((now, group.largest))
+            self._note_completion(group, now)
+            self._accuse(group, now)
+            group.agreement.evaluate(now)  # a time of grace may be over
+            if group.largest <= group.complete_block and self._probes(group) and now >= self._probe_due(group):
+                group.show_life(now)  # we wait for something else than numbers
+        if group.largest > group.complete_block or group.unanswered:
+            self._say_that_we_live(group, now)
+            self.at = now + self._period_ns
+            self.idle = False
+        else:
+            self.rest(group, now)
+
+    def _accuse(self, group: "NewtopGroup", now: int) -> None:
+        agreement, complete = group.agreement, group.complete_block
+        while self._samples and self._samples[0][1] <= complete:
+            self._samples.popleft()
+        while self._completed and self._completed[0][1] <= group.stable_block:
+            self._completed.popleft()
+        owing = group.change.owing(group.view)
+        for process, rank in [*group.ranks.items()]:
+            if rank != group.my_rank and (reason := self._charge(group, process, rank, owing, now)):
+                agreement.suspect(process, reason, now)
+        for process in agreement.accused(now - self._patience_ns):
+            if self._pardoned[group.ranks[process]] <= now - self._patience_ns:
+                agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
+
+    def _charge(
+        self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
+    ) -> str | None:
+        """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
+
+        Of a new group, a state (E-95); where groups merge, a connection too (E-89). Whoever is deaf may not know what
+        it owes; that it does not answer is enough (E-80).
+        """
+        limit = now - self._patience_ns
+        if self._deaf(group, process, now):
+            return "deaf"
+        if self._silent_since(rank) > limit:
+            return None
+        owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
+        charges = (
+            ("silent", owed),
+            ("unacknowledged", self._unacknowledged_since(group, rank)),
+            ("mute", group.agreement.mute(process)),
+            ("blocking", group.blocked_at if group.waits_for(rank) else None),
+            ("unready", owing.get(process)),
+            ("unready", group.flush_owed(rank)),
+            ("unready", self._formed_at if group.transfer is not None and group.transfer.awaits(process) else None),
+            ("severed", self._pardoned[rank] if self._merges and rank in self._severed else None),
+        )
+        return next((reason for reason, since in charges if since is not None and since <= limit), None)
+
+    def _note_completion(self, group: "NewtopGroup", now: int) -> None:
+        known = self._completed[-1][1] if self._completed else group.stable_block
+        if group.unacknowledged and group.awaited_block > known:
+            self._completed.append((now, group.awaited_block))
+
+    def _unacknowledged_since(self, group: "NewtopGroup", rank: int) -> int | None:
+        """Since when we have completed what that member has not said to have (newtop.md 14, rule 3)."""
+        said = group.acknowledged(rank)
+        return next((when for when, number in self._completed if number > said), None)
+
+    def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
+        """On datagrams, it has not answered for so long that the connection counts as broken."""
+        since = group.deaf_since(process)
+        return since is not None and max(since, self._pardoned[group.ranks[process]]) + 2 * self._patience_ns <= now
+
+    def _silent_since(self, rank: int) -> int:
+        if rank in self._severed:
+            return self._pardoned[rank]
+        return max(self.clock[rank], self._pardoned[rank])
+
+    def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
+        """While clauses b to e may apply, somebody may take our silence for death; else it may last a probe's time."""
+        asks = group.blocked and group.blocked_at + self._period_ns <= now
+        presses = group.wary or group.wanted or group.unacknowledged or group.transfer is not None
+        patience = self._period_ns if presses else self._probe_ns
+        if asks or (patience and group.spoke_at + patience <= now):
+            group.say_alive(now, blocked=asks)
+
+    def _probes(self, group: "NewtopGroup") -> bool:
+        return self._probe_ns > 0 and len(group.view.members) > 1
+
+    def _probe_due(self, group: "NewtopGroup") -> int:
+        return group.row_at + self._probe_ns + group.place * _PROBE_STEP_NS
+
+
+class SteadySuspector(Suspector):
+    """In an asymmetric group nobody owes numbers: all say at regular times that they live (newtop.md 11.3 rule 6.2)."""
+
+    __slots__ = ()
+
+    def rest(self, group: "NewtopGroup", now: int) -> None:
+        """Nobody ever rests, unless it is alone."""
+        self.idle = False
+        self.at = now + self._period_ns if self._period_ns and len(group.view.members) > 1 else None
+
+    def look(self, group: "NewtopGroup", now: int) -> None:
+        """The period is over: whoever has been silent for too long is suspected; then we say that we live."""
+        self._accuse(group, now)
+        group.agreement.evaluate(now)
+        if group.spoke_at + self._period_ns <= now:
+            group.say_alive(now)
+        self.rest(group, now)
+
+    def _charge(
+        self,
+        group: "NewtopGroup",
+        process: ProcessId,
+        rank: int,
+        owing: Mapping[ProcessId, int],  # noqa: ARG002
+        now: int,
+    ) -> str | None:
+        if self._deaf(group, process, now):
+            return "deaf"
+        return "silent" if self._silent_since(rank) <= now - self._patience_ns else None

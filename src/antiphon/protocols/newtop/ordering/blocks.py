@@ -1,0 +1,174 @@
+"""Orders by block numbers alone: total, total and safe, Slow causal (Macedo94 §4.5, §5.4; newtop.md 14)."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import takewhile
+from operator import attrgetter
+from typing import ClassVar, Final
+
+from antiphon.core.clocks import BlockCounter
+from antiphon.core.vectors import BEYOND
+from antiphon.protocols.newtop.frames import BlockFrame, Stamp
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import GroupId, ProcessId
+
+_SENDER: Final = attrgetter("sender")
+
+
+class TotalOrder:
+    """Deliver what no group can still send into, in increasing (block, sender) over all groups (safe1', safe2).
+
+    (block, sender) is unique among data: a process numbers its data messages of all groups from one counter.
+    """
+
+    crosses: ClassVar[bool] = True
+    stamps: ClassVar[bool] = False
+    forms: ClassVar[bool] = True
+    cut_after: ClassVar[int | None] = 0
+    _ahead: ClassVar[int] = 0
+    """How far beyond the largest complete block a message may be delivered."""
+
+    def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
+        self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
+        self._blocks: list[int] = []  # heap of their numbers
+        self._groups = groups
+        self._begin()
+
+    def _begin(self) -> None:
+        self._columns = [group.horizon for group in self._groups.values()]
+        self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        self._counter = next((group.counter for group in self._groups.values()), BlockCounter())  # one for all groups
+
+    def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
+        """One more that deliveries wait for."""
+        self._begin()
+
+    def closed(self, group: NewtopGroup) -> list[BlockFrame]:
+        """Nothing of it counts any more."""
+        dropped = [frame for row in self._rows.values() for frame in row if frame.group == group.view.group]
+        self._drop(dropped)
+        self._columns = [column for column in self._columns if column is not group.horizon]
+        self._only_column = self._columns[0] if len(self._columns) == 1 else None
+        return dropped
+
+    @property
+    def highest(self) -> int:
+        """The largest number that waits."""
+        return max(self._blocks, default=0)
+
+    def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
+        """Nothing beside the number."""
+        return frame.stamp is None
+
+    def stamp(self, group: NewtopGroup) -> Stamp | None:  # noqa: ARG002
+        """The block number says all."""
+        return None
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
+        """Keep it for its turn."""
+        block = frame.block
+        row = self._rows[block]
+        if not row:
+            heappush(self._blocks, block)
+        row.append(frame)
+        return ()
+
+    sent = received
+    """Our own message waits like all others."""
+
+    def take(self, upto: int) -> list[BlockFrame]:
+        """Everything up to the largest block that is complete in all groups (Bmin)."""
+        blocks, column = self._blocks, self._only_column
+        ready: list[BlockFrame] = []
+        limit = self._ahead + (column.minimum if column is not None else self._complete_everywhere())
+        if upto < limit:
+            limit = upto
+        while blocks and blocks[0] <= limit:
+            row = self._rows.pop(heappop(blocks))
+            if len(row) > 1:
+                row.sort(key=_SENDER)
+            ready += row
+        if ready:
+            self._counter.witness(ready[-1].block)
+        return ready
+
+    def passed(self, block: int) -> bool:
+        """No group can still send up to there, and `take` has given all of it."""
+        return self._complete_everywhere() >= block
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """Behind the smallest last number of the detection nothing of its members counts (M3)."""
+        gone, limit = {process for process, _ in detection.failed}, detection.last + self._ahead
+        above = [frame for row in self._rows.values() for frame in row if frame.block > limit]
+        dropped = [frame for frame in above if frame.group == group.view.group and frame.sender in gone]
+        self._drop(dropped)
+        return dropped
+
+    def settled(self, group: NewtopGroup) -> bool:  # noqa: ARG002
+        """Views change by numbers here."""
+        return True
+
+    def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:  # noqa: ARG002
+        """All that counted of them is delivered."""
+        return []
+
+    def _drop(self, dropped: list[BlockFrame]) -> None:
+        for frame in dropped:
+            row = self._rows[frame.block]
+            row.remove(frame)
+            if not row:
+                del self._rows[frame.block]
+                self._blocks.remove(frame.block)
+        heapify(self._blocks)
+
+    def _complete_everywhere(self) -> int:
+        return min([column.minimum for column in self._columns], default=BEYOND)
+
+
+class SafeOrder(TotalOrder):
+    """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
+
+    The order stays one over all groups: what is not stable holds back all that is larger, in every group, and the cuts.
+    """
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
+        """Others deliver it only when they have heard that we have it, so that is news (rule 2)."""
+        group.news.awaited = max(group.news.awaited, frame.block)
+        return super().received(group, frame, now)
+
+    sent = received
+
+    def take(self, upto: int) -> list[BlockFrame]:
+        """Up to the first that somebody may lack."""
+        ready: list[BlockFrame] = []
+        limit = min(upto, self._complete_everywhere())
+        while self._blocks and self._blocks[0] <= limit:
+            row = self._rows[self._blocks[0]]
+            row.sort(key=_SENDER)
+            stable = list(takewhile(self._stable, row))
+            ready += stable
+            if len(stable) < len(row):
+                del row[: len(stable)]
+                break
+            del self._rows[heappop(self._blocks)]
+        if ready:
+            self._counter.witness(ready[-1].block)
+        return ready
+
+    def passed(self, block: int) -> bool:
+        """Nor is anything up to there held back."""
+        return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
+
+    def _stable(self, frame: BlockFrame) -> bool:
+        return frame.block <= self._groups[frame.group].safe_block
+
+
+class SlowOrder(TotalOrder):
+    """Causal order for the price of a number: whatever could precede m has a smaller number than m (CO1, CO2)."""
+
+    forms: ClassVar[bool] = False
+    cut_after: ClassVar[int | None] = 1
+    _ahead: ClassVar[int] = 1

@@ -1,0 +1,223 @@
+"""Orders by stamps that name the past: the Fast order, and vector-clock CBCAST, the reference (Macedo94 §5.5, §2.6.3).
+
+Both stamp a message with a number for each (group, process) in its past, and deliver it once those of the receiver's
+own groups are reached. They wait for nothing else: no other causal order delivers earlier.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from antiphon.protocols.newtop.frames import BlockFrame, MapStamp
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import GroupId, ProcessId
+
+Key = tuple[GroupId, ProcessId]
+Known = dict[Key, int]
+
+
+class FastOrder:
+    """GLDV, keyed by group and process: keyed by process alone it deadlocks (E-13).
+
+    Invariant: a frame in `_waiting[key]` lacks that key; it is looked at again when the key rises.
+    """
+
+    crosses: ClassVar[bool] = False
+    stamps: ClassVar[bool] = True
+    forms: ClassVar[bool] = False
+    cut_after: ClassVar[int | None] = None
+
+    def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:
+        self._me = me
+        self._groups = groups
+        self._known: Known = {}  # GLDV: the largest number sent or delivered, by us or by those we have it from
+        self._delivered: Known = {}  # of our own groups, the largest delivered here
+        self._received: Known = {}  # likewise received
+        self._limits: Known = {}  # of members that have failed, the last that will ever be delivered here
+        self._parked: dict[GroupId, list[tuple[BlockFrame, Known]]] = {group: [] for group in groups}
+        """What was sent in a view that is not installed here yet."""
+        self._waiting: dict[Key, list[tuple[BlockFrame, Known]]] = {}
+        self._ready: deque[tuple[BlockFrame, Known]] = deque()
+        self._compressing = settings.compression
+        self._told: dict[GroupId, Known] = {group: {} for group in groups}  # by our stamps so far, if compressing
+        self._heard: dict[Key, Known] = {}  # by the stamps of each sender in each group, if compressing
+
+    def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
+        """Whatever it names."""
+        return isinstance(frame.stamp, MapStamp)
+
+    def stamp(self, group: NewtopGroup) -> MapStamp:
+        """Everything we know; compressed, what the group has not heard from us."""
+        known = self._known
+        if self._compressing:
+            told = self._told[group.view.group]
+            changed = {key: number for key, number in known.items() if told.get(key) != number}
+            told.update(changed)
+            known = changed
+        return MapStamp(tuple(sorted((*key, number) for key, number in known.items())))
+
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+        """Our own message is delivered at once: all of its past was sent or delivered here."""
+        key = self._key(group.view.group, self._me)
+        self._known[key] = self._delivered[key] = self._number(frame)
+        self._ready.append((frame, {}))
+
+    def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
+        """Deliver or keep."""
+        past = self._past(group, frame)
+        self._received[self._key(frame.group, frame.sender)] = self._number(frame, past)
+        self._place(frame, past)
+        return ()
+
+    def take(self, upto: int) -> list[BlockFrame]:  # noqa: ARG002
+        """What is ready, and what becomes so by delivering it."""
+        taken = []
+        while self._ready:
+            frame, past = self._ready.popleft()
+            self._groups[frame.group].counter.witness(frame.block)
+            taken.append(frame)
+            if frame.sender != self._me:
+                self._learn(frame, past)
+        return taken
+
+    def passed(self, block: int) -> bool:  # noqa: ARG002
+        """Numbers do not separate views here."""
+        return True
+
+    def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
+        """Drop what builds on something of the detection that nobody has (E-65); wait for nothing else of it (E-64)."""
+        keys = {self._key(group.view.group, process) for process, _ in detection.failed}
+        lasts = {key: self._received.get(key, 0) for key in keys}
+
+        def lost(frame: BlockFrame, past: Known) -> bool:
+            own = self._key(frame.group, frame.sender)
+            return own in keys and any(past.get(key, 0) > last for key, last in lasts.items() if key != own)
+
+        dropped = self._drop(lost)
+        for frame, past in dropped:
+            own = self._key(frame.group, frame.sender)
+            lasts[own] = min(lasts[own], self._number(frame, past) - 1)
+        self._limits |= lasts
+        self._look_again(keys)
+        return [frame for frame, _ in dropped]
+
+    def settled(self, group: NewtopGroup) -> bool:
+        """Nothing waits but what belongs to a later view."""
+        name = group.view.group
+        waiting = (*self._waiting.values(), self._ready)
+        return not any(frame.group == name for held in waiting for frame, _ in held)
+
+    def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
+        """What is left of the removed was sent in a view that we never see; of others it may have its turn now."""
+        name = group.view.group
+        keys = {self._key(name, process) for process in removed}
+        dropped = self._drop(lambda frame, _: frame.group == name and frame.sender in removed)
+        self._limits |= {key: self._delivered.get(key, 0) for key in keys}
+        parked, self._parked[name] = self._parked[name], []
+        for held in parked:
+            self._place(*held)
+        self._look_again(keys)
+        return [frame for frame, _ in dropped]
+
+    def _drop(self, unwanted: Callable[[BlockFrame, Known], bool]) -> list[tuple[BlockFrame, Known]]:
+        dropped = []
+        for held in [*self._waiting.values(), *self._parked.values()]:
+            dropped += [each for each in held if unwanted(*each)]
+            held[:] = [each for each in held if not unwanted(*each)]
+        return dropped
+
+    def _look_again(self, keys: Iterable[Key]) -> None:
+        for key in sorted(keys):
+            for held in self._waiting.pop(key, ()):
+                self._place(*held)
+
+    def _learn(self, frame: BlockFrame, past: Known) -> None:
+        """On delivery, not on receipt: merge every key, those of groups that are not ours too."""
+        for key, number in past.items():
+            self._raise(key, number)
+        own = self._key(frame.group, frame.sender)
+        self._delivered[own] = number = self._number(frame, past)
+        self._raise(own, number)
+        self._look_again((own,))
+
+    def _raise(self, key: Key, number: int) -> None:
+        if number > self._known.get(key, 0):
+            self._known[key] = number
+
+    def _place(self, frame: BlockFrame, past: Known) -> None:
+        if self._groups[frame.group].change.holds(frame):
+            self._parked[frame.group].append((frame, past))
+            return
+        lacking = self._lacking(frame, past)
+        if lacking is None:
+            self._ready.append((frame, past))
+        else:
+            self._waiting.setdefault(lacking, []).append((frame, past))
+
+    def _lacking(self, frame: BlockFrame, past: Known) -> Key | None:  # noqa: ARG002
+        """A key of our groups that is not reached yet, or None: then its turn has come."""
+        for key, number in past.items():
+            if self._misses(key, number):
+                return key
+        return None
+
+    def _misses(self, key: Key, number: int) -> bool:
+        """Whether something of that stream, as far as there will be any, is still to be delivered here."""
+        return min(number, self._limits.get(key, number)) > self._delivered.get(key, 0) and self._concerns(key)
+
+    def _concerns(self, key: Key) -> bool:
+        return key[0] in self._groups
+
+    def _past(self, group: NewtopGroup, frame: BlockFrame) -> Known:
+        """What the stamp says, with what the sender said before if stamps are compressed: channels are FIFO."""
+        stamp = frame.stamp
+        assert isinstance(stamp, MapStamp)
+        past = {(name, process): number for name, process, number in stamp.entries}
+        if self._compressing:
+            heard = self._heard.setdefault((group.view.group, frame.sender), {})
+            heard.update(past)
+            past = dict(heard)
+        return past
+
+    def _key(self, group: GroupId, process: ProcessId) -> Key:
+        return group, process
+
+    def _number(self, frame: BlockFrame, past: Known | None = None) -> int:  # noqa: ARG002
+        return frame.block
+
+
+class VectorOrder(FastOrder):
+    """CBCAST: the same, with a count of messages in place of block numbers, and the sender's own entry raised first."""
+
+    def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
+        """It counts itself."""
+        own = group.view.group, frame.sender
+        return isinstance(frame.stamp, MapStamp) and any(entry[:2] == own for entry in frame.stamp.entries)
+
+    def stamp(self, group: NewtopGroup) -> MapStamp:
+        """Raise our own entry, then stamp the whole vector."""
+        key = group.view.group, self._me
+        self._known[key] = self._known.get(key, 0) + 1
+        return super().stamp(group)
+
+    def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
+        """Delivered at once; its own entry was raised for the stamp."""
+        key = group.view.group, self._me
+        self._delivered[key] = self._known[key]
+        self._ready.append((frame, {}))
+
+    def _number(self, frame: BlockFrame, past: Known | None = None) -> int:
+        assert past is not None
+        return past[frame.group, frame.sender]
+
+    def _lacking(self, frame: BlockFrame, past: Known) -> Key | None:
+        """The next message of its sender, and nothing else of its past missing (E-1)."""
+        own = frame.group, frame.sender
+        if past[own] != self._delivered.get(own, 0) + 1:
+            return own
+        for key, number in past.items():
+            if key != own and self._misses(key, number):
+                return key
+        return None

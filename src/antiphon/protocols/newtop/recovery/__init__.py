@@ -1,0 +1,1 @@
+"""FIFO, lossless streams on a transport that loses, duplicates and reorders (docs/spec/newtop.md 4)."""

@@ -1,0 +1,44 @@
+"""Turns: in which of its groups a member may send while a message of an asymmetric one is on its way (11.3 rule 4).
+
+A message gets its number at the sequencer. Until it has come back, whatever its sender sends in another group might
+get a smaller number, and overtake it. In the same group places keep the order.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
+from antiphon.types import GroupId
+
+
+class Turns:
+    """Invariant: at most one group has messages on their way. Whoever had to wait goes first when they are back."""
+
+    __slots__ = ("_sequenced", "_waiting")
+
+    def __init__(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
+        self._waiting: dict[GroupId, NewtopGroup] = {}
+        self.weigh(groups)
+
+    def weigh(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
+        """Groups have come or gone."""
+        self._sequenced = [group for group in groups.values() if isinstance(group, SequencedGroup)]
+        self._waiting = {name: group for name, group in self._waiting.items() if name in groups}
+
+    def line(self, stirred: dict[GroupId, NewtopGroup]) -> Iterable[NewtopGroup]:
+        """The groups that may have something to send: those that had to wait, then the rest."""
+        first, self._waiting = self._waiting, {}
+        stirred |= first
+        return [*first.values(), *(group for name, group in stirred.items() if name not in first)]
+
+    def permits(self, group: NewtopGroup) -> bool:
+        """Whether nothing of another group is on its way, nor waits for its turn longer.
+
+        What was on its way when its group was replaced counts as being so, and must leave again before anything else.
+        """
+        if group.overdue:
+            return True
+        if any(other.awaits_return and other is not group for other in self._sequenced) or self._waiting:
+            self._waiting[group.view.group] = group
+            return False
+        return True

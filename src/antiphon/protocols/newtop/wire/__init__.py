@@ -1,0 +1,1 @@
+"""Byte layouts of the Newtop frames."""

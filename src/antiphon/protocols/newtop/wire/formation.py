@@ -1,0 +1,208 @@
+"""The bodies of the frames by which groups are formed, joined and merged: few of them travel, each to one process.
+
+    kind 24, propose: count, of each member a name and the group it is in, or nothing
+    kind 25, vote:    largest epoch heard of; 0 for no; or 1, and a number
+    kind 26, base:    a number
+    kind 27, ready:   view or nothing, primary, members of the view
+    kind 28, install: base, count, of each company its members, view or nothing, size of the view, primary
+    kind 29, abort:   nothing
+    kind 30, probe:   whether the sender wants to be taken in
+    kind 31, found:   members
+
+Every body begins with the identity of its frame (`names.py`). Members are a count and their names, sorted, each once.
+What may be nothing is a text with a length byte before it; nothing is a text of no bytes.
+"""
+
+import struct
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, Final
+
+from antiphon.errors import ProtocolViolation
+from antiphon.protocols.newtop.frames import (
+    AbortFrame,
+    BaseFrame,
+    FormationFrame,
+    FoundFrame,
+    InstallFrame,
+    ProbeFrame,
+    ProposeFrame,
+    ReadyFrame,
+    VoteFrame,
+)
+from antiphon.types import Company, GroupId, ProcessId, name_of
+from antiphon.wire.names import encode_identity, encode_name
+from antiphon.wire.reader import Reader
+
+_PROPOSE: Final = 24
+_VOTE: Final = 25
+_BASE: Final = 26
+_READY: Final = 27
+_INSTALL: Final = 28
+_ABORT: Final = 29
+_PROBE: Final = 30
+_FOUND: Final = 31
+
+_COUNT: Final = struct.Struct(">I")
+_NUMBER: Final = struct.Struct(">q")
+_FLAG: Final = (b"\0", b"\1")
+
+
+def _identity(frame: FormationFrame) -> bytes:
+    return encode_identity(frame.group, frame.sender)
+
+
+def _propose(frame: ProposeFrame) -> bytes:
+    members = [part for member, group in frame.members for part in (encode_name(member), encode_name(group or ""))]
+    return b"".join((_identity(frame), _COUNT.pack(len(frame.members)), *members))
+
+
+def _read_propose(reader: Reader) -> ProposeFrame:
+    group, sender = _to_be_formed(reader)
+    members = tuple((reader.process(), reader.group_or_none()) for _ in range(reader.count()))
+    _require_members([member for member, _ in members], sender)
+    for _, before in members:
+        if before is not None and (name_of(before) != name_of(group) or before == group):
+            raise ProtocolViolation("body", f"{group} cannot be formed of members of {before}")
+    return ProposeFrame(group, sender, members)
+
+
+def _vote(frame: VoteFrame) -> bytes:
+    number = b"" if frame.number is None else _NUMBER.pack(frame.number)
+    return b"".join((_identity(frame), _NUMBER.pack(frame.epoch), _FLAG[frame.number is not None], number))
+
+
+def _read_vote(reader: Reader) -> VoteFrame:
+    group, sender = _to_be_formed(reader)
+    epoch = reader.number()
+    return VoteFrame(group, sender, reader.number() if reader.flag() else None, epoch)
+
+
+def _base(frame: BaseFrame) -> bytes:
+    return _identity(frame) + _NUMBER.pack(frame.base)
+
+
+def _read_base(reader: Reader) -> BaseFrame:
+    return BaseFrame(*_to_be_formed(reader), reader.number())
+
+
+def _ready(frame: ReadyFrame) -> bytes:
+    return _identity(frame) + encode_name(frame.view or "") + _FLAG[frame.primary] + _members(frame.members)
+
+
+def _read_ready(reader: Reader) -> ReadyFrame:
+    group, sender = _to_be_formed(reader)
+    view, primary, members = reader.view_or_none(), reader.flag(), _read_members(reader)
+    if view is not None:
+        _require_members(members, sender)
+    elif members:
+        raise ProtocolViolation("body", f"{sender} is in no view and names members of it")
+    return ReadyFrame(group, sender, view, members, primary)
+
+
+def _install(frame: InstallFrame) -> bytes:
+    parts = [_identity(frame), _NUMBER.pack(frame.base), _COUNT.pack(len(frame.companies))]
+    for company in frame.companies:
+        parts += [_members(company.members), encode_name(company.view or "")]
+        parts += [_COUNT.pack(company.size), _FLAG[company.primary]]
+    return b"".join(parts)
+
+
+def _read_install(reader: Reader) -> InstallFrame:
+    group, sender = _to_be_formed(reader)
+    base = reader.number()
+    companies = tuple(_read_company(reader) for _ in range(reader.count()))
+    if any(one.members >= other.members for one, other in pairwise(companies)):
+        raise ProtocolViolation("body", "the companies of a group are not sorted")
+    _require_members(sorted(member for company in companies for member in company.members), sender)
+    return InstallFrame(group, sender, base, companies)
+
+
+def _read_company(reader: Reader) -> Company:
+    company = Company(_read_members(reader), reader.view_or_none(), reader.count(), reader.flag())
+    if not company.members or (company.view is None and len(company.members) > 1):
+        raise ProtocolViolation("body", f"{len(company.members)} who come from nowhere are no company")
+    if company.view is not None and company.size < len(company.members):
+        raise ProtocolViolation("body", f"{len(company.members)} come from a view of {company.size}")
+    return company
+
+
+def _abort(frame: AbortFrame) -> bytes:
+    return _identity(frame)
+
+
+def _read_abort(reader: Reader) -> AbortFrame:
+    return AbortFrame(*_to_be_formed(reader))
+
+
+def _probe(frame: ProbeFrame) -> bytes:
+    return _identity(frame) + _FLAG[frame.joins]
+
+
+def _read_probe(reader: Reader) -> ProbeFrame:
+    return ProbeFrame(*reader.identity(), reader.flag())
+
+
+def _found(frame: FoundFrame) -> bytes:
+    return _identity(frame) + _members(frame.members)
+
+
+def _read_found(reader: Reader) -> FoundFrame:
+    group, sender = reader.identity()
+    members = _read_members(reader)
+    _require_members(members, sender)
+    return FoundFrame(group, sender, members)
+
+
+def _to_be_formed(reader: Reader) -> tuple[GroupId, ProcessId]:
+    """The identity of a frame about a group that is no configured one."""
+    group, sender = reader.identity()
+    if name_of(group) == group:
+        raise ProtocolViolation("body", f"{group} is configured: nobody forms it")
+    return group, sender
+
+
+def _members(members: tuple[ProcessId, ...]) -> bytes:
+    return b"".join((_COUNT.pack(len(members)), *map(encode_name, members)))
+
+
+def _read_members(reader: Reader) -> tuple[ProcessId, ...]:
+    members = tuple(reader.process() for _ in range(reader.count()))
+    _require_sorted(members)
+    return members
+
+
+def _require_members(members: list[ProcessId] | tuple[ProcessId, ...], sender: ProcessId) -> None:
+    _require_sorted(members)
+    if sender not in members:
+        raise ProtocolViolation("body", f"{sender} is not among the members that it names")
+
+
+def _require_sorted(members: list[ProcessId] | tuple[ProcessId, ...]) -> None:
+    if any(one >= other for one, other in pairwise(members)):
+        raise ProtocolViolation("body", "members are not sorted, or named twice")
+
+
+WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
+    ProposeFrame: (_PROPOSE, _propose),
+    VoteFrame: (_VOTE, _vote),
+    BaseFrame: (_BASE, _base),
+    ReadyFrame: (_READY, _ready),
+    InstallFrame: (_INSTALL, _install),
+    AbortFrame: (_ABORT, _abort),
+    ProbeFrame: (_PROBE, _probe),
+    FoundFrame: (_FOUND, _found),
+}
+"""By class: the kind of a frame, and what gives its body."""
+
+READERS: Final[dict[int, Callable[[Reader], Any]]] = {
+    _PROPOSE: _read_propose,
+    _VOTE: _read_vote,
+    _BASE: _read_base,
+    _READY: _read_ready,
+    _INSTALL: _read_install,
+    _ABORT: _read_abort,
+    _PROBE: _read_probe,
+    _FOUND: _read_found,
+}
+"""By kind: what reads a body, all but its end."""

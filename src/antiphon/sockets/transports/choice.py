@@ -1,0 +1,64 @@
+"""Which transport a member gets, by the user's words; what does not go together is refused in one sentence."""
+
+import ipaddress
+from collections.abc import Callable
+from typing import Final
+
+from antiphon.errors import ConfigurationError
+from antiphon.sockets.transports.contract import Address, Transport
+from antiphon.sockets.transports.tcp import TcpMesh
+from antiphon.sockets.transports.udp import UdpMesh
+from antiphon.types import ProcessId
+
+TransportMaker = Callable[[ProcessId], Transport]
+"""Makes the transport of a process of its own kind, such as `MemoryNetwork.attach`."""
+
+TRANSPORTS: Final = ("tcp", "udp")
+
+
+def make_transport(
+    chosen: str | TransportMaker,
+    me: ProcessId,
+    bind: str,
+    peers: list[str],
+    *,
+    advertise: str | None,
+    multicast: str | None,
+    datagram_bytes: int,
+) -> Transport:
+    """What carries the frames of a process."""
+    if not isinstance(chosen, str):
+        if peers or advertise or multicast:
+            raise ConfigurationError(
+                "a transport of your own knows its addresses: leave peers, advertise and multicast out"
+            )
+        return chosen(me)
+    if chosen not in TRANSPORTS:
+        raise ConfigurationError(f"there is no transport {chosen!r}; take one of {', '.join(TRANSPORTS)}")
+    address, seeds = parse_address(bind), [parse_address(peer) for peer in peers]
+    shown = None if advertise is None else parse_address(advertise)
+    if chosen == "udp":
+        group = None if multicast is None else _parse_multicast(multicast)
+        return UdpMesh(me, address, seeds, advertise=shown, multicast=group, datagram_bytes=datagram_bytes)
+    if multicast is not None:
+        raise ConfigurationError(f"multicast goes with transport 'udp', not with {chosen!r}")
+    return TcpMesh(me, address, seeds, advertise=shown)
+
+
+def parse_address(text: str) -> Address:
+    """`host:port`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")
+    return host.strip("[]"), int(port)
+
+
+def _parse_multicast(text: str) -> Address:
+    host, port = parse_address(text)
+    try:
+        group = ipaddress.IPv4Address(host)
+    except ValueError:
+        group = None
+    if group is None or not group.is_multicast or not port:
+        raise ConfigurationError(f"{text!r} is not a multicast address such as 239.1.2.3:7500")
+    return host, port

@@ -1,0 +1,148 @@
+"""Datagrams to groups and to single processes, and nothing beneath: losses are the cores' to repair (InterGroup).
+
+A group has a multicast address of its own (intergroup.md 1): what is for the group leaves once, however many listen,
+and who is not in a group is not woken for it. Members are told each other's addresses; nobody is looked for. One frame
+is one datagram, so what is lost is lost by itself, as in the simulator.
+"""
+
+import asyncio
+import logging
+import random
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from antiphon.errors import ProtocolViolation
+from antiphon.sockets.transports.contract import Address, Receiver
+from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
+from antiphon.types import GroupId, ProcessId, split_process_id
+from antiphon.wire.codec import sender_of
+
+_log = logging.getLogger("antiphon.multicast")
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """What befalls datagrams on their way in, beside what the network does to them: all from one seeded stream."""
+
+    chance: random.Random = field(default_factory=random.Random)
+    loss: Mapping[ProcessId, float] = field(default_factory=dict)
+    """By sender, the share that vanishes."""
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    """Share that is held back."""
+    late_s: float = 0.0
+    """By up to so much."""
+
+    def arrivals(self, sender: ProcessId) -> list[float]:
+        """How much later each copy of a datagram arrives, in seconds; nothing, if it is lost."""
+        draw, lost = self.chance.random, self.loss.get(sender, 0.0)
+        copies = 2 if self.duplicate and draw() < self.duplicate else 1
+        kept = [None for _ in range(copies) if not lost or draw() >= lost]
+        return [draw() * self.late_s if self.reorder and draw() < self.reorder else 0.0 for _ in kept]
+
+
+class MulticastMesh:
+    """The transport of one process."""
+
+    streams: Final = False
+    alone: Final = False
+
+    def __init__(self, me: ProcessId, bind: Address, weather: Weather | None = None) -> None:
+        self.address = bind
+        """Where others find us; with port 0, known once we are bound."""
+        self._me = me
+        self._weather = weather or Weather()
+        self._peers: dict[ProcessId, Address] = {}
+        self._groups: dict[GroupId, Address] = {}
+        self._listening: dict[GroupId, DatagramSocket] = {}
+        self._forbidden: frozenset[str] = frozenset()
+        self._waiting: dict[Sockaddr, list[bytes]] = {}
+        self._closed = False
+
+    async def open(self, receiver: Receiver) -> None:
+        """Be bound; nobody is known yet."""
+        self._receiver = receiver
+        self._loop = asyncio.get_running_loop()
+        self._bound = bound_socket(socket.AF_INET, self.address)
+        self.address = self._bound.getsockname()
+        interface = socket.inet_aton(self.address[0])  # where multicasts leave by
+        self._bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+        self._socket = DatagramSocket(self._bound, self._arrived, self._filled)
+
+    def meet(self, peers: Mapping[ProcessId, Address], groups: Mapping[GroupId, Address]) -> None:
+        """These are the others, and these the multicast addresses of groups."""
+        self._peers |= peers
+        self._groups |= groups
+
+    @property
+    def peers(self) -> tuple[ProcessId, ...]:
+        """Whom we were told of."""
+        return tuple(sorted(self._peers))
+
+    def connection(self, peer: ProcessId) -> int | None:
+        """There are none; whom we know has, as it were, one for ever."""
+        return 0 if peer in self._peers else None
+
+    def listen(self, group: GroupId) -> None:
+        """Take what is multicast to that group from now on."""
+        bound = listening_socket(self._groups[group], self._bound)
+        self._listening[group] = DatagramSocket(bound, self._arrived, lambda _: None)
+
+    def unlisten(self, group: GroupId) -> None:
+        """No more."""
+        self._listening.pop(group).close()
+
+    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+        """Keep a frame for each of these until `flush`."""
+        for peer in peers:
+            self._waiting.setdefault(self._peers[peer], []).append(sealed)
+
+    def multicast(self, sealed: bytes, group: GroupId) -> None:
+        """Keep a frame for whoever listens to a group until `flush`."""
+        self._waiting.setdefault(self._groups[group], []).append(sealed)
+
+    def flush(self) -> None:
+        """One datagram a frame, in as few calls as the kernel takes them."""
+        waiting, self._waiting = self._waiting, {}
+        for to, datagrams in waiting.items():
+            self._socket.send(datagrams, to)
+
+    def heed(self, members: frozenset[ProcessId]) -> None:
+        """No socket waits for a peer."""
+
+    def forbid(self, names: frozenset[str]) -> None:
+        """Take nothing from the processes of these names, as in a partition, until others are named, or none.
+
+        A multicast cannot leave out anybody: it is for the receivers to be deaf.
+        """
+        self._forbidden = names
+
+    async def close(self) -> None:
+        """Be gone."""
+        self._closed = True
+        for each in (self._socket, *self._listening.values()):
+            each.close()
+
+    def _arrived(self, datagram: bytes, source: Sockaddr) -> None:
+        """Own copies, which loop back, and strangers' are passed over."""
+        try:
+            sender = sender_of(datagram)
+        except ProtocolViolation as violation:
+            _log.warning("a datagram from %s is dropped: %s", source, violation)
+            return
+        if sender not in self._peers or split_process_id(sender)[0] in self._forbidden:
+            return
+        for late_s in self._weather.arrivals(sender):
+            if late_s:
+                self._loop.call_later(late_s, self._hand_over, sender, datagram)
+            else:
+                self._hand_over(sender, datagram)
+
+    def _hand_over(self, sender: ProcessId, datagram: bytes) -> None:
+        if not self._closed:
+            self._receiver.arrived(sender, 0, [datagram])
+
+    def _filled(self, full: bool) -> None:
+        self._receiver.writable(not full)

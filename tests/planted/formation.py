@@ -1,0 +1,416 @@
+"""Bugs to plant in groups that change: one rule of formation, leave, merge or state left out, or turned, at a time.
+
+As in `tests/planted/newtop.py`. The rules are those of newtop.md 11.1 and 11.2 with E-54 to E-58, and our own
+completions of them (docs/design/errata.md). Two are planted in the simulator. `tests/planted/plant.py` searches for
+runs that show them.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+import antiphon.sim.run
+from antiphon.core.effects import Departure, Effect, InstallView, Suspected
+from antiphon.core.vectors import BEYOND
+from antiphon.protocols.newtop.formation.formation import Formations, _Formation
+from antiphon.protocols.newtop.formation.transfer import Shelf, Transfer, _group
+from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame, ProposeFrame
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
+from antiphon.protocols.newtop.membership.suspector import Suspector
+from antiphon.protocols.newtop.outbox import Outbox
+from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.sim.node import Node
+from antiphon.types import GroupId, ProcessId, name_of
+from tests.planted.newtop import Bug, Fits, Traits
+
+_LEAVE: Final = 1 << 31
+"""The class whose "state" says that its sender leaves: data to the order, nothing to applications."""
+
+
+# -------------------------------------------------------------------------------- where a rule acts
+
+
+def _with(*changes: str) -> Fits:
+    return lambda traits: not traits.changes.isdisjoint(changes)
+
+
+def _overlapping(traits: Traits) -> bool:
+    return traits.groups > 1
+
+
+def _by_message(traits: Traits) -> bool:
+    return traits.view_change != "cut"
+
+
+def _merging(traits: Traits) -> bool:
+    return traits.merges
+
+
+# -------------------------------------------------------------------------------- E-54: nulls when a group is formed
+
+
+def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]) -> None:
+    """Turn which nulls the groups of a process get when it goes over."""
+    install = Formations._install
+
+    def turned(self: Formations, frame: InstallFrame, now: int) -> None:
+        process = self._grounds
+        assert isinstance(process, NewtopProcess)
+        before = process._to_answer, process._answered
+        install(self, frame, now)
+        number, (process._to_answer, process._answered) = process._to_answer, before
+        answer(process, process._groups[frame.group], frame.base, number, now)
+
+    patch.setattr(Formations, "_install", turned)
+
+
+def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
+    """E-54, the first null: what came of other groups while we were frozen is not answered in the new one."""
+
+    def others(process: NewtopProcess, _group: NewtopGroup, base: int, _number: int, now: int) -> None:
+        process.reach(base, now)
+
+    _answering_at_install(patch, others)
+
+
+def no_null_in_other_groups(patch: pytest.MonkeyPatch) -> None:
+    """E-54, the second null: a group that is silent below the base does not get there."""
+
+    def own(_process: NewtopProcess, group: NewtopGroup, _base: int, number: int, now: int) -> None:
+        if group.largest < number:
+            group.null(number, now, group.early)
+            group.expect(number, now)
+
+    _answering_at_install(patch, own)
+
+
+def no_nulls_at_install(patch: pytest.MonkeyPatch) -> None:
+    """E-54: neither."""
+    _answering_at_install(patch, lambda *_: None)
+
+
+# -------------------------------------------------------------------------------- E-55: leaving
+
+
+def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
+    """E-55: who leaves does not wait until others have what it sent and delivered."""
+
+    def begin(self: Formations, now: int) -> bool:
+        for name in [*self._leaves]:
+            group = self._grounds.current(name)
+            if group is None or not (group.outbox.waiting or group.transfer):
+                self._go(name, now, graceful=True)
+                return True
+        return False
+
+    patch.setattr(Formations, "_begin_to_leave", begin)
+
+
+def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
+    """E-55 as first written: a `leave` has a number; whoever delivers it forgets its sender, without an agreement."""
+    init, deliver, depart = NewtopProcess.__init__, NewtopProcess._deliver, NewtopProcess.depart
+
+    def started(self: NewtopProcess, *each: Any) -> None:
+        init(self, *each)
+        self._special = self._changing = True
+
+    def begin(self: Formations, now: int) -> bool:
+        for name in [*self._leaves]:
+            group = self._grounds.current(name)
+            if group is None:
+                self._go(name, now, graceful=True)
+                return True
+            if not (group.outbox.waiting or group.transfer or group.frozen):
+                outbox = Outbox(packing=False, frame_bytes_max=64)
+                outbox.put(b"leave", 0)
+                group.donation, group.frozen = (_LEAVE, outbox), True
+                self._grounds.stir()
+                return True
+        return False
+
+    def one_by_one(self: NewtopProcess, ready: list[BlockFrame], stirred: Any, now: int, effects: list[Effect]) -> None:
+        for frame in ready:
+            if frame.state == _LEAVE and frame.group in self._groups:
+                _delivered_leave(self, self._groups[frame.group], frame, now, effects)
+            elif frame.group in self._groups:
+                deliver(self, [frame], stirred, now, effects)
+
+    def silently(self: NewtopProcess, name: GroupId, now: int, *, graceful: bool) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(NewtopGroup, "multicast", lambda *_: None)
+            depart(self, name, now, graceful=graceful)
+
+    patch.setattr(NewtopProcess, "__init__", started)
+    patch.setattr(Formations, "_begin_to_leave", begin)
+    patch.setattr(NewtopProcess, "_deliver", one_by_one)
+    patch.setattr(NewtopProcess, "depart", silently)
+
+
+def _delivered_leave(
+    process: NewtopProcess, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]
+) -> None:
+    group.deliver(frame)
+    if frame.sender == process._me:
+        assert process._formations is not None
+        process._formations._go(name_of(frame.group), now, graceful=True)
+    elif frame.sender in group.ranks and frame.sender not in group.agreement.failed:
+        _forget(group.agreement, frame.sender)
+        gone = Departure(frame.sender, frame.block, "left", (), 0, 0)
+        detection = Detection(((frame.sender, frame.block),), (gone,), now)
+        group.exclude(detection, ())
+        effects.append(Suspected(frame.group, frame.sender, frame.block, "left"))
+        process._install(group, [detection], now, effects)
+
+
+def _forget(agreement: Agreement, process: ProcessId) -> None:
+    agreement.suspicions.pop(process, None)
+    agreement._suspected.pop(process, None)
+    for pair in [pair for pair in agreement._votes if pair[0] == process]:
+        agreement._forget(pair)
+
+
+# -------------------------------------------------------------------------------- E-56: pairs
+
+
+def nobody_secedes(patch: pytest.MonkeyPatch) -> None:
+    """E-56 without our cure: a pair that is cut off from each other stays in one view, by the word of others."""
+    patch.setattr(Agreement, "_weigh_secession", lambda *_: None)
+
+
+# -------------------------------------------------------------------------------- E-57: classes
+
+
+def contradictions_ignored(patch: pytest.MonkeyPatch) -> None:
+    """E-57: views of one predecessor that contradict each other end nothing."""
+    patch.setattr(Formations, "_contradicts", lambda *_: False)
+
+
+def views_after_ready(patch: pytest.MonkeyPatch) -> None:
+    """E-57, the other half: the predecessor's views change after we told the initiator which one we have."""
+    patch.setattr(Formations, "settled_group", None)
+
+
+# -------------------------------------------------------------------------------- E-58: freeze, buffer, flush
+
+
+def ready_before_the_flush(patch: pytest.MonkeyPatch) -> None:
+    """E-58: all go over straight after the votes, whatever they have delivered."""
+    go_on = Formations._go_on
+
+    def hasty(self: Formations, now: int) -> bool:
+        procedure = self._procedure
+        if isinstance(procedure, _Formation) and procedure.base is not None and procedure.ready is None:
+            return self._get_ready(procedure, now)
+        return go_on(self, now)
+
+    patch.setattr(Formations, "_go_on", hasty)
+
+
+def sends_go_on(patch: pytest.MonkeyPatch) -> None:
+    """E-58: what applications send while a group is formed leaves in the old one."""
+    stop_at = NewtopGroup.stop_at
+
+    def unheld(self: NewtopGroup, number: int | None) -> None:
+        stop_at(self, number)
+        self.frozen = False
+
+    patch.setattr(NewtopGroup, "stop_at", unheld)
+
+
+def held_sends_lost(patch: pytest.MonkeyPatch) -> None:
+    """E-58: what waited for the end of a formation is not sent in the new group."""
+    remove_all = Outbox.remove_all
+
+    def lossy(self: Outbox) -> list[tuple[bytes, int]]:
+        remove_all(self)
+        return []
+
+    patch.setattr(Outbox, "remove_all", lossy)
+
+
+def deliveries_go_on(patch: pytest.MonkeyPatch) -> None:
+    """E-58: no freeze."""
+    patch.setattr(Formations, "limit", property(lambda _: BEYOND, lambda _self, _limit: None), raising=False)
+
+
+# -------------------------------------------------------------------------------- states (11.2 rule 7)
+
+
+def state_before_its_place(patch: pytest.MonkeyPatch) -> None:
+    """E-58: an application's state is taken when its core installs the view, not when it has got to it itself."""
+    install, enter, taken = Node._install, Node._enter, dict[tuple[ProcessId, str], bytes]()
+
+    def early(self: Node, effect: InstallView, now: int) -> None:
+        if effect.snapshot:
+            taken[self.id, effect.view.id] = self._application.state(self, name_of(effect.view.group))
+        install(self, effect, now)
+
+    def late(self: Node, effect: InstallView, now: int) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            if effect.snapshot:
+                state = taken[self.id, effect.view.id]
+                inner.setattr(type(self._application), "state", lambda *_: state)
+            enter(self, effect, now)
+
+    patch.setattr(Node, "_install", early)
+    patch.setattr(Node, "_enter", late)
+
+
+def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:
+    """Who comes new gets messages before the state that they go with."""
+    patch.setattr(Shelf, "_waits", lambda *_: False)
+
+
+def one_donor_only(patch: pytest.MonkeyPatch) -> None:
+    """Who was to tell the state of its class is gone, and nobody takes its place."""
+
+    def owes(self: Transfer) -> bool:
+        first = self._view.classes[self._own][0]
+        return self.wanted and not self._told and self._own not in self._states and first == self._me
+
+    patch.setattr(Transfer, "owes", property(owes))
+
+
+def other_groups_go_on(patch: pytest.MonkeyPatch) -> None:
+    """E-84: only the group that waits for a state is held back."""
+
+    def put(self: Shelf, effect: Any, effects: list[Effect]) -> None:
+        before, self._effects = self._effects, deque(each for each in self._effects if _group(each) == _group(effect))
+        held = len(self._effects)
+        shelf_put(self, effect, effects)
+        self._effects = deque([*before, *list(self._effects)[held:]])
+
+    def clear(self: Shelf, effects: list[Effect]) -> None:
+        before, self._effects = self._effects, deque()
+        for effect in before:
+            if self._waits(effect) or any(_group(each) == _group(effect) for each in self._effects):
+                self._effects.append(effect)
+            else:
+                effects.append(effect)
+
+    shelf_put = Shelf.put
+    patch.setattr(Shelf, "put", put)
+    patch.setattr(Shelf, "clear", clear)
+
+
+def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
+    """E-86: who waits for a state, or owes one, takes part in the next formation."""
+    propose, free = Formations._on_propose, Formations._free
+
+    def unaware(group: NewtopGroup | None, action: Callable[[], Any]) -> Any:
+        if group is None:
+            return action()
+        transfer, group.transfer = group.transfer, None
+        try:
+            return action()
+        finally:
+            group.transfer = transfer
+
+    def on_propose(self: Formations, frame: ProposeFrame, now: int) -> None:
+        unaware(self._grounds.current(name_of(frame.group)), lambda: propose(self, frame, now))
+
+    patch.setattr(Formations, "_on_propose", on_propose)
+    patch.setattr(Formations, "_free", lambda self, group: unaware(group, lambda: free(self, group)))
+
+
+# -------------------------------------------------------------------------------- who takes part
+
+
+def the_mute_awaited(patch: pytest.MonkeyPatch) -> None:
+    """E-85: votes are waited for as long as everything else, and nobody is left out for not voting."""
+    propose = Formations._propose
+
+    def patient(self: Formations, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
+        propose(self, name, members, now)
+        if isinstance(self._procedure, _Formation):
+            self._procedure.until = now + self._patience_ns
+
+    patch.setattr(Formations, "_propose", patient)
+    patch.setattr(Formations, "_note_mute", lambda *_: None)
+
+
+def open_agreements_take_part(patch: pytest.MonkeyPatch) -> None:
+    """E-88."""
+    patch.setattr(NewtopGroup, "parts", False)
+
+
+def taken_in_unasked(patch: pytest.MonkeyPatch) -> None:
+    """Others may take anybody into any group, also who has left it."""
+    patch.setattr(Formations, "_welcomes", lambda *_: True)
+
+
+# -------------------------------------------------------------------------------- steps 5 and 6
+
+
+def install_told_once(patch: pytest.MonkeyPatch) -> None:
+    """Step 5: only the initiator says that a group is formed."""
+    install = Formations._install
+
+    def silent(self: Formations, frame: InstallFrame, now: int) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            if frame.sender != self._me:
+                inner.setattr(NewtopProcess, "transmit", lambda *_: None)
+            install(self, frame, now)
+
+    patch.setattr(Formations, "_install", silent)
+
+
+def refusals_untold(patch: pytest.MonkeyPatch) -> None:
+    """Step 6: who sends us frames of a group that we have refused learns nothing."""
+    patch.setattr(Formations, "stranger", lambda *_: None)
+
+
+# -------------------------------------------------------------------------------- rows of properties.md 9
+
+
+def newcomers_never_suspected(patch: pytest.MonkeyPatch) -> None:
+    """A joiner that dies in the change that admits it stays listed: who was never heard owes nothing."""
+    charge = Suspector._charge
+
+    def lenient(self: Suspector, group: NewtopGroup, process: ProcessId, *each: Any) -> str | None:
+        formed = name_of(group.view.group) != group.view.group
+        return None if formed and process in group.unheard else charge(self, group, process, *each)
+
+    patch.setattr(Suspector, "_charge", lenient)
+
+
+def recovered_under_the_old_name(patch: pytest.MonkeyPatch) -> None:
+    """A process that comes back counts its messages anew under the name that it had (planted in the simulator)."""
+    patch.setattr(antiphon.sim.run, "process_id", lambda name, _incarnation: ProcessId(name))
+
+
+_RIG: Final = ("changes",)
+BUGS: Final[tuple[Bug, ...]] = (
+    Bug("E-54", "no null in the new group", no_null_in_the_new_group, _overlapping, rigs=_RIG),
+    Bug("E-54", "no null, the base, in other groups", no_null_in_other_groups, _overlapping, rigs=_RIG),
+    Bug("E-54", "neither", no_nulls_at_install, _overlapping, rigs=_RIG),
+    Bug("E-55", "who leaves goes at once, without a flush", leaves_at_once, _with("leave"), wanted=("L3",),
+        rigs=_RIG),
+    Bug("E-55", "a leave is a message: who delivers it forgets its sender", leaves_in_order,
+        lambda traits: "leave" in traits.changes and not _by_message(traits), rigs=_RIG),
+    Bug("E-56", "nobody secedes", nobody_secedes, _merging, rigs=_RIG),
+    Bug("E-57", "views that contradict each other are no obstacle", contradictions_ignored, rigs=_RIG),
+    Bug("E-57", "views of the predecessor change after `ready`", views_after_ready, rigs=_RIG),
+    Bug("E-58", "no flush: all go over straight after the votes", ready_before_the_flush, rigs=_RIG),
+    Bug("E-58", "sends go on in the old group", sends_go_on, rigs=_RIG),
+    Bug("E-58", "sends that were held are lost", held_sends_lost, rigs=_RIG),
+    Bug("E-58", "no freeze", deliveries_go_on, _overlapping, rigs=_RIG),
+    Bug("E-58", "a state is taken before its place in the order", state_before_its_place, rigs=_RIG),
+    Bug("11.2 rule 7", "nothing waits for a state", nothing_waits_for_a_state, rigs=_RIG),
+    Bug("11.2 rule 7", "nobody takes the place of a donor", one_donor_only, rigs=_RIG),
+    Bug("E-84", "who waits for a state goes on in other groups", other_groups_go_on, _overlapping, rigs=_RIG),
+    Bug("E-85", "votes are waited for as long as all else, nobody is left out", the_mute_awaited, rigs=_RIG),
+    Bug("E-86", "who waits for a state takes part", the_waiting_take_part, rigs=_RIG),
+    Bug("E-88", "who has an agreement open takes part", open_agreements_take_part, _by_message,
+        wanted=("D8", "D12"), rigs=_RIG),
+    Bug("11.1 step 1", "who has left is taken in unasked", taken_in_unasked, _with("leave"), rigs=_RIG),
+    Bug("11.1 step 5", "only the initiator tells of the group", install_told_once, rigs=_RIG),
+    Bug("11.1 step 6", "who refuses a group does not say so", refusals_untold, rigs=_RIG),
+    Bug("properties 9", "a joiner that dies when it is admitted stays listed", newcomers_never_suspected,
+        wanted=("L1", "L5"), rigs=_RIG),
+    Bug("properties 9", "a recovered process counts anew under its old name", recovered_under_the_old_name,
+        _with("recover"), wanted=("R2", "W3", "D2"), rigs=_RIG),
+)  # fmt: skip

@@ -1,0 +1,317 @@
+"""Bugs to plant in InterGroup: one rule left out, or turned, at a time.
+
+As in `tests/planted/newtop.py`; the rules are those of intergroup.md 4 to 7 with their errata. Each is looked for in
+the family `intergroup`, where receivers come and go and every service is chosen by somebody.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Any, Final
+
+import pytest
+
+from antiphon.core.effects import Discard, Scope
+from antiphon.protocols.intergroup.buffer import Buffer
+from antiphon.protocols.intergroup.follower import Follower
+from antiphon.protocols.intergroup.frames import DataFrame, InterGroupFrame, ReportFrame
+from antiphon.protocols.intergroup.holder import Holder
+from antiphon.protocols.intergroup.listener import Listener
+from antiphon.protocols.intergroup.orders import GroupTimestamp, UnreliableSourceOrder, UnreliableTimestampOrder
+from antiphon.protocols.intergroup.repairs import Repairs
+from antiphon.protocols.intergroup.requests import Pending, Requests, Ticket
+from antiphon.protocols.intergroup.sender import Sender
+from antiphon.protocols.intergroup.stability import Stability
+from antiphon.protocols.intergroup.stream import Stream
+from antiphon.types import ProcessId
+from tests.planted.newtop import Bug, Traits
+
+Patch = pytest.MonkeyPatch
+_FAR: Final = 2**62
+
+
+def _hindered(traits: Traits) -> bool:
+    """Somebody stands still, or hears nothing, for a while."""
+    return not traits.changes.isdisjoint({"pause", "stall", "partition", "cut"})
+
+
+def _joined(traits: Traits) -> bool:
+    return "join" in traits.changes
+
+
+# -------------------------------------------------------------------------------- stability
+
+
+def the_largest_is_acknowledged(patch: Patch) -> None:
+    """How far somebody is, not how far all are."""
+
+    def ack(self: Holder, now: int) -> int:
+        horizons = [int(stream.horizon) for stream in self._order.streams.values()]
+        return self._stability.own_ack(max([self._order.gate, *horizons]), now)
+
+    patch.setattr(Holder, "_ack", ack)
+
+
+def one_is_missing_from_the_acknowledgment(patch: Patch) -> None:
+    """How far all are but one."""
+
+    def ack(self: Holder, now: int) -> int:
+        named = sorted(self._order.streams.items())[1:]
+        horizon = min([int(stream.horizon) for _, stream in named], default=self._order.gate)
+        return self._stability.own_ack(max(self._order.gate, horizon), now)
+
+    patch.setattr(Holder, "_ack", ack)
+
+
+def one_is_missing_from_the_minimum(patch: Patch) -> None:
+    """What one member acknowledges is not waited for."""
+    begin = Stability.__init__
+
+    def without_one(self: Stability, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int) -> None:
+        begin(self, me, members, start, stall_ns)
+        if self._members:
+            del self._members[max(self._members)]
+
+    patch.setattr(Stability, "__init__", without_one)
+
+
+def freed_on_receipt(patch: Patch) -> None:
+    """What is delivered is not kept for others (T4)."""
+    advance = Holder._advance
+
+    def forgetful(self: Holder, now: int) -> None:
+        advance(self, now)
+        freed = self._buffer.free(_FAR)
+        for message in freed:
+            self._let_go(Ticket(message.sender, message.seq))
+        if freed:
+            last = {message.sender: message.label + len(message.payloads) - 1 for message in freed}
+            self._effects.append(Discard(self._name, tuple(sorted(last.items()))))
+
+    patch.setattr(Holder, "_advance", forgetful)
+
+
+def stable_when_delivered(patch: Patch) -> None:
+    """What is delivered counts as stable with whatever else does."""
+    free = Buffer.free
+    patch.setattr(Buffer, "free", lambda self, _stable: free(self, _FAR))
+
+
+def newcomers_not_held_for(patch: Patch) -> None:
+    """T5: who was told where to begin is not waited for."""
+    patch.setattr(Stability, "hold", lambda *_: None)
+
+
+def receivers_do_not_count(patch: Patch) -> None:
+    """What only members acknowledge is stable."""
+    patch.setattr(Stability, "reported", lambda *_: None)
+
+
+def the_stalled_count(patch: Patch) -> None:
+    """J16: a receiver counts for ever, also one that is heard no more."""
+
+    def conclude(self: Stability, own_ack: int, now: int) -> bool:
+        stable = min([own_ack, *self._members.values(), *(each.ack for each in self._receivers.values())])
+        risen, self.stable = stable > self.stable, max(stable, self.stable)
+        return risen
+
+    patch.setattr(Stability, "conclude", conclude)
+
+
+def the_departed_count(patch: Patch) -> None:
+    """Who takes its leave counts on, as one that rises again in a far future."""
+
+    def left(self: Stability, receiver: ProcessId) -> None:
+        if receiver in self._receivers:
+            self._receivers[receiver].rose = _FAR
+
+    patch.setattr(Stability, "left", left)
+
+
+def listeners_claim_everything(patch: Patch) -> None:
+    """A receiver in source order acknowledges more than it has."""
+    say = Listener._say
+
+    def boastful(self: Listener, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
+        say(self, replace(frame, ack=_FAR) if isinstance(frame, ReportFrame) and frame.sources else frame, to)
+
+    patch.setattr(Listener, "_say", boastful)
+
+
+# -------------------------------------------------------------------------------- order
+
+
+def arrival_breaks_ties(patch: Patch) -> None:
+    """Messages of one stamp are delivered as they come."""
+    begin = GroupTimestamp.__init__
+
+    def initially(self: Any, *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        self.arrivals = 0
+
+    def push(self: Any, message: DataFrame) -> None:
+        self.arrivals += 1
+        heappush(self._ready, (message.clock, self.arrivals, message))
+
+    def data(self: Any, sender: ProcessId, message: DataFrame) -> list[DataFrame]:
+        in_order: list[DataFrame] = self.streams[sender].data(message)
+        for following in in_order:
+            push(self, following)
+        return in_order
+
+    def deliverable(self: Any, clock: int) -> list[DataFrame]:
+        horizons = [int(stream.horizon) for stream in self.streams.values()] + ([clock] if self._me else [])
+        self.gate = max(self.gate, min(horizons, default=clock))
+        delivered = []
+        while self._ready and self._ready[0][0] <= self.gate:
+            message = heappop(self._ready)[-1]
+            self.delivered[message.sender] = message.seq
+            delivered.append(message)
+        return delivered
+
+    patch.setattr(GroupTimestamp, "__init__", initially)
+    patch.setattr(GroupTimestamp, "own", push)
+    patch.setattr(GroupTimestamp, "data", data)
+    patch.setattr(GroupTimestamp, "deliverable", deliverable)
+
+
+def keep_alives_overtake(patch: Patch) -> None:
+    """D5: a keep-alive ahead of a gap counts at once."""
+
+    def keep_alive(self: Stream[Any], seq: int, clock: int) -> None:
+        self.horizon = max(self.horizon, clock)
+
+    patch.setattr(Stream, "keep_alive", keep_alive)
+
+
+def late_ones_taken(patch: Patch) -> None:
+    """6.4: unreliable source order takes what comes, as it comes."""
+    patch.setattr(UnreliableSourceOrder, "data", lambda _self, _source, message: [message])
+
+
+def late_ones_ordered(patch: Patch) -> None:
+    """6.4: unreliable timestamp order takes what comes below that which it has delivered."""
+
+    def data(self: UnreliableTimestampOrder[DataFrame], sender: ProcessId, message: DataFrame) -> None:
+        self._last = -1, ProcessId("")
+        heappush(self._ready, (message.clock, sender, message.seq, message))
+
+    patch.setattr(UnreliableTimestampOrder, "data", data)
+
+
+# -------------------------------------------------------------------------------- repair
+
+
+def no_keep_alives(patch: Patch) -> None:
+    """D7: who has nothing to say says nothing."""
+
+    def rearm(self: Sender, now: int) -> None:
+        self._keep_alive_at = now + _FAR
+
+    patch.setattr(Sender, "_rearm", rearm)
+
+
+def no_repairs(patch: Patch) -> None:
+    """Nobody answers requests."""
+    patch.setattr(Repairs, "asked", lambda *_: None)
+
+
+def requests_not_repeated(patch: Patch) -> None:
+    """R2: a ticket is asked for once, by whomever."""
+
+    def back_off(self: Requests, ticket: Ticket, _pending: Pending, _now: int) -> None:
+        self._timers.set(ticket, None)
+
+    patch.setattr(Requests, "_back_off", back_off)
+
+
+# -------------------------------------------------------------------------------- senders, followers, listeners
+
+
+def window_one_too_large(patch: Patch) -> None:
+    """§4.5.3: the window closes one message late."""
+    may_send = Sender._may_send
+
+    def late(self: Sender) -> bool:
+        self._freed += 1
+        try:
+            return may_send(self)
+        finally:
+            self._freed -= 1
+
+    patch.setattr(Sender, "_may_send", late)
+
+
+def gaps_skipped(patch: Patch) -> None:
+    """M16: a follower that lacks what is gone goes on behind it."""
+
+    def skip(self: Follower, now: int) -> None:
+        streams: Mapping[ProcessId, Stream[DataFrame]] = self._order.streams
+        for sender, stream in streams.items():
+            lowest = min(stream._stored, default=stream.expected + 1)
+            stream.last = max(stream.last, lowest - 1)
+            self._requests.forget(sender, below=stream.last + 1)
+            if lowest in stream._stored:
+                self._order.data(sender, stream._stored.pop(lowest))
+            stream._apply_keep_alive()
+        self._moved_at = now
+
+    patch.setattr(Follower, "_reset", skip)
+
+
+def resets_untold(patch: Patch) -> None:
+    """M16: a follower that begins anew does not say so by a view of its own."""
+    patch.setattr(Follower, "_reset", Follower._forget)
+
+
+def lost_sources_untold(patch: Patch) -> None:
+    """A listener that loses a source, and asks anew, does not leave it out of its view meanwhile."""
+    follow = Listener._follow_these
+
+    def only_more(self: Listener, senders: Iterable[ProcessId]) -> None:
+        named = {*senders}
+        if self._view is None or named - {*self._view.members}:
+            follow(self, named)
+
+    patch.setattr(Listener, "_follow_these", only_more)
+
+
+def late_for_what_was_begun(patch: Patch) -> None:
+    """D1: a source tells a newcomer one number too many, and so it misses a message."""
+    activate = Listener._accepted
+
+    def accepted(self: Listener, frame: Any, now: int) -> None:
+        activate(self, replace(frame, first=frame.first + 1), now)
+
+    patch.setattr(Listener, "_accepted", accepted)
+
+
+_RIG: Final = ("intergroup",)
+BUGS: Final[tuple[Bug, ...]] = (
+    Bug("properties 9", "the largest horizon is acknowledged", the_largest_is_acknowledged, wanted=("S1",), rigs=_RIG),
+    Bug("properties 9", "one sender is missing from the minimum that is acknowledged",
+        one_is_missing_from_the_acknowledgment, wanted=("S1",), rigs=_RIG),
+    Bug("properties 9", "one member is missing from the minimum of acknowledgments", one_is_missing_from_the_minimum,
+        wanted=("S1",), rigs=_RIG),
+    Bug("properties 9", "what is delivered is freed", freed_on_receipt, wanted=("S4",), rigs=_RIG),
+    Bug("properties 9", "what is delivered is called stable", stable_when_delivered, wanted=("S1",), rigs=_RIG),
+    Bug("T5", "who was told where to begin is not waited for", newcomers_not_held_for, _joined,
+        wanted=("L9",), rigs=_RIG),
+    Bug("J9", "receivers do not count", receivers_do_not_count, wanted=("L9",), rigs=_RIG),
+    Bug("J16", "receivers count for ever", the_stalled_count, wanted=("L6", "L8", "L7"), rigs=_RIG),
+    Bug("J16", "receivers that left count", the_departed_count, wanted=("L6", "L8", "L7"), rigs=_RIG),
+    Bug("J0", "a listener acknowledges more than it has", listeners_claim_everything, wanted=("L9",),
+        rigs=_RIG),
+    Bug("properties 9", "equal stamps are delivered in arrival order", arrival_breaks_ties, wanted=("O6",), rigs=_RIG),
+    Bug("D5", "a keep-alive counts ahead of a gap", keep_alives_overtake, rigs=_RIG),
+    Bug("6.4", "unreliable source order takes what comes late", late_ones_taken, wanted=("O1", "D2"), rigs=_RIG),
+    Bug("6.4", "unreliable timestamp order takes what comes late", late_ones_ordered, wanted=("O6", "D2"), rigs=_RIG),
+    Bug("properties 9", "no keep-alives", no_keep_alives, wanted=("L10", "L2"), rigs=_RIG),
+    Bug("R6", "no repairs", no_repairs, wanted=("L2",), rigs=_RIG),
+    Bug("R2", "a request is not repeated", requests_not_repeated, wanted=("L2",), rigs=_RIG),
+    Bug("properties 9", "the window is one too large", window_one_too_large, wanted=("F1",), rigs=_RIG),
+    Bug("M16", "a follower skips what is gone", gaps_skipped, wanted=("O2", "O4"), rigs=_RIG),
+    Bug("M16", "a follower begins anew without a view", resets_untold, _hindered, wanted=("O2",), rigs=_RIG),
+    Bug("D1", "a listener asks anew without a view", lost_sources_untold, _hindered, wanted=("O2", "L2"), rigs=_RIG),
+    Bug("D1", "a listener begins one message late", late_for_what_was_begun, rigs=_RIG),
+)  # fmt: skip

@@ -1,0 +1,175 @@
+"""Bugs to plant in asymmetric groups and in safe delivery: one rule left out, or turned, at a time.
+
+As in `tests/planted/newtop.py`. The rules are those of newtop.md 11.3 with E-67 to E-69, and of newtop.md 14 with E-73
+and E-74. E-75, a rule of every group, is planted in `planted_bugs.py`. E-70 and E-71 are limits, E-72 is about the
+judge: there nothing can be left out (docs/design/errata.md).
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from antiphon.core.effects import Effect
+from antiphon.protocols.newtop.as_printed import WaitsForLostViews
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Ordering
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.membership.suspector import SteadySuspector
+from antiphon.protocols.newtop.membership.views import SequencerChange
+from antiphon.protocols.newtop.ordering.blocks import SafeOrder, TotalOrder
+from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
+from antiphon.protocols.newtop.sequencing.turns import Turns
+from antiphon.types import View
+from tests.planted.newtop import Bug, Traits, duties_go_with_rows, no_announcements, no_sign_of_life
+
+Patch = pytest.MonkeyPatch
+
+
+def _mixed(traits: Traits) -> bool:
+    return traits.groups > 1
+
+
+# -------------------------------------------------------------------------------- asymmetric groups
+
+
+def out_of_turn(patch: Patch) -> None:
+    """Rule 4 left out."""
+    patch.setattr(Turns, "permits", lambda *_: True)
+
+
+def counter_behind_the_return(patch: Patch) -> None:
+    """Rule 2: the origin does not take over the number that its message has got."""
+
+    def came_back(self: SequencedGroup, frame: BlockFrame, place: int) -> None:
+        self._submissions.came_back(frame, place)
+
+    patch.setattr(SequencedGroup, "_came_back", came_back)
+
+
+def needs_are_not_asked(patch: Patch) -> None:
+    """Rule 5 left out."""
+    patch.setattr(SequencedGroup, "_ask", lambda *_: None)
+
+
+def needs_are_asked_once(patch: Patch) -> None:
+    """Rule 6.7: a new sequencer is not asked again."""
+    install = SequencedGroup.install
+
+    def forgetful(self: SequencedGroup, view: View) -> None:
+        asked = self._asked
+        install(self, view)
+        self._asked = asked
+
+    patch.setattr(SequencedGroup, "install", forgetful)
+
+
+def nobody_says_that_it_lives(patch: Patch) -> None:
+    """Rule 6.2: silence speaks against members, and they do not break it."""
+    patch.setattr(SequencedGroup, "say_alive", lambda *_, **__: None)
+
+
+def silence_is_no_charge(patch: Patch) -> None:
+    """Rule 6.2: who owes nothing is not suspected."""
+    patch.setattr(SteadySuspector, "_charge", lambda *_: None)
+
+
+def suspects_have_no_number(patch: Patch) -> None:
+    """E-67, rule 6.1: a suspect does not answer with a null."""
+    no_sign_of_life(patch)
+
+
+def views_lost_with_their_sequencer(patch: Patch) -> None:
+    """E-68, rules 6.3 and 6.5: where a view changes is told once."""
+    patch.setattr(SequencerChange, "along", WaitsForLostViews.along)
+    patch.setattr(SequencerChange, "untold", WaitsForLostViews.untold)
+
+
+def vanished_rows_relied_on(patch: Patch) -> None:
+    """E-69, rule 6.8: what a message of another group relied on goes with those who failed."""
+    duties_go_with_rows(patch)
+
+
+def nothing_submitted_again(patch: Patch) -> None:
+    """Rule 6.6."""
+
+    def resubmit(self: SequencedGroup, now: int, effects: list[Effect]) -> None:
+        self._unsent = False
+
+    patch.setattr(SequencedGroup, "_resubmit", resubmit)
+
+
+def places_not_counted(patch: Patch) -> None:
+    """Rule 6.6: a new sequencer does not know what the old one has numbered."""
+    enter = SequencedGroup._enter
+
+    def ignorant(self: SequencedGroup, frame: BlockFrame, ordering: Ordering) -> None:
+        last = dict(self._last)
+        enter(self, frame, ordering)
+        if frame.sender != self._me:
+            self._last = last
+
+    def came_back(self: SequencedGroup, frame: BlockFrame, place: int) -> None:
+        self.counter.witness(frame.block)
+        if frame.sender == self._me:
+            self._submissions.came_back(frame, place)
+
+    patch.setattr(SequencedGroup, "_enter", ignorant)
+    patch.setattr(SequencedGroup, "_came_back", came_back)
+
+
+# -------------------------------------------------------------------------------- safe delivery
+
+
+def deliver_what_is_complete(patch: Patch) -> None:
+    """Rule 1: whether it is stable is not asked."""
+    patch.setattr(SafeOrder, "_stable", lambda *_: True)
+
+
+def cut_before_it_is_stable(patch: Patch) -> None:
+    """Rule 4: the view does not wait for what is held back."""
+    patch.setattr(SafeOrder, "passed", TotalOrder.passed)
+
+
+def acknowledge_what_one_has_sent(patch: Patch) -> None:
+    """Rule 2: an acknowledgment says how far its sender is, not what it has completed."""
+    true = NewtopGroup._alive
+
+    def alive(self: NewtopGroup) -> AliveFrame:
+        return replace(true(self), complete_block=self.sent)
+
+    patch.setattr(NewtopGroup, "_alive", alive)
+
+
+def nothing_acknowledged(patch: Patch) -> None:
+    """E-73, rule 2: what a member has completed is said by its next message alone."""
+    no_announcements(patch)
+
+
+def acknowledgments_not_owed(patch: Patch) -> None:
+    """E-74, rule 3: the suspector is that of total order."""
+    patch.setattr(NewtopGroup, "unacknowledged", False)
+
+
+_ASYMMETRIC: Final = ("sequencer",)
+_SAFE: Final = ("safe", "safe-schedules")
+BUGS: Final[tuple[Bug, ...]] = (
+    Bug("11.3 rule 2", "the number that a message has got is not taken over", counter_behind_the_return,
+        rigs=_ASYMMETRIC),
+    Bug("11.3 rule 4", "a process sends out of turn", out_of_turn, _mixed, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 5", "no needs", needs_are_not_asked, _mixed, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.2", "nobody says that it lives", nobody_says_that_it_lives, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.2", "silence is no charge", silence_is_no_charge, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.6", "nothing is submitted again", nothing_submitted_again, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.6", "a new sequencer does not count places", places_not_counted, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.7", "a new sequencer is not asked again", needs_are_asked_once, _mixed, rigs=_ASYMMETRIC),
+    Bug("E-67", "suspects have no number to show", suspects_have_no_number, lambda traits: traits.suspicions > 0,
+        rigs=_ASYMMETRIC),
+    Bug("E-68", "where a view changes is told once", views_lost_with_their_sequencer, rigs=_ASYMMETRIC),
+    Bug("E-69", "duties go with those who failed", vanished_rows_relied_on, _mixed, rigs=_ASYMMETRIC),
+    Bug("14 rule 1", "what is complete is delivered", deliver_what_is_complete, rigs=_SAFE, wanted=("S3", "D11")),
+    Bug("14 rule 2", "an acknowledgment claims what its sender has not got", acknowledge_what_one_has_sent, rigs=_SAFE,
+        wanted=("D11",)),
+    Bug("14 rule 4", "a cut does not wait for what is not stable", cut_before_it_is_stable, rigs=_SAFE),
+    Bug("E-73", "nothing is acknowledged but by the next message", nothing_acknowledged, rigs=_SAFE),
+    Bug("E-74", "who owes an acknowledgment is not suspected", acknowledgments_not_owed, rigs=_SAFE),
+)  # fmt: skip

@@ -1,0 +1,193 @@
+"""The classic multicasts and the acknowledgment protocols with one rule left out: the judge must notice.
+
+T12 and T13 are too rare for random runs: `scenarios/errata/T12.toml` and `test_berket98_connection.py` show them;
+FIG-4, also there, is what S5 is for.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from antiphon.campaign.families import FAMILIES
+from antiphon.protocols.acks.frames import MessageFrame
+from antiphon.protocols.acks.group import AcksGroup
+from antiphon.protocols.acks.minimum import Minimum
+from antiphon.protocols.acks.timestamp import TimestampAcks
+from antiphon.protocols.classic.causal import Causal
+from antiphon.protocols.classic.fifo import Fifo
+from antiphon.protocols.classic.frames import ClassicFrame, MessageName, RelayFrame
+from antiphon.protocols.classic.reliable import Reliable
+from antiphon.protocols.classic.requests import Requests
+from antiphon.protocols.classic.site import Site
+from antiphon.protocols.classic.takeover import TwoPhaseWithTakeover
+from antiphon.protocols.classic.two_phase import SiteClock
+from antiphon.scenario.model import Crash, Scenario
+from tests.planted.test_newtop import Plant, assert_found
+
+Fits = Callable[[Scenario], bool]
+
+
+def no_relays(patch: pytest.MonkeyPatch) -> None:
+    """Whoever gets a message keeps it to himself."""
+    real = Site.multicast
+
+    def multicast(self: Site, frame: ClassicFrame) -> None:
+        if not isinstance(frame, RelayFrame):
+            real(self, frame)
+
+    patch.setattr(Site, "multicast", multicast)
+
+
+def deliver_every_copy(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reliable, "_arrived", lambda self, frame, _by: self._reliable(frame))
+
+
+def no_bag(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Fifo, "_reliable", lambda self, frame: self._fifo(frame))
+
+
+def no_context(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Causal, "_context", lambda _self: ())
+
+
+def commits_do_not_move_the_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SiteClock, "committed", lambda _self, _time: None)
+
+
+def takers_ask_nobody(patch: pytest.MonkeyPatch) -> None:
+    """A taker commits its own proposal, whatever the others proposed or know."""
+
+    def decide(self: TwoPhaseWithTakeover, message: MessageName) -> None:
+        entry = self._queue.get(message)
+        if message in self._inquiries and entry is not None:
+            self._commit(message, entry.stamp)
+
+    patch.setattr(TwoPhaseWithTakeover, "_decide", decide)
+
+
+def nobody_takes_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TwoPhaseWithTakeover, "_decide", lambda _self, _message: None)
+
+
+def nobody_answers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Requests, "answer", lambda _self, _frame, _payload: None)
+
+
+def one_answer_will_do(patch: pytest.MonkeyPatch) -> None:
+    real = Requests.ask
+
+    def ask(self: Requests, payload: bytes, answers: str, now: int, label: int) -> None:
+        real(self, payload, "any" if answers == "any" else "first", now, label)
+
+    patch.setattr(Requests, "ask", ask)
+
+
+def acknowledge_the_largest(patch: pytest.MonkeyPatch) -> None:
+    """The largest stamp received, of whomever, in place of the smallest."""
+
+    def acknowledge(self: TimestampAcks, now: int) -> Any:
+        smallest = self._last_received
+        self._last_received = _Largest(smallest)  # type: ignore[assignment]
+        try:
+            return [*real(self, now)]
+        finally:
+            self._last_received = smallest
+
+    real = TimestampAcks.acknowledge
+    patch.setattr(TimestampAcks, "acknowledge", acknowledge)
+
+
+class _Largest:
+    def __init__(self, of: Minimum) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @property
+    def smallest(self) -> int | None:
+        return max((self._of[process] for process in [*self._of]), default=None)
+
+
+def discard_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Minimum, "smallest", property(lambda _self: None))
+
+
+def no_nulls(patch: pytest.MonkeyPatch) -> None:
+    """A sender with nothing to say is silent."""
+    real = AcksGroup._send
+
+    def send(self: AcksGroup, payloads: tuple[bytes, ...], label: int, now: int) -> None:
+        if payloads:
+            real(self, payloads, label, now)
+        else:
+            self._send_at = now + self._silence_ns
+
+    patch.setattr(AcksGroup, "_send", send)
+
+
+def newcomers_are_never_admitted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AcksGroup, "_admit", lambda _self, _stamp: None)
+
+
+def forget_a_sender(patch: pytest.MonkeyPatch) -> None:
+    """A receiver takes messages of a sender that it does not count."""
+    real = AcksGroup._message
+
+    def message(self: AcksGroup, frame: MessageFrame) -> None:
+        if frame.sender in self.senders and len(self.senders) > 1 and frame.sender == max(self.senders):
+            self.senders.remove(frame.sender)
+            self._install()
+        real(self, frame)
+
+    patch.setattr(AcksGroup, "_message", message)
+
+
+def services(*wanted: str) -> Fits:
+    return lambda scenario: {group.service for group in scenario.group} <= {*wanted}
+
+
+def crashing(*wanted: str) -> Fits:
+    fits = services(*wanted)
+    return lambda scenario: fits(scenario) and any(isinstance(fault, Crash) for fault in scenario.fault)
+
+
+def asking(scenario: Scenario) -> bool:
+    return any(workload.answers in ("majority", "all") for workload in scenario.workload)
+
+
+def acks(kind: str = "", shape: str = "") -> Fits:
+    return lambda scenario: kind in ("", scenario.options.acks) and shape in scenario.name
+
+
+@pytest.mark.parametrize(
+    ("plant", "property_", "family", "fits", "runs"),
+    [
+        (no_relays, "D13", "classic", crashing("reliable"), 150),
+        (deliver_every_copy, "D2", "classic", services("reliable"), 30),
+        (no_bag, "O1", "classic", services("fifo"), 60),
+        (no_context, "O3", "classic", services("causal"), 100),
+        (commits_do_not_move_the_clock, "O6", "two-phase", services("total"), 400),
+        (commits_do_not_move_the_clock, "O7", "two-phase", services("total"), 400),
+        (takers_ask_nobody, "O6", "two-phase", crashing("total"), 300),
+        (nobody_answers, "D14", "classic", asking, 40),
+        (one_answer_will_do, "D14", "classic", asking, 60),
+        (nobody_takes_over, "L8", "two-phase", crashing("total"), 100),
+        (acknowledge_the_largest, "S1", "acks", acks("timestamp"), 100),
+        (discard_at_once, "S1", "acks", acks("vector", "static"), 30),
+        (no_nulls, "L6", "acks", acks("timestamp"), 60),
+        (no_nulls, "L8", "acks", acks("timestamp"), 60),
+        (newcomers_are_never_admitted, "S6", "acks", acks("vector", "moving"), 60),
+        (newcomers_are_never_admitted, "S6", "acks", acks("transitive", "moving"), 60),
+        (forget_a_sender, "S6", "acks", acks("vector", "static"), 30),
+    ],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
+)
+def test_a_planted_bug_is_found(
+    plant: Plant, property_: str, family: str, fits: Fits, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenarios: Iterator[Scenario] = map(FAMILIES[family].draw, range(100_000))
+    plant(monkeypatch)
+    assert_found(property_, islice(filter(fits, scenarios), runs))

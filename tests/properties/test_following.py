@@ -1,0 +1,308 @@
+"""L9 of those who only receive: once they have begun, they lose nobody, unless something kept them from following."""
+
+import json
+from typing import Any
+
+import pytest
+
+from antiphon.campaign.families import FAMILIES
+from antiphon.sim.run import simulate
+from antiphon.trace.table import events_table
+from tests.support.traces.handmade import Trace, sentence, verdict
+
+BEARABLE = 50
+STALL = 500
+PERIOD = 20
+SENDERS = ("p1", "p2")
+
+
+def following(*, others: tuple[str, ...] = ()) -> Trace:
+    """p3, and whoever else, has begun to follow p1 and p2."""
+    receivers = ("p3", *others)
+    trace = Trace(
+        {"orders": (*SENDERS, *receivers)},
+        protocol="intergroup",
+        options={"suspect_after": f"{2 * BEARABLE}ns"},
+        roles=dict.fromkeys(receivers, "receiver"),
+    )
+    for process in trace.members:
+        trace.start(process)
+    for process in SENDERS:
+        trace.view(process, "orders", "v0", SENDERS)
+    for process in receivers:
+        trace.view(process, "orders", f"{process}/1", SENDERS)
+    return trace
+
+
+def begin_anew(trace: Trace) -> None:
+    trace.view("p3", "orders", "p3/2", ["p3"])
+
+
+def transmitted(trace: Trace, process: str, frame: str) -> None:
+    detail = json.dumps({"type": "keep-alive", "frame": frame})
+    trace.row(process, "transmit", group="orders", view="v0", detail=detail)
+
+
+def received(trace: Trace, process: str, sender: str, kind: str, frame: str | None = None) -> None:
+    detail = json.dumps({"type": kind, "frame": frame})
+    view = trace.views[process, "orders"]
+    trace.row(process, "receive", group="orders", view=view, sender=sender, peer=sender, detail=detail)
+
+
+def talk(trace: Trace, rounds: int = 5, *, silent: str | None = None, deaf: str | None = None) -> None:
+    """Both senders say that they live, unless one is silent, and p3 hears them, unless it is deaf to one."""
+    for _ in range(rounds):
+        trace.time += PERIOD
+        for sender in SENDERS:
+            frame = f"{sender}/{trace.time}"
+            if sender != silent:
+                transmitted(trace, sender, frame)
+            if sender not in (silent, deaf):
+                received(trace, "p3", sender, "keep-alive", frame)
+
+
+def judged(trace: Trace) -> tuple[str, int]:
+    found = verdict(trace.end(), "L9", "orders")
+    return found.outcome, found.opportunities
+
+
+def test_who_begins_once_keeps_the_promise() -> None:
+    assert judged(following()) == ("pass", 1)
+
+
+def test_who_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
+    trace = following()
+    talk(trace)
+    begin_anew(trace)
+    events = trace.end()
+    assert verdict(events, "L9", "orders").violations == 1
+    assert sentence(events, "L9", "orders") == (
+        "p3 installed view p3/2 (index 12) after view p3/1, without p1, p2, though all that these sent had come to it "
+        "in time"
+    )
+
+
+@pytest.mark.parametrize("delay", [None, BEARABLE, 2 * BEARABLE])
+def test_a_frame_that_is_late_or_lost_is_a_reason(delay: int | None) -> None:
+    trace = following()
+    talk(trace)
+    transmitted(trace, "p1", "p1/1")
+    sent = trace.time
+    talk(trace)
+    if delay is not None:
+        received(trace, "p3", "p1", "keep-alive", "p1/1")
+        trace.rows[-1]["time"] = sent + delay
+    begin_anew(trace)
+    assert judged(trace)[0] == ("violated" if delay == BEARABLE else "pass")
+
+
+@pytest.mark.parametrize("silent", [None, *SENDERS])
+def test_a_sender_that_stood_still_is_a_reason_though_no_fault_is_told(silent: str | None) -> None:
+    """All that it sent came: nothing."""
+    trace = following()
+    talk(trace)
+    talk(trace, 2 * 2 * BEARABLE // PERIOD, silent=silent)
+    begin_anew(trace)
+    assert judged(trace)[0] == ("pass" if silent else "violated")
+
+
+def test_a_sender_that_stands_still_for_less_than_is_bearable_is_none() -> None:
+    trace = following()
+    for _ in range(4):
+        talk(trace, 1)
+        talk(trace, 1, silent="p1")
+    begin_anew(trace)
+    assert judged(trace)[0] == "violated"
+
+
+def lacking(trace: Trace, wait: int, report_every: int) -> None:
+    """A message of p1 does not come; after a while p3 is told that it is gone."""
+    received(trace, "p1", "p3", "report")
+    trace.send("p1")
+    for _ in range(wait // report_every):
+        trace.time += report_every
+        received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    trace.time += STALL
+    begin_anew(trace)
+
+
+def test_what_is_gone_at_once_is_no_reason_though_it_was_lost() -> None:
+    trace = following()
+    lacking(trace, wait=100, report_every=20)
+    events = trace.end()
+    assert verdict(events, "L9", "orders").violations == 1
+    assert sentence(events, "L9", "orders").endswith("though what it lacked was gone before it could have it")
+
+
+def test_who_lacked_it_for_half_of_the_stall_time_has_a_reason() -> None:
+    trace = following()
+    lacking(trace, wait=STALL // 2, report_every=10)
+    assert judged(trace) == ("pass", 1)
+
+
+def test_who_was_not_heard_for_half_of_it_has_a_reason() -> None:
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    trace.time += STALL // 2
+    lacking(trace, wait=20, report_every=10)
+    assert judged(trace) == ("pass", 1)
+
+
+def test_whose_first_report_was_lost_has_a_reason() -> None:
+    trace = following()
+    trace.time += BEARABLE
+    lacking(trace, wait=20, report_every=10)
+    assert judged(trace) == ("pass", 1)
+
+
+def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
+    """What is sent later is handed over, hence nothing was lacking; in the end everything is lost."""
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    for _ in range(20):
+        message = trace.send("p1")
+        trace.receive("p3", message)
+        trace.deliver("p3", message)
+        talk(trace, 1)
+        received(trace, "p1", "p3", "report")
+    talk(trace, 20, deaf="p1")
+    begin_anew(trace)
+    assert judged(trace) == ("pass", 1)
+
+
+@pytest.mark.parametrize(("rounds", "outcome"), [(10, "violated"), (100, "pass")])
+def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -> None:
+    """Of a sender that has nothing more to say, only time tells."""
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    talk(trace, rounds)
+    talk(trace, 5, deaf="p1")
+    begin_anew(trace)
+    assert judged(trace) == (outcome, 1)
+
+
+@pytest.mark.parametrize("of", ["sent before", "another sender", "not delivered"])
+def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    before = {sender: trace.send(sender) for sender in SENDERS}
+    received(trace, "p3", "p1", "gone")
+    after = {sender: trace.send(sender) for sender in SENDERS}
+    message = before["p1"] if of == "sent before" else after["p2" if of == "another sender" else "p1"]
+    trace.receive("p3", message)
+    if of != "not delivered":
+        trace.deliver("p3", message)
+    talk(trace, 20, deaf="p1")
+    begin_anew(trace)
+    assert sentence(trace.end(), "L9", "orders").endswith("though what it lacked was gone before it could have it")
+
+
+def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
+    trace = following()
+    received(trace, "p1", "p3", "report")
+    received(trace, "p3", "p1", "gone")
+    message = trace.send("p1")
+    trace.receive("p3", message)
+    trace.deliver("p3", message)
+    lacking(trace, wait=100, report_every=20)
+    assert judged(trace) == ("violated", 1)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_losses_before_the_last_source_began_count(lost: bool) -> None:
+    """p1 begins a second time, p2 goes on; what p3 lacks is of p2, from before."""
+    trace = following()
+    talk(trace)
+    if lost:
+        transmitted(trace, "p2", "p2/lost")
+    talk(trace)
+    trace.view("p3", "orders", "p3/2", ["p2"])
+    talk(trace)
+    trace.view("p3", "orders", "p3/3", SENDERS)
+    talk(trace)
+    trace.view("p3", "orders", "p3/4", ["p3"])
+    assert verdict(trace.end(), "L9", "orders").violations == (0 if lost else 2)
+
+
+def test_who_loses_one_of_two_sources_begins_anew_with_it() -> None:
+    trace = following()
+    talk(trace)
+    trace.view("p3", "orders", "p3/2", ["p2"])
+    trace.view("p3", "orders", "p3/3", SENDERS)
+    events = trace.end()
+    assert verdict(events, "L9", "orders").violations == 1
+    assert "without p1, though" in sentence(events, "L9", "orders")
+
+
+def test_who_leaves_and_comes_back_begins_twice() -> None:
+    trace = following()
+    trace.leave("p3")
+    trace.join("p3")
+    trace.view("p3", "orders", "p3/2", SENDERS)
+    assert judged(trace) == ("pass", 2)
+
+
+SHORT, LONG = ({"at": "0s", "until": f"{time}ns"} for time in (BEARABLE, BEARABLE + 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        ("pause", {"process": "p3", **LONG}),
+        ("pause", {"process": "p1", **LONG}),
+        ("stall", {"process": "p3", "at": "0s"}),
+        ("slow", {"process": "p2", **LONG}),
+        ("skew", {"process": "p3", "offset": "51ns", "rate": 1.0}),
+        ("skew", {"process": "p3", "offset": "0s", "rate": 1.5}),
+        ("delay", {"extra": "51ns", **SHORT}),
+        ("delay", {"extra": "51ns", "from": "p3", "to": "p1", **SHORT}),
+        ("loss", {"rate": 1.0, "process": "p2", **SHORT}),
+        ("partition", {"sides": [["p1"], ["p3", "p4"]], **LONG}),
+        ("cut", {"from": "p2", "to": "p3", **LONG}),
+        ("crash", {"process": "p1"}),
+    ],
+)
+def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) -> None:
+    trace = following()
+    trace.fault(kind, **detail)
+    talk(trace)
+    begin_anew(trace)
+    assert judged(trace) == ("vacuous", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        ("pause", {"process": "p1", **SHORT}),
+        ("pause", {"process": "p4", **LONG}),
+        ("skew", {"process": "p1", "offset": "50ns", "rate": 1.0}),
+        ("delay", {"extra": "50ns", **LONG}),
+        ("delay", {"extra": "51ns", "from": "p3", "to": "p4", **LONG}),
+        ("partition", {"sides": [["p1", "p2", "p3"], ["p4"]], **LONG}),
+        ("cut", {"from": "p4", "to": "p3", **LONG}),
+        ("join", {"process": "p3", "group": "orders", "at": "0s"}),
+    ],
+)
+def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[str, Any]) -> None:
+    trace = following(others=("p4",))
+    trace.fault(kind, **detail)
+    talk(trace)
+    begin_anew(trace)
+    assert judged(trace)[0] == "violated"
+
+
+@pytest.mark.parametrize("seed", [2615, 8480, 9771])
+def test_runs_in_which_a_listener_reported_before_all_its_sources_had_answered(seed: int) -> None:
+    """Its report ended the hold of a source that it did not name, or acknowledged more than that source began with."""
+    run = simulate(FAMILIES["intergroup"].draw(seed))
+    assert verdict(events_table(run.id, run.histories), "L9", "g").outcome == "pass"
+
+
+def test_a_run_in_which_a_question_was_repeated() -> None:
+    """It was answered twice, and the second answer took back what the first had promised."""
+    run = simulate(FAMILIES["intergroup"].draw(5615))
+    found = verdict(events_table(run.id, run.histories), "L9", "g")
+    assert (found.outcome, found.opportunities) == ("pass", 2)

@@ -1,0 +1,201 @@
+"""M1 to M4 and M9 to M11: single views, and each with the one before it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.traces.handmade import Trace, sentence, trio, verdict, violated
+
+CLOSED = {"view_change": "closed"}
+
+
+def changed(**settings: Any) -> Trace:
+    """p3 crashes, and the others go on."""
+    trace = trio(**settings)
+    trace.crash("p3")
+    for process in ("p1", "p2"):
+        trace.exclude(process, "v1", ["p1", "p2"])
+    return trace
+
+
+def test_a_good_change_of_views() -> None:
+    events = changed().end()
+    assert violated(events) == set()
+    opportunities = {
+        name: verdict(events, name, "orders").opportunities for name in ("M1", "M2", "M3", "M4", "M9", "M10")
+    }
+    assert opportunities == {"M1": 5, "M2": 2, "M3": 3, "M4": 3, "M9": 2, "M10": 2}
+
+
+def test_m1_who_installs_a_view_is_in_it() -> None:
+    trace = trio()
+    trace.exclude("p1", "v1", ["p2", "p3"])
+    events = trace.end(quiet=False)
+    assert sentence(events, "M1", "orders") == (
+        "p1 installed view v1 (index 4), of which it is not a member: its members are p2, p3"
+    )
+
+
+@pytest.mark.parametrize("view", ["v0", "u9"])
+def test_m2_ids_grow(view: str) -> None:
+    trace = trio()
+    trace.crash("p3")
+    trace.exclude("p1", view, ["p1", "p2"])
+    events = trace.end(quiet=False)
+    assert verdict(events, "M2", "orders").violations == 1
+    assert sentence(events, "M2", "orders") == (
+        f"p1 installed view {view} (index 4) after view v0 (index 1), and the id of the later view is not the larger"
+    )
+
+
+def test_m2_over_incarnations() -> None:
+    trace = Trace({"orders": ["p1", "p2", "p2#1"]})
+    for process, view in (("p1", "v0"), ("p2", "v0"), ("p2#1", "v0")):
+        trace.start(process)
+        trace.view(process, "orders", view, trace.groups["orders"])
+    assert violated(trace.end(quiet=False)) == {"M2", "R2"}
+
+
+def test_m3_the_first_view_is_the_configured_one() -> None:
+    trace = Trace({"orders": ["p1", "p2", "p3"]})
+    for process in trace.members:
+        trace.start(process)
+        trace.view(process, "orders", "v0", ["p1", "p2"] if process == "p2" else trace.groups["orders"])
+    events = trace.end(quiet=False)
+    assert violated(events) == {"M3", "M4"}
+    assert sentence(events, "M3", "orders") == (
+        "p2 installed view v0 (index 1) as its first in orders, with members p1, p2, "
+        "and the group was configured with p1, p2, p3"
+    )
+
+
+def test_m4_one_id_one_membership() -> None:
+    trace = trio()
+    trace.exclude("p1", "v1", ["p1", "p2"])
+    trace.exclude("p2", "v1", ["p2"])
+    trace.crash("p3")
+    events = trace.end(quiet=False)
+    assert violated(events) == {"M4"}
+    assert sentence(events, "M4", "orders") == (
+        "p2 installed view v1 (index 6) with members p2, and p1 had installed a view of that id (index 4) with p1, p2"
+    )
+
+
+@pytest.mark.parametrize("members", [["p1", "p2", "p3"], ["p1", "p3", "p4"]])
+def test_m9_views_shrink(members: Sequence[str]) -> None:
+    trace = Trace({"orders": ["p1", "p2", "p3"], "other": ["p4"]}).begin()
+    trace.row("p4", "join", group="orders")
+    trace.suspect("p1", "p2")
+    trace.view("p1", "orders", "v1", members)
+    assert violated(trace.end(quiet=False)) == {"M9"}
+
+
+def test_m9_a_new_epoch_may_have_new_members() -> None:
+    trace = Trace({"orders": ["p1", "p2"], "other": ["p3"]})
+    for process in trace.members:
+        trace.start(process)
+        for group in trace.groups_of(process):
+            trace.view(process, group, "0000.000000.aa", trace.groups[group])
+    trace.row("p3", "join", group="orders")
+    for process in trace.members:
+        trace.view(process, "orders", "0001.000000.bb", trace.members)
+    assert "M9" not in violated(trace.end(quiet=False))
+
+
+def test_m10_nobody_suspected_it() -> None:
+    trace = trio()
+    trace.crash("p3")
+    trace.suspect("p1", "p3")
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    assert violated(trace.end()) == set()  # that p1 did is enough
+    trace = trio()
+    trace.crash("p3")
+    trace.view("p1", "orders", "v1", ["p1", "p2"])
+    trace.suspect("p2", "p3")
+    trace.view("p2", "orders", "v1", ["p1", "p2"])
+    events = trace.end()
+    assert violated(events) == {"M10"}
+    assert verdict(events, "M10", "orders").violations == 1
+    assert sentence(events, "M10", "orders") == (
+        "p1 installed view v1 (index 2) without p3, which no member of it had suspected and which had not left"
+    )
+
+
+def test_m10_a_suspicion_of_somebody_outside_does_not_count() -> None:
+    trace = trio()
+    trace.suspect("p3", "p2")
+    trace.suspect("p1", "p3")
+    trace.view("p1", "orders", "v1", ["p1"])
+    assert verdict(trace.end(quiet=False), "M10", "orders").violations == 1
+
+
+def test_m10_who_left_was_not_suspected() -> None:
+    trace = trio()
+    trace.row("p3", "leave", group="orders")
+    for process in ("p1", "p2"):
+        trace.view(process, "orders", "v1", ["p1", "p2"])
+    assert violated(trace.end(quiet=False)) == set()
+
+
+def test_m10_a_new_member_had_asked() -> None:
+    trace = Trace({"orders": ["p1", "p2"], "other": ["p3"]}).begin()
+    trace.view("p1", "orders", "v1", ["p1", "p2", "p3"], transitional=["p1"])
+    events = trace.end(quiet=False)
+    assert sentence(events, "M10", "orders") == (
+        "p1 installed view v1 (index 2) with p3, new there, which had not asked to join"
+    )
+
+
+# M11
+
+
+def primaries(*sides: tuple[str, Sequence[str], bool]) -> Trace:
+    """Five members go apart: each side with its view, its members and whether it calls itself primary."""
+    trace = Trace({"orders": [f"p{number}" for number in range(1, 6)]}, options=CLOSED)
+    trace.fault("partition")
+    for process in trace.members:
+        trace.start(process)
+        trace.view(process, "orders", "v0", trace.members, primary=True)
+    for view, members, primary in sides:
+        for process in members:
+            trace.exclude(process, view, members, primary=primary)
+    return trace
+
+
+def test_m11_one_side_is_primary() -> None:
+    events = primaries(("v1", ["p1", "p2", "p3"], True), ("v2", ["p4", "p5"], False)).end(
+        components=[["p1", "p2", "p3"], ["p4", "p5"]]
+    )
+    assert violated(events) == set()
+    assert verdict(events, "M11", "orders").opportunities == 1
+
+
+def test_m11_two_primary_successors() -> None:
+    events = primaries(("v1", ["p1", "p2", "p3"], True), ("v2", ["p4", "p5"], True)).end(
+        components=[["p1", "p2", "p3"], ["p4", "p5"]]
+    )
+    assert violated(events) == {"M11"}
+    assert verdict(events, "M11", "orders").violations == 2
+    assert "both views call themselves primary" in sentence(events, "M11", "orders")
+
+
+def test_m11_what_is_not_primary_stays_so() -> None:
+    trace = primaries(("v1", ["p1", "p2", "p3"], True), ("v2", ["p4", "p5"], False))
+    trace.exclude("p4", "v3", ["p4"], primary=True)
+    events = trace.end(components=[["p1", "p2", "p3"], ["p4"]])
+    assert violated(events) == {"M11"}
+    assert sentence(events, "M11", "orders") == (
+        "p4 installed view v3 (index 11), which calls itself primary, after view v2, which does not"
+    )
+
+
+def test_m11_is_promised_of_closed_views_only() -> None:
+    trace = primaries(("v1", ["p1", "p2", "p3"], True), ("v2", ["p4", "p5"], True))
+    trace.rows[:] = [
+        {**row, "detail": row.get("detail") and row["detail"].replace("closed", "cut")} for row in trace.rows
+    ]
+    events = trace.end(components=[["p1", "p2", "p3"], ["p4", "p5"]])
+    assert verdict(events, "M11", "orders").outcome == "not promised"
+    assert violated(events) == set()

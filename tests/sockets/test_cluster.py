@@ -1,0 +1,206 @@
+"""The public test kit: the same API in virtual time, and the same again with the same seed."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon import ConfigurationError, Event, Message, NotAMember, Reset, View
+from antiphon.testing import Cluster, cluster, run
+
+Seen = list[tuple[float, Event]]
+
+
+async def read(members: Cluster, place: int, seen: list[Seen]) -> None:
+    group = members[place]
+    async for event in group:
+        seen[place].append((asyncio.get_running_loop().time(), event))
+
+
+async def turbulence(seed: int) -> list[Seen]:
+    """Messages of all, a partition, a pause, a crash."""
+    seen: list[Seen] = [[], [], []]
+    async with asyncio.TaskGroup() as tasks, cluster(3, seed=seed) as members:
+        for place in range(3):
+            tasks.create_task(read(members, place, seen))
+        for number in range(30):
+            await members[number % 3].send(b"%d" % number)
+            await asyncio.sleep(0.001)
+        members.partition([[0, 1], [2]])
+        for group in members:
+            await group.send(b"parted")
+        await asyncio.sleep(2)
+        members.heal()
+        await asyncio.sleep(10)
+        members.pause(1)
+        await members[0].send(b"paused")
+        await asyncio.sleep(1)
+        members.resume(1)
+        await asyncio.sleep(10)
+        await members.crash(2)
+        await asyncio.sleep(3)
+    return seen
+
+
+def test_the_same_seed_gives_the_same_events_at_the_same_times() -> None:
+    first, again, other = run(turbulence(5)), run(turbulence(5)), run(turbulence(6))
+    assert first == again
+    assert first != other
+    assert messages(first[0])[:30] == messages(first[1])[:30]
+    assert len(messages(first[0])) > 30
+
+
+def test_the_same_seed_gives_the_same_events_in_any_interpreter() -> None:
+    code = (
+        "import hashlib; from antiphon.testing import run; from tests.sockets.test_cluster import turbulence;"
+        "print(hashlib.blake2b(repr(run(turbulence(5))).encode()).hexdigest())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": salt},
+            cwd=Path(__file__).parents[2],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        ).stdout
+        for salt in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def messages(seen: Seen) -> list[bytes]:
+    return [event.payload for _, event in seen if isinstance(event, Message)]
+
+
+async def take_view(members: Cluster, place: int, *names: str) -> View:
+    async for event in members[place]:
+        if isinstance(event, View) and event.members == names:
+            return event
+    raise AssertionError("the stream has ended")
+
+
+def test_time_passes_only_when_all_is_idle_and_costs_nothing() -> None:
+    async def scenario() -> float:
+        async with cluster(2):
+            await asyncio.sleep(600)
+        return asyncio.get_running_loop().time()
+
+    began = time.monotonic()
+    assert 600 < run(scenario()) < 610
+    assert time.monotonic() - began < 10
+
+
+def test_a_partition_splits_the_group_and_healing_merges_it() -> None:
+    async def scenario() -> None:
+        async with cluster(3) as members:
+            members.partition([[0, 1], [2]])
+            majority, alone = await take_view(members, 0, "p1", "p2"), await take_view(members, 2, "p3")
+            assert majority.primary
+            assert not alone.primary
+            assert {left.process for left in alone.left} == {"p1", "p2"}
+            members.heal()
+            assert (await take_view(members, 2, "p1", "p2", "p3")).joined == ("p1", "p2")
+
+    run(scenario())
+
+
+def test_sides_of_a_partition_get_the_states_of_all_sides() -> None:
+    async def scenario() -> None:
+        states = [{"start"} for _ in range(2)]
+
+        async def follow(place: int) -> None:
+            async for event in members[place]:
+                if isinstance(event, Message):
+                    states[place].add(event.payload.decode())
+                elif isinstance(event, Reset):
+                    states[place] = {entry for state in event.states for entry in json.loads(state)}
+
+        snapshots = [lambda: json.dumps([*states[0]]).encode(), lambda: json.dumps([*states[1]]).encode()]
+        async with asyncio.TaskGroup() as tasks, cluster(2, snapshots=snapshots) as members:
+            for place in range(2):
+                tasks.create_task(follow(place))
+            members.partition([[0], [1]])
+            await asyncio.sleep(3)
+            await members[0].send(b"one")
+            await members[1].send(b"two")
+            await asyncio.sleep(3)
+            assert states == [{"start", "one"}, {"start", "two"}]
+            members.heal()
+            await asyncio.sleep(10)
+            assert states == [{"start", "one", "two"}] * 2
+
+    run(scenario())
+
+
+def test_who_crashes_is_excluded_and_starts_anew_as_another() -> None:
+    async def scenario() -> None:
+        async with cluster(3, seed=3) as members:
+            assert (await take_view(members, 0, "p1", "p2", "p3")).joined == ("p1", "p2", "p3")
+            await members.crash(1)
+            view = await take_view(members, 0, "p1", "p3")
+            assert [left.process for left in view.left] == ["p2"]
+            with pytest.raises(NotAMember):
+                await members[1].send(b"from beyond")
+            group = await members.restart(1)
+            await group.ready(3)
+            assert members.members[1].id == "p2#1"
+            await take_view(members, 0, "p1", "p2#1", "p3")
+
+    run(scenario())
+
+
+def test_who_pauses_shortly_misses_nothing() -> None:
+    async def scenario() -> None:
+        async with cluster(2) as members:
+            seen: list[Seen] = [[], []]
+            readers = [asyncio.create_task(read(members, place, seen)) for place in range(2)]
+            members.pause(1)
+            await members[0].send(b"held")
+            await asyncio.sleep(0.2)
+            assert messages(seen[0]) == messages(seen[1]) == []
+            members.resume(1)
+            await asyncio.sleep(0.1)
+            assert messages(seen[0]) == messages(seen[1]) == [b"held"]
+            assert members[0].health.members == ("p1", "p2")
+        await asyncio.gather(*readers)
+
+    run(scenario())
+
+
+def test_members_of_a_cluster_may_be_in_more_groups() -> None:
+    async def scenario() -> None:
+        async with cluster(2, service="total-safe") as members:
+            others = await asyncio.gather(*(member.join("other") for member in members.members))
+            await others[0].ready(2)
+            assert [member.id for member in members.members] == [*others[0].health.members]
+
+    run(scenario())
+
+
+def test_what_waits_for_ever_is_ended_by_the_limit() -> None:
+    async def scenario() -> None:
+        async with cluster(2) as members:
+            await members[0].ready(3)
+
+    with pytest.raises(TimeoutError, match="50 seconds of virtual time have passed"):
+        run(scenario(), limit_s=50)
+
+
+def test_what_a_cluster_cannot_be_is_refused() -> None:
+    async def make(count: int = 2, latency_s: tuple[float, float] = (0, 0), **chosen: Any) -> None:
+        async with cluster(count, latency_s=latency_s, **chosen) as members:
+            members.partition([[0], [0, 1]])
+
+    with pytest.raises(ConfigurationError, match="virtual time"):
+        asyncio.run(make())
+    for refused in (make(0), make(latency_s=(2, 1)), make(suspect_after=0.0), make()):
+        with pytest.raises(ConfigurationError):
+            run(refused)

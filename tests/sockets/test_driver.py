@@ -1,0 +1,123 @@
+"""When the driver takes a turn: at once where nothing else goes on, once for many frames where much comes."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from antiphon.core.effects import Effect, Frame, Transmit
+from antiphon.protocols.newtop.frames import AliveFrame
+from antiphon.sockets.driver import Audience, Driver, Shown
+from antiphon.sockets.transports.contract import Transport
+from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import encode
+
+ME, GROUP = ProcessId("me"), GroupId("g")
+MS = 1_000_000
+
+
+class Desk:
+    """A core, a transport and applications that do next to nothing, and a clock that tests move."""
+
+    streams = False
+    deadline: int | None = None
+
+    def __init__(self) -> None:
+        self.now = MS
+        self.fed: list[Frame] = []
+        self.turns: list[int] = []
+        """Of each turn, how many frames had been fed in all."""
+        self.answers = 0
+        """How many of the next drains have something to say."""
+        self.takes_ns = 0
+        """How long a frame takes to be fed."""
+        self.in_drain: Callable[[], None] = lambda: None
+
+    def receive(self, frame: Frame, _now: int) -> None:
+        self.fed.append(frame)
+        self.now += self.takes_ns
+
+    def drain(self, _now: int) -> list[Effect]:
+        self.in_drain()
+        if not self.answers:
+            return []
+        self.answers -= 1
+        return [Transmit(AliveFrame(GROUP, ME, 1, 0), ProcessId("p1"))]
+
+    def collect(self) -> None:
+        self.turns.append(len(self.fed))
+
+    async def open(self, _receiver: Driver) -> None: ...
+    def send(self, *_: Any) -> None: ...
+    def flush(self) -> None: ...
+    def turned(self) -> None: ...
+    def show(self, _effect: Shown) -> None: ...
+    def met(self, _peer: ProcessId) -> None: ...
+
+
+async def at_rest(desk: Desk) -> Driver:
+    """A driver that has had its first turn, a while ago."""
+    driver = Driver(ME, cast("Any", desk), cast("Transport", desk), cast("Audience", desk), clock=lambda: desk.now)
+    await driver.open()
+    driver.begin()
+    await asyncio.sleep(0)
+    assert desk.turns == [0]
+    desk.turns.clear()
+    desk.now += MS
+    return driver
+
+
+def hand(driver: Driver, peer: str) -> None:
+    driver.arrived(ProcessId(peer), 0, [encode(AliveFrame(GROUP, ProcessId(peer), 1, 0))])
+
+
+def test_what_comes_after_a_rest_has_its_turn_at_once() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        driver = await at_rest(desk)
+        desk.answers = 1
+        hand(driver, "p1")
+        assert desk.turns == [1]
+        await asyncio.sleep(0)
+        assert desk.turns == [1]
+
+    asyncio.run(scenario())
+
+
+def test_a_frame_of_which_nothing_follows_does_not_delay_the_next_one() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        driver = await at_rest(desk)
+        hand(driver, "p1")
+        desk.answers = 1
+        hand(driver, "p2")
+        assert desk.turns == [1, 2]
+
+    asyncio.run(scenario())
+
+
+def test_of_many_that_come_in_one_wake_up_the_first_has_a_turn_and_the_others_have_one() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        driver = await at_rest(desk)
+        desk.answers, desk.takes_ns = 8, 200_000
+        for peer in range(8):
+            hand(driver, f"p{peer}")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert desk.turns == [1, 8]
+
+    asyncio.run(scenario())
+
+
+def test_there_is_no_turn_within_a_turn() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        driver = await at_rest(desk)
+        desk.in_drain = lambda: driver.hurry(desk.now + MS)
+        hand(driver, "p1")
+        assert desk.turns == [1]
+        desk.in_drain = lambda: None
+        await asyncio.sleep(0)
+        assert desk.turns == [1, 1]
+
+    asyncio.run(scenario())

@@ -1,0 +1,241 @@
+"""What lasts: memory stays within its bound while an application stalls, and nothing is left of those who are gone."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+
+import pytest
+
+from antiphon import Blocked, Event, FlowBlocked, Group, Member, View
+from antiphon.api import group as group_module
+from antiphon.api import member as member_module
+from antiphon.sockets.transports import tcp
+from antiphon.sockets.transports.tcp import TcpMesh
+from benchmarks.processes import held_bytes, open_files, table_sizes
+from tests.support.loopback import FAST, fill, join_all, members, name, names, on_loopback, payloads, read_on, until
+
+WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_a_stalled_application_lets_nobody_hold_more_than_the_bound(
+    transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_module, "WAITING_BYTES_MAX", WAITING_BYTES)
+
+    @on_loopback
+    async def scenario() -> None:
+        chosen = {"window": 16, "frame_bytes": 4_000, "window_bytes": WINDOW_BYTES, "datagram_bytes": 4_000}
+        async with members(3, transport=transport, **chosen) as found:
+            groups = await join_all(found)
+            seen: list[list[Event]] = [[], [], []]
+            readers = [asyncio.create_task(read_on(groups[place], seen[place])) for place in range(2)]
+            senders = [asyncio.create_task(send_for_ever(group)) for group in groups]
+            watch = asyncio.create_task(most_held(found))
+            stalled = found[2].id
+            await until(lambda: all(group.health.blocked_by == stalled for group in groups[:2]))
+            await asyncio.sleep(3 * FAST["suspect_after"])  # long enough to be suspected for it
+            assert all(len(payloads(events)) <= 3 * WINDOW_BYTES // 1_000 for events in seen)  # nobody goes on
+            readers.append(asyncio.create_task(read_on(groups[2], seen[2])))
+            await until(lambda: len(payloads(seen[2])) > 3 * WINDOW_BYTES // 1_000)
+            for sender in senders:
+                sender.cancel()
+            await asyncio.wait(senders)
+            for group in groups:
+                await group.send(b"end")
+            await until(lambda: all(payloads(events).count(b"end") == 3 for events in seen))
+            assert payloads(seen[0]) == payloads(seen[1]) == payloads(seen[2])
+            for events in seen:
+                assert not [view.left for view in events if isinstance(view, View) and view.left]
+            assert any(Blocked(by=stalled) in events for events in seen[:2])
+            watch.cancel()
+            await asyncio.wait([watch])
+            for held in most.values():
+                assert WINDOW_BYTES < held <= 3 * WINDOW_BYTES + WAITING_BYTES
+            for reader in readers:
+                reader.cancel()
+            await asyncio.wait(readers)
+
+    most: dict[str, int] = {}
+
+    async def most_held(found: list[Member]) -> None:
+        while True:
+            for member in found:
+                most[member.id] = max(most.get(member.id, 0), held_bytes(member))
+            await asyncio.sleep(0.01)
+
+    scenario()
+
+
+async def send_for_ever(group: Group) -> None:
+    while True:
+        await group.send(bytes(1_000))
+        await asyncio.sleep(0)
+
+
+@on_loopback
+async def test_few_large_messages_wait_for_the_window_or_many_small_ones() -> None:
+    async with members(2, window=4, frame_bytes=1_000, window_bytes=4_000) as found:
+        sender, _ = await join_all(found)
+        fill(sender, bytes(60_000))
+        await until(lambda: sender.health.blocked_by is not None)
+        fill(sender, bytes(60_000))
+        assert 15 <= sender.health.waiting <= 18
+        sender.try_send(b"small")
+        with pytest.raises(FlowBlocked):
+            sender.try_send(bytes(60_000))
+
+
+def quick_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let starts be numbered by milliseconds."""
+    monkeypatch.setattr(member_module, "_YEAR_2025_S", time.time() - 10)
+    monkeypatch.setattr(member_module, "_STARTS_PER_S", 1_000)
+
+
+def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At one address or at others, under one name or under others; crashed, or in good order."""
+    quick_starts(monkeypatch)
+    monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
+    monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
+
+    @on_loopback
+    async def scenario() -> None:
+        async with members(2) as found:
+            groups = await join_all(found)
+            readers = [asyncio.create_task(read_on(group, [])) for group in groups]
+            bind = "127.0.0.1:0"
+            before = inventory(found)
+            for number in range(30):
+                name = "again" if number % 3 else f"guest-{number}"
+                at, contact = bind if name == "again" else "127.0.0.1:0", found[number % 2]
+                async with Member(name=name, bind=at, peers=[contact.address], **FAST) as visitor:
+                    await (await visitor.join("orders")).ready(2)
+                    bind = visitor.address if name == "again" and number > 15 else bind
+                    if number % 2:
+                        await visitor.abort()
+            await until(lambda: all(len(group.health.members) == 2 for group in groups))
+            await until(lambda: inventory(found) == before)
+            for member in found:
+                connections = member._driver._connections
+                assert connections is not None
+                assert {group for _, group in connections._incoming} == {*member.core._groups}
+            for reader in readers:
+                reader.cancel()
+            await asyncio.wait(readers)
+
+    scenario()
+
+
+def inventory(found: list[Member]) -> tuple[object, ...]:
+    """Tasks, file descriptors, and what those who stay remember of others."""
+    tables = []
+    for member in found:
+        sizes = table_sizes(member)
+        tables.append([sizes[name] for name in ("addresses", "callers", "numbers", "links", "strangers", "others")])
+    return len(asyncio.all_tasks()), open_files(), tables
+
+
+def mesh_of(member: Member) -> TcpMesh:
+    mesh = member._transport
+    assert isinstance(mesh, TcpMesh)
+    return mesh
+
+
+def test_who_is_forgotten_is_found_again_by_the_addresses_that_the_user_has_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
+    monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
+
+    @on_loopback
+    async def scenario() -> None:
+        async with members(3) as found:
+            groups = await join_all(found)
+            readers = [asyncio.create_task(read_on(group, [])) for group in groups]
+            one, two, three = map(mesh_of, found)
+            one.forbid(frozenset({"p3"}))
+            two.forbid(frozenset({"p3"}))
+            three.forbid(frozenset({"p1", "p2"}))
+            await until(lambda: {*one._addresses} == {found[1].id} and {*two._addresses} == {found[0].id})
+            await until(lambda: three._callers.keys() == {one.address})  # which was named; p2 is forgotten
+            await until(lambda: [len(group.health.members) for group in groups] == [2, 2, 1])
+            for mesh in (one, two, three):
+                mesh.forbid(frozenset())
+            await until(lambda: all(len(group.health.members) == 3 for group in groups))
+            number = one.connection(found[2].id)
+            assert number is not None
+            assert number > 0  # connections are counted on
+            for reader in readers:
+                reader.cancel()
+            await asyncio.wait(readers)
+
+    scenario()
+
+
+@on_loopback
+async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
+    async with AsyncExitStack() as stack:
+        (found,) = await stack.enter_async_context(members(1))
+        gone = await stack.enter_async_context(Member(name="gone", peers=[found.address], **FAST))
+        await until(lambda: gone.id in found.peers)
+        mesh = mesh_of(found)
+        assert b"gone" in mesh.hello()
+        mesh.forbid(frozenset({"gone"}))
+        await until(lambda: gone.id not in found.peers)
+        assert gone.id in mesh._addresses
+        assert b"gone" not in mesh.hello()
+
+
+@on_loopback
+async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobody_up() -> None:
+    """As a process that is stopped: its peers' buffers fill, and stay so when it is not in their view any more."""
+    async with members(3, window=2_000, window_bytes=64 << 20) as found:
+        groups = await join_all(found)
+        seen: list[Event] = []
+        stopped, one = found[2], mesh_of(found[0])
+        for link in mesh_of(stopped)._links.values():
+            assert link._transport is not None
+            link._transport.pause_reading()
+        stopped._driver.halt()
+        tasks = [asyncio.create_task(send_large(group)) for group in groups[:2]]
+        tasks += [
+            asyncio.create_task(read_on(group, events)) for group, events in zip(groups, (seen, []), strict=False)
+        ]
+        await until(lambda: stopped.id in {link.peer for link in one._full})
+        await until(lambda: all(len(group.health.members) == 2 for group in groups[:2]))
+        before = len(payloads(seen))
+        await until(lambda: len(payloads(seen)) > before + 50)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for member in found:
+            await member.abort()
+
+
+async def send_large(group: Group) -> None:
+    while True:
+        await group.send(bytes(60_000))
+
+
+@on_loopback
+async def test_nobody_is_taken_in_before_all_are_connected_with_it() -> None:
+    """Else whoever was slow to connect would be severed from it, and in the end have to leave the others."""
+    async with members(2) as found:
+        groups = await join_all(found)
+        seen: list[list[Event]] = [[], []]
+        readers = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
+        mesh_of(found[1]).forbid(frozenset({"p3"}))
+        async with Member(name="p3", peers=[found[0].address], **FAST) as late:
+            joining = asyncio.create_task(late.join("orders"))
+            await until(lambda: late.id in found[0].peers)
+            await asyncio.sleep(5 * FAST["suspect_after"])
+            assert all(names(group.health.members) == ["p1", "p2"] for group in groups)
+            mesh_of(found[1]).forbid(frozenset())
+            await (await joining).ready(3)
+            await until(lambda: all(len(group.health.members) == 3 for group in groups))
+        for events in seen:
+            left = [each for view in events if isinstance(view, View) for each in view.left]
+            assert {name(each.process) for each in left} <= {"p3"}
+        for reader in readers:
+            reader.cancel()
+        await asyncio.wait(readers)

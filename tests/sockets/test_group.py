@@ -1,0 +1,227 @@
+"""What a group promises at moments that are hard to meet on sockets: driven by hand, or in virtual time."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from antiphon import FlowBlocked, Message, NotAMember
+from antiphon.api import group as module
+from antiphon.api.group import Group
+from antiphon.api.member import Member
+from antiphon.core import effects
+from antiphon.testing import cluster, run
+from antiphon.types import GroupId, ProcessId
+from tests.sockets.test_turbulence import Replica
+from tests.support.loopback import cancel_at
+
+
+class Desk:
+    """As much of a member as a group that sends needs; it is its own core."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.sent: list[bytes] = []
+        self.traced = True
+        self.draining = False
+        self.urged: list[str] = []
+
+    @property
+    def core(self) -> "Desk":
+        return self
+
+    def waiting(self, group: GroupId) -> int:
+        return self.held
+
+    def send(self, group: GroupId, payload: bytes) -> None:
+        self.sent.append(payload)
+
+    def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
+        self.sent += payloads
+
+    def hurry(self) -> None:
+        self.urged.append("at once")
+
+    def stir(self) -> None:
+        self.urged.append("soon")
+
+
+def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITING_BYTES_MAX", 512)
+
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 2
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        for sender in senders[:2]:
+            sender.cancel()
+        await asyncio.wait(senders)
+        assert desk.sent == [b"2", b"3"]
+
+    run(scenario())
+
+
+def test_what_flow_control_holds_back_is_not_hurried() -> None:
+    """A turn for each message that cannot leave would cost more than the messages."""
+
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        await group.send(b"1")
+        group.show(effects.Blocked(GroupId("orders"), ProcessId("p2")))
+        await group.send(b"2")
+        group.try_send(b"3")
+        group.show(effects.Unblocked(GroupId("orders")))
+        await group.send(b"4")
+        assert desk.sent == [b"1", b"2", b"3", b"4"]
+        assert desk.urged == ["at once", "soon", "soon", "at once"]
+
+    run(scenario())
+
+
+def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() -> None:
+    """A state that is read while it leaves may send, in this group or in another; the core takes nothing meanwhile."""
+    desk = Desk()
+    group = Group(cast("Member", desk), GroupId("orders"), None)
+    desk.draining = True
+    group.try_send(b"1")
+    group.try_send(b"2")
+    group.collect()
+    assert desk.sent == []
+    desk.draining = False
+    group.try_send(b"3")
+    assert desk.sent == [b"1", b"2", b"3"]
+
+
+def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        desk.traced = False
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        await group.send(b"1")
+        desk.held = 5_000
+        with pytest.raises(FlowBlocked):
+            group.try_send(b"2")
+        assert await cancel_at(3, group.send(b"3")) == []
+        assert desk.sent == [b"1"]
+
+    run(scenario())
+
+
+def test_many_senders_that_had_to_wait_go_on_together() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(100)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        await asyncio.wait(senders)
+        assert desk.sent == [b"%d" % number for number in range(100)]
+
+    run(scenario())
+
+
+class Filling(Desk):
+    """What is sent waits."""
+
+    def send(self, group: GroupId, payload: bytes) -> None:
+        super().send(group, payload)
+        self.held += 1
+
+
+@pytest.mark.parametrize("size", [1, 300_000])
+@pytest.mark.parametrize("cancelled", ["never", "before", "after"])
+def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int, cancelled: str) -> None:
+    """One calls `send` between the turn that made room and the tasks that it has woken, without giving way to them."""
+
+    async def scenario() -> None:
+        desk = Filling()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        early = [asyncio.create_task(group.send(bytes([number]) * size)) for number in range(4)]
+        await asyncio.sleep(0)
+        desk.held = 1
+        if cancelled == "before":
+            early[0].cancel()
+        group.turned()
+        if cancelled == "after":
+            early[0].cancel()
+        late = asyncio.create_task(group.send(bytes([9]) * size))
+        last = asyncio.create_task(group.send(bytes([10]) * size))
+        with pytest.raises(FlowBlocked):
+            group.try_send(bytes([8]) * size)
+        while not last.done():
+            await asyncio.sleep(0)
+            desk.held = 0
+            group.turned()
+        await asyncio.gather(*early, late, return_exceptions=True)
+        assert [payload[0] for payload in desk.sent] == [*range(cancelled != "never", 4), 9, 10]
+        assert group._admitted == 0
+
+    run(scenario())
+
+
+def test_who_leaves_sends_nothing_more_however_many_were_let_through() -> None:
+    async def scenario() -> None:
+        desk = Desk()
+        group = Group(cast("Member", desk), GroupId("orders"), None)
+        desk.held = 5_000
+        senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4_000)]
+        await asyncio.sleep(0)
+        desk.held = 0
+        group.turned()
+        late = asyncio.create_task(group.send(b"late"))
+        group.end()
+        done = await asyncio.gather(*senders, late, return_exceptions=True)
+        assert {type(each) for each in done} == {NotAMember}
+        assert desk.sent == []
+        assert group._admitted == 0
+
+    run(scenario())
+
+
+def test_a_batch_ends_before_the_state_is_asked_for() -> None:
+    async def scenario() -> None:
+        replicas = [Replica(), Replica()]
+        async with cluster(2, snapshots=[replica.snapshot for replica in replicas]) as members:
+            await members.crash(1)
+            while members[0].view is None or len(members[0].view.members) == 2:
+                for event in await members[0].receive():
+                    replicas[0].take(event)
+            for word in (b"unread", b"last"):
+                await members[0].send(word)
+            await asyncio.sleep(1)
+            restarting = asyncio.create_task(members.restart(1))
+            await asyncio.sleep(5)  # messages, and then a view that asks for the state, are there to be read
+            follow = asyncio.create_task(replicas[0].follow(members[0], batches=True))
+            late = asyncio.create_task(replicas[1].follow(await restarting, batches=True))
+            await asyncio.sleep(5)
+            assert replicas[0].words == replicas[1].words == ["unread", "last"]
+        await asyncio.gather(follow, late)
+
+    run(scenario())
+
+
+def test_who_leaves_without_reading_still_sends_all_that_waits() -> None:
+    async def scenario() -> None:
+        async with cluster(2, window=4, frame_bytes=100, window_bytes=400) as members:
+            for number in range(2_000):
+                await members[0].send(b"%d" % number)
+            leaving = asyncio.create_task(members[0].leave())
+            seen: list[bytes] = []
+            async for event in members[1]:
+                if isinstance(event, Message):
+                    seen.append(event.payload)
+                if len(seen) == 2_000:
+                    break
+            assert seen == [b"%d" % number for number in range(2_000)]
+            await anext(members[1])  # done with the last one
+            assert await leaving
+
+    run(scenario())

@@ -1,0 +1,81 @@
+"""What the tests of transports share: members of one loop, and what each of them reads."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+
+import pytest
+
+from antiphon import Group, Message
+from antiphon.sockets.transports.contract import Address
+
+DEADLINE_S = 20.0
+LOOPBACK = "127.0.0.1"
+
+
+def within_deadline(test: Callable[[], Awaitable[None]]) -> None:
+    """Run a test that may not hang."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await test()
+
+    asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that other tasks bring about."""
+    while not condition():
+        await asyncio.sleep(0.005)
+
+
+async def read(group: Group, count: int) -> list[Message]:
+    """The next so many messages."""
+    found: list[Message] = []
+    while len(found) < count:
+        event = await anext(group)
+        if isinstance(event, Message):
+            found.append(event)
+    return found
+
+
+async def send_all(group: Group, payloads: Iterable[bytes]) -> None:
+    for payload in payloads:
+        await group.send(payload)
+
+
+async def all_talk(groups: list[Group], each: int, size: int = 20) -> list[list[Message]]:
+    """Everybody sends so many messages at once, and reads those of all."""
+    async with asyncio.TaskGroup() as tasks:
+        readers = [tasks.create_task(read(group, each * len(groups))) for group in groups]
+        for place, group in enumerate(groups):
+            tasks.create_task(send_all(group, [f"{place}/{number}".encode().ljust(size) for number in range(each)]))
+    return [reader.result() for reader in readers]
+
+
+def loopback_multicast() -> Address | None:
+    """A free multicast address on which this machine hears itself."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
+    ):
+        interface = socket.inet_aton(LOOPBACK)
+        try:
+            listening.bind(("239.255.77.77", 0))
+            joined = socket.inet_aton("239.255.77.77") + interface
+            listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, joined)
+            listening.settimeout(1.0)
+            sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+            sending.sendto(b"?", listening.getsockname())
+            listening.recv(1)
+        except OSError:
+            return None
+        host, port = listening.getsockname()
+        return host, port
+
+
+def multicast_or_skip() -> Address:
+    found = loopback_multicast()
+    if found is None:
+        pytest.skip("the loopback interface carries no multicast here")
+    return found

@@ -1,0 +1,190 @@
+"""Transitive acknowledgments: lists, the graph, what waits, what goes, and what nobody may vouch for (T12)."""
+
+from antiphon.protocols.acks.settings import Role
+from antiphon.protocols.acks.transitive import TransitiveAcks
+from antiphon.types import ProcessId
+from tests.support.acks_cluster import NEVER_NS, UNIT, AcksCluster
+
+
+def protocol(cluster: AcksCluster, name: str) -> TransitiveAcks:
+    found = cluster.group(name).protocol
+    assert isinstance(found, TransitiveAcks)
+    return found
+
+
+def nodes(cluster: AcksCluster, name: str) -> int:
+    return sum(len(chain.nodes) for chain in protocol(cluster, name)._graph.chains.values())
+
+
+def silent(*names: str, **options: object) -> AcksCluster:
+    """Nobody speaks unless the test says so."""
+    options = {"send_every_ns": NEVER_NS, "ack_every_ns": NEVER_NS, **options}
+    return AcksCluster(*names, kind="transitive", first_sends=dict.fromkeys(names, NEVER_NS), **options)  # type: ignore[arg-type]
+
+
+def pasts(cluster: AcksCluster, name: str) -> list[tuple[str, ...]]:
+    """What each message of a process lists, by sender and number: a1 is the first of a."""
+    stamps = {(who, frame.stamp): n for who in cluster.names for n, frame in enumerate(cluster.spoken[who], start=1)}
+    return [tuple(f"{who}{stamps[who, stamp]}" for who, stamp in frame.past) for frame in cluster.spoken[name]]
+
+
+def test_a_message_lists_its_direct_predecessors_only() -> None:
+    """b answers a; c, who has both, lists b's message, which implies a's."""
+    cluster = silent("a", "b", "c")
+    cluster.send("a")
+    cluster.run(UNIT)
+    cluster.send("b")
+    cluster.run(2 * UNIT)
+    cluster.send("c")
+    assert [pasts(cluster, name) for name in "abc"] == [[()], [("a1",)], [("b1",)]]
+    cluster.run(3 * UNIT)
+    assert cluster.unstable("a") == 0  # acknowledged by b directly, by c through b
+    assert cluster.unstable("b") == 1  # a has said nothing since
+    cluster.send("a")
+    assert pasts(cluster, "a")[1] == ("c1",)
+    cluster.run(4 * UNIT)
+    assert cluster.unstable("b") == 0
+
+
+def test_concurrent_messages_are_both_listed() -> None:
+    cluster = silent("a", "b", "c")
+    cluster.send("a")
+    cluster.send("b")
+    cluster.run(UNIT)
+    cluster.send("c")
+    assert pasts(cluster, "c") == [("a1", "b1")]
+
+
+def test_a_message_that_arrives_before_its_predecessor_is_listed_after_it() -> None:
+    """It is delivered at once, though: the order is FIFO, not causal."""
+    cluster = silent("a", "b", "c")
+    cluster.held.add(("a", "c"))
+    cluster.send("a")
+    cluster.run(UNIT)
+    cluster.send("b")
+    cluster.run(2 * UNIT)
+    assert cluster.delivered["c"] == [("b", 0)]
+    cluster.send("c")
+    assert pasts(cluster, "c") == [()]  # else c would acknowledge a's message, which it lacks
+    cluster.run(3 * UNIT)
+    assert cluster.unstable("a") == 1
+    cluster.release("a", "c")
+    cluster.send("c")
+    assert pasts(cluster, "c")[1] == ("b1",)
+    cluster.run(4 * UNIT)
+    assert cluster.unstable("a") == 0
+
+
+def test_an_acknowledgment_that_arrives_before_what_it_is_about_is_not_lost() -> None:
+    """a hears c's list before b's message in the middle; when that comes, a knows."""
+    cluster = silent("a", "b", "c")
+    cluster.held.add(("b", "a"))
+    cluster.send("a")
+    cluster.run(UNIT)
+    cluster.send("b")
+    cluster.run(2 * UNIT)
+    cluster.send("c")
+    cluster.run(3 * UNIT)
+    assert cluster.unstable("a") == 1
+    cluster.release("b", "a")
+    assert cluster.unstable("a") == 0
+
+
+def test_nodes_go_when_everybody_has_acknowledged_them() -> None:
+    cluster = AcksCluster("a", "b", "c", "d", kind="transitive")
+    most = 0
+    for time in range(100):
+        cluster.at(time * UNIT // 3, cluster.send, "abcd"[time % 4])
+    for time in range(60):
+        cluster.run(time * UNIT)
+        most = max(most, *(nodes(cluster, name) for name in cluster.names))
+    assert most <= 40
+    assert not any(cluster.unstable(name) for name in cluster.names)
+
+
+def test_nodes_go_where_some_only_send_and_some_only_receive() -> None:
+    """Nobody waits for the acknowledgments of those who receive nothing."""
+    roles: dict[str, Role] = {"a": "sender", "b": "sender", "c": "receiver", "d": "receiver", "e": "both"}
+    cluster = AcksCluster(roles=roles, kind="transitive")
+    cluster.run(100 * UNIT)
+    assert max(nodes(cluster, name) for name in cluster.names) <= 40
+    assert all(frame.past == () for name in "ab" for frame in cluster.spoken[name])
+
+
+def test_nodes_of_those_who_left_go() -> None:
+    cluster = AcksCluster("a", "b", "c", kind="transitive")
+    for time in range(10, 200, 10):
+        cluster.at(time * UNIT, cluster.leave if time % 20 else cluster.join, "c")
+    cluster.run(200 * UNIT)
+    assert max(nodes(cluster, name) for name in cluster.names) <= 20
+
+
+def strangers(literal: tuple[str, ...]) -> AcksCluster:
+    """y has joined s and x, but not yet z; and from s to y the message in question is still under way.
+
+    In each unit s speaks first, then z, who lists s's message, then x, who lists z's, then y, who does not know z.
+    """
+    phases = {name: rank * UNIT // 4 for rank, name in enumerate(("s", "z", "x", "y"))}
+    cluster = AcksCluster(
+        *phases, kind="transitive", absent=["y"], literal=literal, latency=UNIT // 10, first_sends=phases
+    )
+    cluster.run(UNIT)
+    cluster.held.add(("y", "z"))
+    cluster.join("y")
+    cluster.run(10 * UNIT)
+    assert "y" in cluster.group("s").receivers
+    assert "z" not in cluster.group("y").links.peers
+    cluster.held.add(("s", "y"))
+    cluster.send("s")
+    cluster.run(20 * UNIT)
+    assert ("y", "s", 0) not in cluster.delivered_at
+    return cluster
+
+
+def test_t12_who_acknowledges_an_unknown_past_acknowledges_what_it_lacks() -> None:
+    """stability.md 3 as it stands: y's list has x's message, that one z's, and that one s's: so y would have it."""
+    cluster = strangers(("T12",))
+    assert ("s", "s", 0) in cluster.stable_at
+
+
+def test_t12_what_has_an_unknown_past_is_acknowledged_alone() -> None:
+    cluster = strangers(())
+    assert cluster.unstable("s") == 1
+    assert any(frame.alone for frame in cluster.spoken["y"])
+    for pair in [*cluster.held]:
+        cluster.release(*pair)
+    cluster.run(30 * UNIT)
+    assert cluster.unstable("s") == 0
+    assert ("y", "s", 0) in cluster.delivered_at
+    assert not any(frame.alone for frame in cluster.spoken["y"][-5:])
+
+
+def crashed_in_the_middle(literal: tuple[str, ...]) -> AcksCluster:
+    """z's message, which lists s's, reaches x and s, but not y, for z crashes; y learns of that before s does."""
+    cluster = silent("s", "x", "y", "z", literal=literal)
+    cluster.held |= {("s", "y"), ("z", "y")}
+    cluster.send("s")
+    cluster.run(UNIT)
+    cluster.send("z")
+    cluster.run(2 * UNIT)
+    cluster.crash("z")
+    cluster.send("x")
+    cluster.run(3 * UNIT)
+    cluster.cores["y"].lost(ProcessId("z"), cluster.now)
+    cluster.settle("y")
+    cluster.send("y")
+    cluster.run(4 * UNIT)
+    assert ("y", "s", 0) not in cluster.delivered_at
+    return cluster
+
+
+def test_t12_nor_may_one_vouch_for_what_a_crashed_process_said() -> None:
+    assert ("s", "s", 0) in crashed_in_the_middle(("T12",)).stable_at
+    assert crashed_in_the_middle(()).unstable("s") == 1
+
+
+def test_where_all_is_watched_everybody_learns_of_everybody() -> None:
+    cluster = AcksCluster("a", "b", "c", kind="transitive", stability="all")
+    cluster.send("a")
+    cluster.run(10 * UNIT)
+    assert {name for name, sender, _ in cluster.stable_at if sender == "a"} == {"a", "b", "c"}

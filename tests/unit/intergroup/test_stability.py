@@ -1,0 +1,169 @@
+"""Who counts for stability, and where newcomers begin (intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1)."""
+
+from antiphon.core.effects import Gauge
+from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
+from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, HOLD_NS, InterGroupSettings
+from antiphon.protocols.intergroup.stability import Stability
+from antiphon.types import ProcessId, ViewId
+from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
+
+A, B, R = ProcessId("a"), ProcessId("b"), ProcessId("r")
+STALL = 5_000
+
+
+def known(*, b: int, own: int = 100) -> Stability:
+    stability = Stability(A, [A, B], 0, STALL)
+    stability.told(B, b)
+    stability.conclude(own, 0)
+    return stability
+
+
+def test_what_every_member_acknowledges_is_stable_and_never_less() -> None:
+    stability = known(b=60)
+    assert stability.stable == 60
+    stability.told(B, 50)
+    assert not stability.conclude(100, 0)
+    assert stability.stable == 60
+
+
+def test_a_receiver_counts_from_its_first_report_on_while_it_makes_progress() -> None:
+    """J16."""
+    stability = known(b=60)
+    stability.told(B, 200)
+    stability.reported(R, 70, now=10)
+    stability.conclude(200, 10)
+    assert stability.stable == 70
+    stability.reported(R, 70, now=10 + STALL - 1)
+    stability.conclude(200, 10 + STALL - 1)
+    assert stability.stable == 70
+    stability.conclude(200, 10 + STALL)
+    assert stability.stable == 200
+
+
+def test_receivers_that_crash_do_not_add_up() -> None:
+    stability = Stability(A, [A, B], 0, STALL)
+    for number in range(100):
+        stability.reported(ProcessId(f"r{number}"), 70, now=number * STALL)
+    assert stability.receivers <= 3
+
+
+def test_who_leaves_is_not_waited_for() -> None:
+    stability = known(b=60)
+    stability.told(B, 200)
+    stability.reported(R, 70, now=10)
+    stability.left(R)
+    stability.conclude(200, 11)
+    assert stability.stable == 200
+
+
+def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_ten_seconds() -> None:
+    """T5, J9."""
+    stability = known(b=200)
+    stability.hold(R, 120, until=HOLD_NS)
+    assert stability.own_ack(180, now=HOLD_NS - 1) == 120
+    assert stability.own_ack(180, now=HOLD_NS) == 180
+    stability.hold(R, 120, until=2 * HOLD_NS)
+    stability.reported(R, 130, now=HOLD_NS)
+    assert stability.own_ack(180, now=HOLD_NS) == 120  # of others, perhaps
+    stability.begun(R)
+    assert stability.own_ack(180, now=HOLD_NS) == 180
+
+
+def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
+    """T5: the network repeats questions, and a second answer must not take back the first."""
+    stability = known(b=200)
+    stability.hold(R, 120, until=HOLD_NS)
+    stability.hold(R, 150, until=HOLD_NS + 1)
+    assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 120
+    stability.begun(R)
+    assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 180
+
+
+def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
+    """T5: of its answers the last two or three count, not the first, and there are no more of them."""
+    stability = known(b=200)
+    for number in range(100):
+        now = number * ASK_EVERY_NS
+        stability.hold(R, 120 + number, until=now + HOLD_NS)
+        assert stability.own_ack(1000, now=now) >= 120 + number - 2
+    assert stability.own_ack(1000, now=now + HOLD_NS) == 1000
+
+
+def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
+    """T5 with a way back that is cut: its questions come, and nothing that it is told arrives."""
+    cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
+    cluster.run(500)
+    for number in range(600):  # two windows
+        if number % 50 == 0:
+            cluster.hand("s1", JoinRequestFrame(GROUP, ProcessId("r1"), 0))
+        cluster.send("s1")
+        cluster.run(20)
+    assert len(cluster.payloads("s2")) > 550
+    cluster.run(15_000)
+    assert len(cluster.payloads("s2")) == 600
+    assert cluster.cores[ProcessId("s1")].unstable(GROUP) == 0
+
+
+def test_whoever_holds_a_message_can_repair_it() -> None:
+    """T4: its sender is cut off when somebody asks for it."""
+    cluster = Cluster(3, weather=Weather(latency=(5 * MS, 5 * MS)))
+    cluster.run(500)
+    cluster.cut.add(ProcessId("s3"))
+    payload = cluster.send("s1")
+    cluster.run(6)
+    cluster.cut.clear()
+    while not cluster.said["request"]:
+        cluster.run(1)
+    cluster.cut.add(ProcessId("s1"))
+    cluster.run(500)
+    assert cluster.said["repair"] == 1
+    assert cluster.said["request"] == 1
+    cluster.cut.clear()
+    cluster.run(500)
+    assert cluster.payloads("s3") == [payload]
+
+
+def test_a_newcomer_begins_above_all_that_it_has_seen() -> None:
+    """J8: after a reset too; J10: ids of its views tell where they begin, and of what kind they are."""
+    cluster = Cluster(2, {"r1": "total"}, settings=InterGroupSettings(suspect_after_ns=200 * MS))
+    cluster.run(1000)
+    for _ in range(20):
+        cluster.send("s1")
+        cluster.run(20)
+    cluster.cut.add(ProcessId("r1"))
+    for _ in range(60):
+        cluster.send("s2")
+        cluster.run(30)
+    cluster.cut.clear()
+    cluster.run(4000)
+    starts = [(int(view.id.split(".")[0]), view.id.split(".")[1]) for view in cluster.views[ProcessId("r1")]]
+    assert [kind for _, kind in starts] == ["3", "4", "3"]
+    assert starts[0][0] < starts[1][0] < starts[2][0]
+
+
+def test_a_newcomer_does_not_begin_by_what_a_stranger_says_or_by_another_sender_group() -> None:
+    cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
+    cluster.run(500)
+    cluster.join("r1")
+    r1, epoch = ProcessId("r1"), cluster.views[ProcessId("s1")][0].id
+    both = ((ProcessId("s1"), 1), (ProcessId("s2"), 1))
+    for sender, told, first in (("x", epoch, both), ("s1", ViewId("other"), both), ("s1", epoch, both[:1])):
+        cluster.hand("r1", JoinInfoFrame(GROUP, ProcessId(sender), r1, told, 2**60, first))
+    assert cluster.views[r1] == []
+    cluster.run(500)
+    assert [view.members for view in cluster.views[r1]] == [("s1", "s2")]
+
+
+def test_a_clock_far_ahead_is_borne_and_told() -> None:
+    """P1: it drags the others along, order and delivery stay what they are."""
+    cluster = Cluster(2, skew={"s1": 90_000 * MS})
+    cluster.run(500)
+    sent = [cluster.send("s1"), cluster.send("s2")]
+    cluster.run(1000)
+    assert sorted(cluster.payloads("s1")) == sorted(sent)
+    assert cluster.payloads("s1") == cluster.payloads("s2")
+    told = [effect for effect in cluster.gauges[ProcessId("s2")] if effect.name == "clock_ahead_us"]
+    assert [effect.of for effect in told] == ["s1"]
+    assert isinstance(told[0], Gauge)
+    assert told[0].value > 60_000_000
+    assert cluster.cores[ProcessId("s1")].unstable(GROUP) == 0

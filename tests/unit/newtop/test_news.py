@@ -1,0 +1,25 @@
+"""When members say what they have completed without a message to carry it."""
+
+from antiphon.protocols.newtop.frames import Flow
+from antiphon.protocols.newtop.news import News
+from antiphon.protocols.newtop.settings import NewtopSettings
+
+
+def test_half_a_window_of_bytes_does_not_wait() -> None:
+    news = News(NewtopSettings(flow_control=3, window=64, window_bytes=1000), 0, by_block=False)
+    news.delivered(1, 300)
+    news.delivered(2, 300)
+    assert not news.presses(1)
+    assert news.presses(2)
+
+
+def test_what_was_not_said_to_be_complete_counts_on_whatever_else_was_said() -> None:
+    news = News(NewtopSettings(flow_control=3, window=64, window_bytes=1000), 0, by_block=False)
+    news.delivered(1, 300)
+    news.delivered(2, 300)
+    news.spoken(0, Flow(2, 0, 0, 0), now=1)  # a null that left before the application had taken them
+    assert news.presses(2)
+    news.spoken(0, Flow(2, 1, 0, 0), now=2)
+    assert not news.presses(2)
+    news.delivered(3, 300)
+    assert news.presses(3)
