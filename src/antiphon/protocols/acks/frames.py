@@ -7,7 +7,7 @@ earlier. Acknowledgments are datagrams. Deeply immutable values.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from antiphon.core.control import Control
+from antiphon.core.frames import FrameDefaults
 from antiphon.protocols.acks.settings import Role
 from antiphon.types import GroupId, ProcessId
 
@@ -15,9 +15,7 @@ MessageId = tuple[ProcessId, int]
 """Sender and stamp: stamps of one sender strictly increase (T6)."""
 
 
-class MessageFrame(NamedTuple):
-    """A message or, without payload, a null: what a sender sends that has had nothing to say for t_send."""
-
+class _MessageFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     stamp: int
@@ -29,10 +27,11 @@ class MessageFrame(NamedTuple):
     alone: tuple[MessageId, ...] = ()
     """Transitive acknowledgments: received, but with a past of which the sender cannot vouch (T12)."""
 
-    @property
-    def author(self) -> ProcessId:
-        """Its sender."""
-        return self.sender
+
+class MessageFrame(_MessageFields, FrameDefaults):
+    """A message or, without payload, a null: what a sender sends that has had nothing to say for t_send."""
+
+    __slots__ = ()
 
     @property
     def clock(self) -> int:
@@ -49,17 +48,8 @@ class MessageFrame(NamedTuple):
         """Stamps of one sender in one group strictly increase."""
         return self.stamp
 
-    @property
-    def orderer(self) -> None:
-        """The sender itself gave the stamp."""
 
-    @property
-    def copies(self) -> tuple["MessageFrame", ...]:
-        """None."""
-        return ()
-
-
-class _Acknowledgment(Control):
+class _Acknowledgment(FrameDefaults):
     __slots__ = ()
     number: int
 
@@ -105,7 +95,7 @@ class VectorAckFrame(_Acknowledgment):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenFrame(Control):
+class OpenFrame(FrameDefaults):
     """A process in the group opens its channels to another one, or answers that one's opening."""
 
     group: GroupId
@@ -122,7 +112,7 @@ class OpenFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class CloseFrame(Control):
+class CloseFrame(FrameDefaults):
     """The last frame of a session: the sender has left the group."""
 
     group: GroupId

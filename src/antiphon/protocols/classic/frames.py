@@ -6,7 +6,7 @@ Deeply immutable values. `sender` is who transmits a frame; a copy of somebody e
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from antiphon.core.control import Control
+from antiphon.core.frames import FrameDefaults
 from antiphon.types import GroupId, ProcessId
 
 
@@ -35,9 +35,7 @@ class Known(NamedTuple):
     committed: bool = False
 
 
-class DataFrame(NamedTuple):
-    """A message of the application."""
-
+class _DataFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     sequence: int
@@ -53,10 +51,11 @@ class DataFrame(NamedTuple):
     stamp: Stamp | None = None
     """Algorithm A: the final stamp, known at delivery. It never travels in this frame."""
 
-    @property
-    def author(self) -> ProcessId:
-        """Its sender, for whoever passes it on wraps it."""
-        return self.sender
+
+class DataFrame(_DataFields, FrameDefaults):
+    """A message of the application."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> MessageName:
@@ -78,14 +77,9 @@ class DataFrame(NamedTuple):
         """Its number."""
         return self.sequence
 
-    @property
-    def kind(self) -> str:
-        """Always `data`."""
-        return "data"
-
 
 @dataclass(frozen=True, slots=True)
-class RelayFrame(Control):
+class RelayFrame(FrameDefaults):
     """Algorithm R: a message passed on by somebody who has just received it for the first time."""
 
     group: GroupId
@@ -99,7 +93,7 @@ class RelayFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class ProposalFrame(Control):
+class ProposalFrame(FrameDefaults):
     """Algorithm A, first phase: a site's proposal for message number `sequence` of the one it is addressed to."""
 
     group: GroupId
@@ -116,7 +110,7 @@ class ProposalFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class CommitFrame(Control):
+class CommitFrame(FrameDefaults):
     """Algorithm A, second phase: the final stamp, from the originator or from whoever took over from it."""
 
     group: GroupId
@@ -133,7 +127,7 @@ class CommitFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class InquiryFrame(Control):
+class InquiryFrame(FrameDefaults):
     """What do you know of these messages? Their originators are lost."""
 
     group: GroupId
@@ -151,7 +145,7 @@ class InquiryFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportFrame(Control):
+class ReportFrame(FrameDefaults):
     """The answer to an inquiry."""
 
     group: GroupId
@@ -162,7 +156,7 @@ class ReportFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class QueryFrame(Control):
+class QueryFrame(FrameDefaults):
     """A request to one member, outside the order of the group."""
 
     group: GroupId
@@ -177,7 +171,7 @@ class QueryFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerFrame(Control):
+class AnswerFrame(FrameDefaults):
     """A member's answer to a request of the one it is addressed to."""
 
     group: GroupId

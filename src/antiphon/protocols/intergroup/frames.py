@@ -7,15 +7,13 @@ else may be lost and is said again while it matters. Deeply immutable values.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from antiphon.core.control import Control
+from antiphon.core.frames import FrameDefaults
 from antiphon.protocols.intergroup.names import container_of
 from antiphon.protocols.intergroup.requests import Ticket
 from antiphon.types import GroupId, ProcessId, ViewId
 
 
-class DataFrame(NamedTuple):
-    """A message on its sender's stream."""
-
+class _DataFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     seq: int
@@ -33,15 +31,16 @@ class DataFrame(NamedTuple):
     place: int = 0
     """Its number in the container that the name begins with."""
 
+
+class DataFrame(_DataFields, FrameDefaults):
+    """A message on its sender's stream."""
+
+    __slots__ = ()
+
     @property
     def ticket(self) -> Ticket:
         """By what an application that frames its data asks for it."""
         return Ticket(self.sender, self.place, container_of(self.name))
-
-    @property
-    def author(self) -> ProcessId:
-        """Its sender."""
-        return self.sender
 
     @property
     def clock(self) -> int:
@@ -49,27 +48,13 @@ class DataFrame(NamedTuple):
         return self.stamp
 
     @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "data"
-
-    @property
     def serial(self) -> int:
         """Its number on the stream."""
         return self.seq
 
-    @property
-    def orderer(self) -> None:
-        """The sender itself gave the stamp."""
-
-    @property
-    def copies(self) -> tuple["DataFrame", ...]:
-        """None."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True)
-class KeepAliveFrame(Control):
+class KeepAliveFrame(FrameDefaults):
     """Its sender is there, has sent so much, and gives greater stamps only from now on (D7)."""
 
     group: GroupId
@@ -87,42 +72,27 @@ class KeepAliveFrame(Control):
         return self.stamp
 
     @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "keep-alive"
-
-    @property
     def serial(self) -> int:
         """The timestamp: no two of its sender's are alike."""
         return self.stamp
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFrame(Control):
+class RequestFrame(FrameDefaults):
     """RTR: somebody lacks a message."""
 
     group: GroupId
     sender: ProcessId
     ticket: Ticket
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "request"
-
 
 @dataclass(frozen=True, slots=True)
-class RepairFrame(Control):
+class RepairFrame(FrameDefaults):
     """RTX: somebody who holds a message sends it again, unchanged."""
 
     group: GroupId
     sender: ProcessId
     message: DataFrame
-
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "repair"
 
     @property
     def copies(self) -> tuple[DataFrame, ...]:
@@ -131,7 +101,7 @@ class RepairFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class GoneFrame(Control):
+class GoneFrame(FrameDefaults):
     """RTN: a message that was asked for is stable, and nobody keeps it any longer (R9)."""
 
     group: GroupId
@@ -140,14 +110,9 @@ class GoneFrame(Control):
     epoch: ViewId
     stable: int
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "gone"
-
 
 @dataclass(frozen=True, slots=True)
-class ReportFrame(Control):
+class ReportFrame(FrameDefaults):
     """What a process acknowledges that does not send: it has everything stamped up to here."""
 
     group: GroupId
@@ -157,28 +122,18 @@ class ReportFrame(Control):
     sources: tuple[ProcessId, ...] | None
     """Of these senders only; None: of all."""
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "report"
-
 
 @dataclass(frozen=True, slots=True)
-class JoinRequestFrame(Control):
+class JoinRequestFrame(FrameDefaults):
     """To one sender: who has seen everything up to a stamp wants to receive the group's messages from later on."""
 
     group: GroupId
     sender: ProcessId
     floor: int
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "join-request"
-
 
 @dataclass(frozen=True, slots=True)
-class JoinInfoFrame(Control):
+class JoinInfoFrame(FrameDefaults):
     """The answer: where to begin (J8)."""
 
     group: GroupId
@@ -190,28 +145,18 @@ class JoinInfoFrame(Control):
     first: tuple[tuple[ProcessId, int], ...]
     """Of each member, the number of the first message that is wanted; sorted."""
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "join-info"
-
 
 @dataclass(frozen=True, slots=True)
-class SourceRequestFrame(Control):
+class SourceRequestFrame(FrameDefaults):
     """To one sender: somebody wants its messages, in the order in which it sends them (§4.7.1)."""
 
     group: GroupId
     sender: ProcessId
     nonce: int
 
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "source-request"
-
 
 @dataclass(frozen=True, slots=True)
-class SourceAcceptFrame(Control):
+class SourceAcceptFrame(FrameDefaults):
     """The answer: from which number on, inclusive (D1)."""
 
     group: GroupId
@@ -223,11 +168,6 @@ class SourceAcceptFrame(Control):
     first: int
     start: int
     """Everything of the source that is stamped above this comes from that number on."""
-
-    @property
-    def kind(self) -> str:
-        """As traces show it."""
-        return "source-accept"
 
 
 Answer = GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame

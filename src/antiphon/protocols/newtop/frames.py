@@ -7,7 +7,7 @@ unnumbered, never waits for flow control, and shares the channel of the group (E
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from antiphon.core.control import Control
+from antiphon.core.frames import FrameDefaults
 from antiphon.types import Company, GroupId, ProcessId, ViewId
 
 
@@ -188,7 +188,7 @@ class SubmitFrame(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class NeedFrame(Control):
+class NeedFrame(FrameDefaults):
     """To the sequencer: a message or a view of another group waits until this one gets to a number (11.3 rule 5)."""
 
     group: GroupId
@@ -196,7 +196,7 @@ class NeedFrame(Control):
     number: int
 
 
-class _Unnumbered(Control):
+class _Unnumbered(FrameDefaults):
     """A control frame with a place in its sender's stream: it uses no number, and tells the last one used (E-20)."""
 
     __slots__ = ()
@@ -276,7 +276,7 @@ class ConfirmedFrame(_Unnumbered):
 
 
 @dataclass(frozen=True, slots=True)
-class StatusFrame(Control):
+class StatusFrame(FrameDefaults):
     """To one member that has not acknowledged all: the sender's last sequence number (newtop.md 4, rule 6)."""
 
     group: GroupId
@@ -287,7 +287,7 @@ class StatusFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class AckFrame(Control):
+class AckFrame(FrameDefaults):
     """The answer to a status: everything of the addressee up to `upto` is here."""
 
     group: GroupId
@@ -296,7 +296,7 @@ class AckFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFrame(Control):
+class RequestFrame(FrameDefaults):
     """Asks a holder for frames of `origin` that are missing."""
 
     group: GroupId
@@ -306,7 +306,7 @@ class RequestFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairFrame(Control):
+class RepairFrame(FrameDefaults):
     """Unchanged copies of frames that somebody asked for; each counts as coming from its own sender."""
 
     group: GroupId
@@ -344,7 +344,7 @@ class WantFrame(_Unnumbered):
 
 
 @dataclass(frozen=True, slots=True)
-class ProposeFrame(Control):
+class ProposeFrame(FrameDefaults):
     """The initiator would like these to form a group."""
 
     group: GroupId
@@ -354,7 +354,7 @@ class ProposeFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class VoteFrame(Control):
+class VoteFrame(FrameDefaults):
     """The answer: the sender has stopped delivering at this number; or None, it will not take part."""
 
     group: GroupId
@@ -365,7 +365,7 @@ class VoteFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class BaseFrame(Control):
+class BaseFrame(FrameDefaults):
     """All are willing: deliver everything up to this number."""
 
     group: GroupId
@@ -374,7 +374,7 @@ class BaseFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyFrame(Control):
+class ReadyFrame(FrameDefaults):
     """The sender has done so, and is in this view of its old group; None if it had none."""
 
     group: GroupId
@@ -387,7 +387,7 @@ class ReadyFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class InstallFrame(Control):
+class InstallFrame(FrameDefaults):
     """The group is formed; the first frame of it that its sender sends to anybody."""
 
     group: GroupId
@@ -398,7 +398,7 @@ class InstallFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class AbortFrame(Control):
+class AbortFrame(FrameDefaults):
     """The sender will never be in that group."""
 
     group: GroupId
@@ -406,7 +406,7 @@ class AbortFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeFrame(Control):
+class ProbeFrame(FrameDefaults):
     """Asks somebody out of view what it is in under that name; or to be taken in."""
 
     group: GroupId
@@ -415,7 +415,7 @@ class ProbeFrame(Control):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFrame(Control):
+class FoundFrame(FrameDefaults):
     """The answer: the group that the sender is in, and with whom."""
 
     group: GroupId
