@@ -47,7 +47,7 @@ from benchmarks.judged_runs import KINDS, dataset, simulated
 THREADS: Final = 2
 WARM_UP_RUNS: Final = 4
 APART: Final = ("O3", "O4", "S1")
-"""Properties whose cost grows with more than the rows (properties.md 7.5 and 7.6)."""
+"""Properties whose cost grows with more than the rows (docs/spec/properties.md 7.5 and 7.6)."""
 SUBSET: Final = ("D2", "D8", "M2", "O1", "O5")
 
 

@@ -1,4 +1,4 @@
-"""Berket98 §6 and T8, T13: coming and going, pair by pair (stability.md 4)."""
+"""Berket98 §6 and T8, T13: coming and going, pair by pair (docs/spec/stability.md 4)."""
 
 import pytest
 

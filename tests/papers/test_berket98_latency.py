@@ -1,4 +1,4 @@
-"""Berket98 §4, figure 2 and the bounds (1), (2); stability.md 5, 6; T11: how long a message is unstable."""
+"""Berket98 §4, figure 2 and the bounds (1), (2); docs/spec/stability.md 5, 6; T11: how long a message is unstable."""
 
 import random
 from collections.abc import Mapping
@@ -105,7 +105,7 @@ def test_figure_2_random_phases(kind: str) -> None:
 
 @pytest.mark.parametrize("behind", [UNIT // 2, 3 * UNIT])
 def test_a_clock_that_is_behind_adds_its_skew(behind: int) -> None:
-    """stability.md 5: t_send + δ_s + l_sr; physical clocks are not dragged along."""
+    """docs/spec/stability.md 5: t_send + δ_s + l_sr; physical clocks are not dragged along."""
     bound = tight_timestamp_bound(
         S1, SENDERS, RECEIVERS, FIGURE_2, send_every=UNIT, ack_every=UNIT, behind={S2: behind}
     )

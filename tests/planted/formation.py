@@ -1,7 +1,7 @@
 """Bugs to plant in groups that change: one rule of formation, leave, merge or state left out, or turned, at a time.
 
-As in `tests/planted/newtop.py`. The rules are those of newtop.md 11.1 and 11.2 with E-54 to E-58, and our own
-completions of them (docs/design/errata.md). Two are planted in the simulator. `tests/planted/plant.py` searches for
+As in `tests/planted/newtop.py`. The rules are those of docs/spec/newtop.md 11.1 and 11.2 with E-54 to E-58, and our own
+completions of them (docs/design/as-printed.md). Two are planted in the simulator. `tests/planted/plant.py` searches for
 runs that show them.
 """
 
@@ -363,7 +363,7 @@ def refusals_untold(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Formations, "stranger", lambda *_: None)
 
 
-# -------------------------------------------------------------------------------- rows of properties.md 9
+# -------------------------------------------------------------------------------- rows of docs/spec/properties.md 9
 
 
 def newcomers_never_suspected(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 As in `tests/planted/newtop.py`. The rules are those of newtop.md 11.3 with E-67 to E-69, and of newtop.md 14 with E-73
 and E-74. E-75, a rule of every group, is planted in `planted_bugs.py`. E-70 and E-71 are limits, E-72 is about the
-judge: there nothing can be left out (docs/design/errata.md).
+judge: there nothing can be left out (docs/design/as-printed.md).
 """
 
 from dataclasses import replace

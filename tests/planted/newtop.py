@@ -141,7 +141,7 @@ def _paced_flushing(traits: Traits) -> bool:
     return _flushing(traits) and traits.flow_control > 0
 
 
-# -------------------------------------------------------------------------------- rows of properties.md 9
+# -------------------------------------------------------------------------------- rows of docs/spec/properties.md 9
 
 
 def removed_member_holds_stability(patch: pytest.MonkeyPatch) -> None:

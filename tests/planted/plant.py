@@ -44,7 +44,7 @@ CRASHED: Final = "assertion"
 UNSETTLED: Final = "unsettled"
 """What a run violates that never ends, that a core itself gives up, or in which something is open at the end."""
 _UNNAMED: Final = frozenset({ENDLESS, CRASHED, UNSETTLED})
-"""The search goes on: a name of properties.md says more."""
+"""The search goes on: a name of docs/spec/properties.md says more."""
 
 
 @dataclass(frozen=True, slots=True)

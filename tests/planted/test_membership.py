@@ -32,7 +32,7 @@ def test_a_planted_bug_is_found(plant: Plant, shown: Shown, monkeypatch: pytest.
 
 
 def test_every_bug_that_is_wanted_somewhere_is_shown_there() -> None:
-    """The rows of properties.md 9 name what they must raise."""
+    """The rows of docs/spec/properties.md 9 name what they must raise."""
     for bug in ALL_BUGS:
         if bug.wanted:
             assert {shown.property for shown in SHOWN[bug.name]} <= {*bug.wanted}
@@ -181,7 +181,7 @@ def told_in_vain() -> bool:
 
 
 def losses_that_cross() -> bool:
-    """Case C4 of newtop.md 9.8: views of two groups must not wait for one another (E-64)."""
+    """Case C4 of docs/spec/newtop.md 9.8: views of two groups must not wait for one another (E-64)."""
     cluster = crossed_losses("causal-fast")
     cluster.finish(rounds=24)
     return cluster.views_of("p", "x")[1:] == ["p s"] and cluster.views_of("p", "y")[1:] == ["p t"]

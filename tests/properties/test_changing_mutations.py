@@ -1,4 +1,4 @@
-"""Groups that change: good traces raise no alarm, and every seeded fault is caught (properties.md 9)."""
+"""Groups that change: good traces raise no alarm, and every seeded fault is caught (docs/spec/properties.md 9)."""
 
 import random
 from functools import cache

@@ -75,7 +75,7 @@ class Wild:
 
 
 class Scoped(Naive):
-    """Scopes as properties.md 4 words them: lists of views, walked back."""
+    """Scopes as docs/spec/properties.md 4 words them: lists of views, walked back."""
 
     def __init__(self, events: pa.Table) -> None:
         super().__init__(events)

@@ -1,4 +1,4 @@
-"""Who promises what (properties.md 8)."""
+"""Who promises what (docs/spec/properties.md 8)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""S3, and D11 and S1 in the scope of a notice (newtop.md 14, rule 5)."""
+"""S3, and D11 and S1 in the scope of a notice (docs/spec/newtop.md 14, rule 5)."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The checkers of stability and flow control must be caught lying too (properties.md 9)."""
+"""The checkers of stability and flow control must be caught lying too (docs/spec/properties.md 9)."""
 
 import random
 

@@ -102,5 +102,5 @@ def test_figure_3_the_delay_is_a_fraction_of_that_of_figure_2() -> None:
 
 @pytest.mark.parametrize("algorithm", [2, 3])
 def test_algorithms_2_and_3_keep_their_own_bound(algorithm: int) -> None:
-    """At most N unstable frames of one sender (flow-control.md 4, I5); the window is used up, too."""
+    """At most N unstable frames of one sender (docs/spec/flow-control.md 4, I5); the window is used up, too."""
     assert 0.8 * WINDOW < experiment(algorithm).frames_of_sender <= WINDOW

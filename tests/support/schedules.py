@@ -3,7 +3,7 @@
 The simulator keeps to a clock, so that what is sent early mostly comes early. Here chance alone moves frames, which
 finds interleavings that latencies make rare, and many times as many of them a second. After so many steps peace comes:
 everything moves, time passes, everybody left sends something; then the oracle looks at what every application saw. It
-is written on its own, and smaller than the judge of traces: a name of properties.md and a sentence.
+is written on its own, and smaller than the judge of traces: a name of docs/spec/properties.md and a sentence.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""What an application sees of a group: one stream, in the agreed order (interfaces.md 4)."""
+"""What an application sees of a group: one stream, in the agreed order (docs/spec/interfaces.md 4)."""
 
 from dataclasses import dataclass
 

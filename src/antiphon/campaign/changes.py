@@ -65,7 +65,7 @@ def draw_symmetric_changes(chance: random.Random) -> Scenario:
 
 
 def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
-    """The same, but for what does not go with a sequencer (newtop.md 11.3 rule 8)."""
+    """The same, but for what does not go with a sequencer (docs/spec/newtop.md 11.3 rule 8)."""
     modes: list[Literal["symmetric", "asymmetric"]] = [
         chance.choice(["symmetric", "asymmetric", "asymmetric"]) for _ in scenario.group
     ]

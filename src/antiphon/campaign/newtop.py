@@ -72,7 +72,7 @@ def _options(chance: random.Random, service: Service) -> Options:
 
 
 def _groups(chance: random.Random, groups: _Groups, service: Service) -> tuple[Group, ...]:
-    """Block numbers may pace a group only if its members are in no other (flow-control.md 7)."""
+    """Block numbers may pace a group only if its members are in no other (docs/spec/flow-control.md 7)."""
     drawn = []
     for name, members in groups.items():
         alone = not any({*members} & {*groups[other]} for other in groups if other != name)

@@ -142,7 +142,7 @@ class StateSink(Protocol):
 
 
 class Changing(Suspecting, Protocol):
-    """A core whose groups are formed, joined, left and merged while they work (newtop.md 11).
+    """A core whose groups are formed, joined, left and merged while they work (docs/spec/newtop.md 11).
 
     The application names a group by its name, which stays, whatever it becomes: in `send`, and here.
     """

@@ -1,4 +1,4 @@
-"""Who promises what (properties.md 8), read from the `start` rows; and what somebody requires beyond that.
+"""Who promises what (docs/spec/properties.md 8), read from the `start` rows; and what somebody requires beyond that.
 
 A property is judged among the processes whose service in a group offers it, whatever others chose: that is O9, mixed
 services, which so has no verdict of its own.
@@ -44,14 +44,14 @@ alone.
 """
 
 _SAFE: Final = _N | frozenset("S3 D11".split())
-"""Class N with safe delivery: nothing is delivered before it is known to be stable (newtop.md 14).
+"""Class N with safe delivery: nothing is delivered before it is known to be stable (docs/spec/newtop.md 14).
 
 D11 and S1 are asked, as its rule 5 says, of those for whom a delivery speaks: members whose failure was agreed and
 told before are not among them (`notices.py`, `receipts.py`).
 """
 
 _SC: Final = _N - frozenset("O5 O5x O6 O8".split())
-"""Class SC of properties.md 8: Newtop's slow causal order.
+"""Class SC of docs/spec/properties.md 8: Newtop's slow causal order.
 
 What the table marks as promised over the Newtop membership counts, for the causal groups run over it. F1, F2 and F3,
 which the table does not promise, are ours: flow control belongs to the group core that all services share.
@@ -167,7 +167,7 @@ A site that crashes may have delivered alone, in an order that those who take ov
 """
 
 _UNCHANGED: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O7"])}
-"""What is promised only while the membership of the group does not change (the circles of properties.md 8).
+"""What is promised only while the membership of the group does not change (the circles of docs/spec/properties.md 8).
 
 Everybody enters the next view in its own time there, so that a message is delivered in one view here and in another
 there: as if it were left out.
@@ -205,7 +205,7 @@ class Promises:
         """By process and group: it only receives there, and is in no view (InterGroup)."""
         self._sources: dict[tuple[int, int], frozenset[str]] = {}
         self.view_change: list[str] = [""] * len(history.processes)
-        """By process how it installs views (newtop.md 9.6), empty where its `start` row does not say."""
+        """By process how it installs views (docs/spec/newtop.md 9.6), empty where its `start` row does not say."""
         self.suspectors = Suspectors(history)
         """How failure detection was configured."""
         self._pairs: dict[str, BoolArray] = {}

@@ -179,7 +179,7 @@ FORMING: Final = ("total", "total-safe")
 
 
 def _formation_problems(scenario: Scenario) -> Problems:
-    """What groups that change ask for (newtop.md 11)."""
+    """What groups that change ask for (docs/spec/newtop.md 11)."""
     options = scenario.options
     keys = [(f"fault[{i}].kind", fault) for i, fault in enumerate(scenario.fault) if isinstance(fault, Change)]
     asking = [(key, kind(fault), _concerned(scenario, fault)) for key, fault in keys]
@@ -218,7 +218,7 @@ def _concerned(scenario: Scenario, fault: Change) -> tuple[str, ...]:
 
 
 def _asymmetric_problems(scenario: Scenario) -> Problems:
-    """What goes with a sequencer (newtop.md 11.3 rule 8)."""
+    """What goes with a sequencer (docs/spec/newtop.md 11.3 rule 8)."""
     options = scenario.options
     for i, group in enumerate(scenario.group):
         if group.mode != "asymmetric":

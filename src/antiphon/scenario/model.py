@@ -66,7 +66,7 @@ class Options(_Table, frozen=True, kw_only=True):
     idle_probe: Duration = Duration(1_000_000_000)
     """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
-    """How a view is installed when a member fails (newtop.md 9.6); all but "cut" go with total order."""
+    """How a view is installed when a member fails (docs/spec/newtop.md 9.6); all but "cut" go with total order."""
     merge_every: Duration = Duration(0)
     """τ_probe: how often a member looks for others of its group that are out of its view, to merge; "0s": never."""
     form_within: Duration = Duration(0)

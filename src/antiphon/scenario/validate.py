@@ -40,7 +40,7 @@ WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REPAIR_NS: Final = NewtopSettings().repair_ns
 _ROUND_TRIP_NS: Final = 20_000_000
-"""2δ: a question and its answer (newtop.md 12)."""
+"""2δ: a question and its answer (docs/spec/newtop.md 12)."""
 _QUIET_SUSPICIONS: Final = 8
 """So many times `suspect_after` may pass, in a bad case, from the last fault to the view without those who failed."""
 _SKEW_NS_MAX: Final = 24 * 3_600_000_000_000

@@ -543,7 +543,7 @@ class Node:
                 self.recorder.noticed(effect, self._queue.now)
 
     def _enter(self, effect: InstallView, now: int) -> None:
-        """The application gets to a view; its state goes out as it is here (newtop.md 11.2 rule 7)."""
+        """The application gets to a view; its state goes out as it is here (docs/spec/newtop.md 11.2 rule 7)."""
         view, group = effect.view, name_of(effect.view.group)
         if self._viewed is not None:
             self._viewed(view, now)

@@ -2,7 +2,7 @@
 
 Three groups overlap; members deliver in any order that cause allows. Some runs lose one member, some two at once, and
 then messages that only the second had delivered are lost with the first: what depends on them waits for a view
-without their sender (errata-newtop.md E-31).
+without their sender (docs/spec/errata-newtop.md E-31).
 """
 
 import random

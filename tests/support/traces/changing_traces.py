@@ -2,7 +2,7 @@
 
 A reference like the sequencer of `traces.py`, right by construction: each side of a group has one list of what happens
 in it, which all its members follow, each at its own pace. Before a group is formed of several, all of each stand at its
-end, as the flush of newtop.md 11.1 has it; then one new list begins for all.
+end, as the flush of docs/spec/newtop.md 11.1 has it; then one new list begins for all.
 """
 
 import hashlib

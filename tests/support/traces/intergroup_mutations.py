@@ -1,4 +1,4 @@
-"""Faults seeded into simulated runs of InterGroup (properties.md 9), as in `mutations.py`.
+"""Faults seeded into simulated runs of InterGroup (docs/spec/properties.md 9), as in `mutations.py`.
 
 Some processes are in the sender group, whose views name the senders; others only receive, the onlookers, and their own
 views name those whom they hear. Each chose its service, so that a fault has its place at one side, with some services.

@@ -251,7 +251,7 @@ MEMBERSHIP_MUTATIONS: Final = (
         _OF_A_VIEW | ids("M6", "D5", "D6", "D8", "D5w", "D9", "F3", "O5"),
     ),
 )
-"""The faults of properties.md 9 that concern membership."""
+"""The faults of docs/spec/properties.md 9 that concern membership."""
 
 CLOSED_MUTATIONS: Final = (
     Mutation(

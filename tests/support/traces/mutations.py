@@ -339,7 +339,7 @@ MUTATIONS: Final = (
     Mutation("deliver what nobody sent", deliver_forged, (ids("D1"),), ids("D8")),
     Mutation("flip a bit of a digest", flip_digest, (ids("D1"),)),
 )
-"""The faults of properties.md 9 that the checkers of today must catch."""
+"""The faults of docs/spec/properties.md 9 that the checkers of today must catch."""
 
 GROUP_MUTATIONS: Final = (
     Mutation(

@@ -45,7 +45,7 @@ class Ledger:
         return [len(self.frames) + 1, self.complete[sender], floor, floor]
 
     def may_send(self, sender: str, live: Sequence[str]) -> bool:
-        """The table of flow-control.md 3."""
+        """The table of docs/spec/flow-control.md 3."""
         number, complete, stable, super_stable = self.header(sender, live)
         beyond = number - self.window
         if self.algorithm == 1:

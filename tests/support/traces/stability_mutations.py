@@ -1,4 +1,4 @@
-"""Faults of stability and flow control seeded into good traces (properties.md 9, and more of our own).
+"""Faults of stability and flow control seeded into good traces (docs/spec/properties.md 9, and more of our own).
 
 As in `mutations.py`: the edited trace is still well formed and wrong in one place, or there is no such place.
 """

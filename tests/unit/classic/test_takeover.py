@@ -225,7 +225,7 @@ def test_an_inquiry_of_an_earlier_epoch_is_void() -> None:
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["ours", "as specified"])
 def test_a_commit_of_the_lost_that_comes_late_is_refused(refuses: bool) -> None:
-    """The hole in multicast.md 4: sites answer for the lost originator, and its commit arrives afterwards.
+    """The hole in docs/spec/multicast.md 4: sites answer for the lost originator, and its commit arrives afterwards.
 
     r tells q that it knows no commit, so q commits 0.r. Then p's own commit, 20.p, reaches r. If r takes it, r puts m
     behind n, and q before it.

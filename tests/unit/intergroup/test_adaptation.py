@@ -1,4 +1,4 @@
-"""Figs 3.1 and 3.2 branch by branch, with the numbers of intergroup.md 4.2 to 4.4 (errata R3, R4, R5, R7)."""
+"""Figs 3.1 and 3.2 branch by branch, with the numbers of docs/spec/intergroup.md 4.2 to 4.4 (errata R3, R4, R5, R7)."""
 
 import pytest
 

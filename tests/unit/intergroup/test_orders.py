@@ -1,4 +1,4 @@
-"""Delivery orders (intergroup.md 6), with the counterexamples of errata D1 to D6, T6."""
+"""Delivery orders (docs/spec/intergroup.md 6), with the counterexamples of errata D1 to D6, T6."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Requests and repairs (Berket00 ch. 3, intergroup.md 4.3, 4.4), by worked numbers and in a star."""
+"""Requests and repairs (Berket00 ch. 3, docs/spec/intergroup.md 4.3, 4.4), by worked numbers and in a star."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""The times and counts of intergroup.md 4.4 to 6.3 and 7.3, 7.7, as processes keep to them."""
+"""The times and counts of docs/spec/intergroup.md 4.4 to 6.3 and 7.3, 7.7, as processes keep to them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Agreement on who has failed, rule by rule, at one member whose peers the test plays (newtop.md 9.3-9.5)."""
+"""Agreement on who has failed, rule by rule, at one member whose peers the test plays (docs/spec/newtop.md 9.3-9.5)."""
 
 from dataclasses import replace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Which connection a group lives on (newtop.md 1, E-47)."""
+"""Which connection a group lives on (docs/spec/newtop.md 1, E-47)."""
 
 import pytest
 

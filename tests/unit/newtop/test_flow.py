@@ -13,7 +13,7 @@ from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.settings import NewtopSettings
 
 LEAST = {1: 3, 2: 2, 3: 2}
-"""The least window with which each algorithm can send (flow-control.md 3)."""
+"""The least window with which each algorithm can send (docs/spec/flow-control.md 3)."""
 
 
 def control(algorithm: int = 3, *, window: int = 64, size: int = 2, rank: int = 0, **settings: Any) -> FlowControl:

@@ -1,4 +1,4 @@
-"""Groups with a sequencer that are formed, joined, left and merged (newtop.md 11.1 to 11.3 together)."""
+"""Groups with a sequencer that are formed, joined, left and merged (docs/spec/newtop.md 11.1 to 11.3 together)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Safe delivery, rule by rule (newtop.md 14): nothing is delivered before all are known to have it."""
+"""Safe delivery, rule by rule (docs/spec/newtop.md 14): nothing is delivered before all are known to have it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Asymmetric groups, rule by rule (newtop.md 11.3): one member numbers the messages of all."""
+"""Asymmetric groups, rule by rule (docs/spec/newtop.md 11.3): one member numbers the messages of all."""
 
 from typing import Any
 

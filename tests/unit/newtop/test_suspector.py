@@ -1,4 +1,4 @@
-"""The suspector: who is suspected, after how long, and who is not (newtop.md 9.2)."""
+"""The suspector: who is suspected, after how long, and who is not (docs/spec/newtop.md 9.2)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""From a detection to the view without it: cut, remove, closed, flush (newtop.md 9.6, 9.8)."""
+"""From a detection to the view without it: cut, remove, closed, flush (docs/spec/newtop.md 9.6, 9.8)."""
 
 from itertools import permutations
 from typing import Any

@@ -101,7 +101,7 @@ class Log(msgspec.Struct):
     counts: dict[tuple[str, str], Count] = msgspec.field(default_factory=dict)
 
     def promises(self, property_id: str, group: str) -> bool:
-        """Whether it is to keep the property there (properties.md 8)."""
+        """Whether it is to keep the property there (docs/spec/properties.md 8)."""
         if property_id == "M2" and self.protocol == "newtop" and not self.suspects:
             return False
         return property_id in PROMISES.get((self.protocol, self.seats[group].service), ())

@@ -1,4 +1,4 @@
-"""Which messages of one sender a process has delivered: O1 and D2 as they come (properties.md 7.1)."""
+"""Which messages of one sender a process has delivered: O1 and D2 as they come (docs/spec/properties.md 7.1)."""
 
 from bisect import bisect_right
 from dataclasses import dataclass

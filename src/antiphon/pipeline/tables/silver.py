@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from antiphon.pipeline.tables.schemas import BLOCKED, DELIVERIES, MESSAGES, STABILITY, VIEWS, Table, meaning
 
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
-"""What names a message; a well-formed trace has at most one `send` for each (properties.md, W3)."""
+"""What names a message; a well-formed trace has at most one `send` for each (docs/spec/properties.md, W3)."""
 
 INCARNATION: Final = ("run", "process", "incarnation")
 """What names the rows of one process incarnation."""

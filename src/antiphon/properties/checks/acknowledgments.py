@@ -1,4 +1,4 @@
-"""S5: whoever acknowledges knows the sender that counts it (properties.md 5; Berket98 §6).
+"""S5: whoever acknowledges knows the sender that counts it (docs/spec/properties.md 5; Berket98 §6).
 
 An acknowledgment speaks for the senders that its process had in mind when it left: its `transmit` row names them. If
 one is missing there, the smallest timestamp says nothing about it, and what it takes for stable may be lost (Fig. 4).

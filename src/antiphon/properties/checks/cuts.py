@@ -1,4 +1,4 @@
-"""D3 to D7 and D9 to D11: what is delivered belongs where it is delivered (properties.md 3)."""
+"""D3 to D7 and D9 to D11: what is delivered belongs where it is delivered (docs/spec/properties.md 3)."""
 
 from collections import defaultdict
 from collections.abc import Iterable

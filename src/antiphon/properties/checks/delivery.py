@@ -1,4 +1,4 @@
-"""D1 integrity, D2 no duplication, D8 virtual synchrony (properties.md 3 and 7.2)."""
+"""D1 integrity, D2 no duplication, D8 virtual synchrony (docs/spec/properties.md 3 and 7.2)."""
 
 from collections import defaultdict
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""F1 and F2: flow control keeps its bounds, and lets a frame leave only when it may (properties.md 5).
+"""F1 and F2: flow control keeps its bounds, and lets a frame leave only when it may (docs/spec/properties.md 5).
 
 The conditions and bounds are those of `flow-control.md` 3 and 4, for the algorithm, the window N and the numbering that
 the `start` row of each process names. Without flow control nothing is promised, so there is no opportunity.
@@ -194,7 +194,7 @@ _CONDITIONS: Final = {
     2: (("stable", 0), ("complete", 1)),
     3: (("complete", 1),),
 }
-"""By algorithm: which field of the header must be at least b - N plus how much (flow-control.md 3)."""
+"""By algorithm: which field of the header must be at least b - N plus how much (docs/spec/flow-control.md 3)."""
 
 _KNOWLEDGE: Final = {"super_stable": "super-stable", "stable": "stable", "complete": "complete"}
 

@@ -1,4 +1,4 @@
-"""L2, L3 and F3: what must have been delivered by the end of a quiet run (properties.md 5 and 6)."""
+"""L2, L3 and F3: what must have been delivered by the end of a quiet run (docs/spec/properties.md 5 and 6)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""O1 FIFO order and O3 causal order, over all groups of a process (properties.md 4, 7.1 and 7.5)."""
+"""O1 FIFO order and O3 causal order, over all groups of a process (docs/spec/properties.md 4, 7.1 and 7.5)."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""S3: safe delivery, of what is known to be stable (properties.md 5; newtop.md 14).
+"""S3: safe delivery, of what is known to be stable (docs/spec/properties.md 5; docs/spec/newtop.md 14).
 
 That it was true is S1, that nobody who goes on lacks it D11: both speak of all members but for those whom a notice has
 named as failed.

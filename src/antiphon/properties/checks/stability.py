@@ -1,6 +1,6 @@
 """S1, S2, S4: what is called stable has reached everybody, stays stable, and only it is freed (properties.md 5).
 
-Stability is reported as prefixes, so that only the increase of each report is judged (properties.md 7.6).
+Stability is reported as prefixes, so that only the increase of each report is judged (docs/spec/properties.md 7.6).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""D12 and R2: what a process that comes, or comes back, brings along and takes over (properties.md 3 and 6).
+"""D12 and R2: what a process that comes, or comes back, brings along and takes over (docs/spec/properties.md 3 and 6).
 
 The application's state is opaque: `state` rows tell its digest. A class of the first view of a formed group is who
 came from one view together; it has a state if it came from any (newtop.md 11.2 rule 7). What the members of a class

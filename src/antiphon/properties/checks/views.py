@@ -1,4 +1,4 @@
-"""M1 to M4 and M9 to M11: what one view row, and the one before it, must be like (properties.md 2)."""
+"""M1 to M4 and M9 to M11: what one view row, and the one before it, must be like (docs/spec/properties.md 2)."""
 
 import re
 from collections import defaultdict

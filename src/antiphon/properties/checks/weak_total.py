@@ -1,4 +1,4 @@
-"""O5 and O5x weak total order: who goes on together delivered in the same order (properties.md 4 and 7.2).
+"""O5 and O5x weak total order: who goes on together delivered in the same order (docs/spec/properties.md 4 and 7.2).
 
 Both count pairs of processes. O5 compares what two of them delivered in one view of one group, by hash; O5x compares
 messages of two groups, each delivered in a view that both left for the same next one.

@@ -1,4 +1,4 @@
-"""W1 to W7: whether the trace can be judged at all (properties.md 1).
+"""W1 to W7: whether the trace can be judged at all (docs/spec/properties.md 1).
 
 Checked before anything else. A trace that fails W is a fault of the harness that wrote it: it neither passes
 nor fails a protocol, so no other verdict is given.

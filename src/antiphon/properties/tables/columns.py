@@ -1,6 +1,6 @@
 """From one run's Arrow table to numpy columns: every string a dense code, rows in each process's own order.
 
-Reads the columns of `interfaces.md` 1 and refuses a table that is not one run of that schema. Says nothing
+Reads the columns of `docs/spec/interfaces.md` 1 and refuses a table that is not one run of that schema. Says nothing
 about whether the run is well formed: that is property W.
 """
 

@@ -1,4 +1,4 @@
-"""Messages that are all before one another, and the shortest telling of why (properties.md 7.3).
+"""Messages that are all before one another, and the shortest telling of why (docs/spec/properties.md 7.3).
 
 The graph has an edge for each pair of consecutive deliveries of a process and, where causal order counts too, for
 each direct cause; a cycle in it is a violation, for no key can grow along all its edges.

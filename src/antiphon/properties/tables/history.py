@@ -1,6 +1,6 @@
 """One run as the properties speak of it: messages, first deliveries, stays in views, logs, components.
 
-Built once per run from the decoded columns (properties.md 1 and 6), then only read. Positions called *row*
+Built once per run from the decoded columns (docs/spec/properties.md 1 and 6), then only read. Positions called *row*
 are positions in `Rows`; within one process they order as its local history does.
 """
 
@@ -54,7 +54,7 @@ class Messages:
     send_row: IntArray
     """Where it was sent first, -1 if no log says so."""
     known: BoolArray
-    """Sent, or excused: beyond the end of a crashed sender's log (properties.md 1)."""
+    """Sent, or excused: beyond the end of a crashed sender's log (docs/spec/properties.md 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Stays:
     leave: IntArray
     """The row at which the process left the group on its own wish, NEVER if it did not."""
     formed: BoolArray
-    """The view is the first of a formed group: with it begins an epoch (newtop.md 11.1)."""
+    """The view is the first of a formed group: with it begins an epoch (docs/spec/newtop.md 11.1)."""
     root: IntArray
     """The stay with which the process entered the formation: the last formed one before, or its first."""
     members: tuple[tuple[int, ...], ...]
@@ -109,7 +109,7 @@ class Stays:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the world says about the end of the run (properties.md 6)."""
+    """What the world says about the end of the run (docs/spec/properties.md 6)."""
 
     quiet: bool
     """The run settled after the last fault, so that "eventually" can be judged."""

@@ -1,7 +1,7 @@
 """Marks: the prefix of each sender's messages that a process has reported stable, or freed (`upto` of its rows).
 
 A mark is a running maximum per (process, group, sender), -1 before the first report. What a row adds is what lies
-between the mark before it and its own number; only that is new (properties.md 7.6).
+between the mark before it and its own number; only that is new (docs/spec/properties.md 7.6).
 """
 
 import numpy as np

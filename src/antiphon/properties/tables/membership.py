@@ -1,4 +1,4 @@
-"""Views and suspicions of a run, laid out for the checkers of membership (properties.md 2).
+"""Views and suspicions of a run, laid out for the checkers of membership (docs/spec/properties.md 2).
 
 `view`, `suspect` and `confirm` rows are few, so they are walked one by one. Private views, which are one process's own
 affair, are left out: nobody agrees on them.

@@ -1,4 +1,4 @@
-"""What happened before each message, carried along the sends of a run (properties.md 7.5), and why.
+"""What happened before each message, carried along the sends of a run (docs/spec/properties.md 7.5), and why.
 
 A chain of causes may pass through groups that a receiver is not in; so the map of dependencies is kept whole, for
 all streams of the run, and whoever asks looks at the streams of the receiver's groups only. Where groups keep their

@@ -1,9 +1,9 @@
-"""Whether everybody to whom a message was addressed had received it by some row (properties.md 5, S1).
+"""Whether everybody to whom a message was addressed had received it by some row (docs/spec/properties.md 5, S1).
 
 In a view that all share these are its members, but for those whose failure the process had confirmed by then: they no
 longer hold stability back (newtop.md 8). In a private one they are, of a message of the process itself, those who were
 its receivers without a break from the send on; of a message of another, which only a process of a static group can
-speak of (stability.md 2d), its receivers and itself.
+speak of (docs/spec/stability.md 2d), its receivers and itself.
 """
 
 from collections import defaultdict

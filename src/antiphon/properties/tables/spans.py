@@ -1,4 +1,4 @@
-"""How long somebody was in the views of a process without a break: the scope of O2 and O4 (properties.md 4).
+"""How long somebody was in the views of a process without a break: the scope of O2 and O4 (docs/spec/properties.md 4).
 
 A process owes order and completeness only to senders that were in its views all along; a property that ignores that
 raises false alarms at every change of views. In a private view those count from whom the process receives. A family

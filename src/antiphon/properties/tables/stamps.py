@@ -1,4 +1,4 @@
-"""The protocol's own stamp as a certificate of order: verified, never trusted (properties.md 7.3).
+"""The protocol's own stamp as a certificate of order: verified, never trusted (docs/spec/properties.md 7.3).
 
 A stamp that is a function of the message, one to one, and growing along every process's deliveries proves a total
 order at the cost of one sort. If it fails, the order may still hold, and `cycles.py` decides.
@@ -42,7 +42,7 @@ class Stamps:
 
 
 def _ranks(history: History, first: Deliveries) -> IntArray:
-    """The stamps of properties.md 1 as integers in their order: clock, orderer or sender, sender, number.
+    """The stamps of docs/spec/properties.md 1 as integers in their order: clock, orderer or sender, sender, number.
 
     Processes are ordered as texts, as the protocols order them: `p#10` comes before `p#2`.
     """

@@ -1,4 +1,4 @@
-"""Failure detection as each process was configured, read from its `start` row (newtop.md 9.2 and 12).
+"""Failure detection as each process was configured, read from its `start` row (docs/spec/newtop.md 9.2 and 12).
 
 From it follow the bounds that make "eventually" of a change of views a matter of time.
 """
@@ -20,7 +20,7 @@ suspicion that is adopted, and twice a refutation after which all begins again (
 
 MERGING_ROUNDS: Final = 3
 """How many rounds of looking for others, and of forming a group, it may take until those who can are in one view: two
-initiators stand in each other's way, or somebody is excluded meanwhile (newtop.md 11.1 and 11.2)."""
+initiators stand in each other's way, or somebody is excluded meanwhile (docs/spec/newtop.md 11.1 and 11.2)."""
 
 FORMING_SUSPICIONS: Final = 4
 """How many times ω a formation may take where no `start` row tells."""

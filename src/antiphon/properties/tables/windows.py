@@ -1,4 +1,4 @@
-"""Flow control as each process was configured, read from its `start` row (flow-control.md 3 and 7)."""
+"""Flow control as each process was configured, read from its `start` row (docs/spec/flow-control.md 3 and 7)."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""From violations found to verdicts told: one for each group or for the run (properties.md 7, Verdicts).
+"""From violations found to verdicts told: one for each group or for the run (docs/spec/properties.md 7, Verdicts).
 
 A checker finds violations as arrays; the sentence is made for the first alone, the others are counted.
 """

@@ -1,4 +1,4 @@
-"""Who is in the group, as far as this process has heard, and in which session (Berket98 §6; stability.md 4).
+"""Who is in the group, as far as this process has heard, and in which session (Berket98 §6; docs/spec/stability.md 4).
 
 The paper's channels are opened and closed; ours are there all the time, so *open* and *close* frames on the streams say
 which of what travels belongs together. A process that joins opens towards everybody it may have to do with; whoever

@@ -25,7 +25,7 @@ class TimestampAcks(AckProtocol):
         self._last_ack = 0
         self._own_entry = links.itself.role == "both"
         if self._own_entry:
-            self._last_received.add(self._me, 0)  # our own last stamp (stability.md 2)
+            self._last_received.add(self._me, 0)  # our own last stamp (docs/spec/stability.md 2)
 
     def first_value(self, now: int) -> int:
         """The acknowledgment that would leave now or, with nobody to acknowledge so far, the clock (T8)."""

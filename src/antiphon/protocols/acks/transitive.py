@@ -1,4 +1,4 @@
-"""Transitive acknowledgments, as in Trans and Transis (Berket98 §1 names them; stability.md 3).
+"""Transitive acknowledgments, as in Trans and Transis (Berket98 §1 names them; docs/spec/stability.md 3).
 
 Each message lists its direct predecessors: what its sender has received and not acknowledged before, less what other
 listed messages imply. Whoever receives messages builds the causal graph from the lists; a process has acknowledged a

@@ -1,4 +1,4 @@
-"""The printed rule that is wrong: evidence, for the simulator only (errata-intergroup.md 8)."""
+"""The printed rule that is wrong: evidence, for the simulator only (docs/spec/errata-intergroup.md 8)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

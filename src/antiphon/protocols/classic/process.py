@@ -1,4 +1,4 @@
-"""A process under the classic multicasts: its groups, independent of each other (Notes; multicast.md 1-4).
+"""A process under the classic multicasts: its groups, independent of each other (Notes; docs/spec/multicast.md 1-4).
 
 Offers the contract of `core/contract.py`. A group may be *open*: a process that stands outside it knows its members and
 sends to them, but delivers nothing. There is no flow control and no packing: a message leaves at the next `drain`.

@@ -1,4 +1,4 @@
-"""Requests to a group and their answers (Notes: a client and a service; multicast.md 4).
+"""Requests to a group and their answers (Notes: a client and a service; docs/spec/multicast.md 4).
 
 `any`: one member will do, and the state of the service does not change. The request goes to one member after another,
 best effort, until one answers; it is no multicast, and has no place in the group's order. A member may get it twice.

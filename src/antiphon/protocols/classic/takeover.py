@@ -1,4 +1,4 @@
-"""Algorithm A when originators die (Notes, "Failure may occur"; N5; multicast.md 4): a recipient takes over.
+"""Algorithm A when originators die (Notes, "Failure may occur"; N5; docs/spec/multicast.md 4): a recipient takes over.
 
 When a process is lost, every live member that holds an uncommitted message of a lost originator asks all others what
 they know of it, under the ballot (number of losses, own name). In one epoch the least name is the highest ballot: who

@@ -1,6 +1,6 @@
 """The printed rules that are wrong, each in a class of its own: evidence, for the simulator only.
 
-Nothing else in the product knows of them. Numbers are those of errata-intergroup.md.
+Nothing else in the product knows of them. Numbers are those of docs/spec/errata-intergroup.md.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The printed rules that are wrong, each in a class of its own: evidence, for the simulator only (errata-newtop.md).
 
 Nothing else in the product knows of them. `scenarios/errata/` has a scenario for each but E-45, in which the printed
-rule breaks a promise that the adopted one keeps; docs/design/errata.md tells the story.
+rule breaks a promise that the adopted one keeps; docs/design/as-printed.md tells the story.
 """
 
 from collections import deque

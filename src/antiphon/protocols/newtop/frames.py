@@ -58,7 +58,7 @@ class Notice(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What a sequencer says of a message that it has numbered (newtop.md 11.3)."""
+    """What a sequencer says of a message that it has numbered (docs/spec/newtop.md 11.3)."""
 
     origin: ProcessId
     """Whose message it is; the sequencer itself for nulls and views."""
@@ -136,7 +136,7 @@ class BlockFrame(NamedTuple):
 
 
 class SubmitFrame(NamedTuple):
-    """To the sequencer of an asymmetric group: please number this for all (newtop.md 11.3 rule 1).
+    """To the sequencer of an asymmetric group: please number this for all (docs/spec/newtop.md 11.3 rule 1).
 
     Sent again until it comes back, unchanged but for what its sender has learned meanwhile.
     """
@@ -233,7 +233,7 @@ class AliveFrame(_Unnumbered):
 
 @dataclass(frozen=True, slots=True)
 class SuspectFrame(_Unnumbered):
-    """The sender suspects somebody, of whom it has everything up to `last_block` (newtop.md 9.4 i)."""
+    """The sender suspects somebody, of whom it has everything up to `last_block` (docs/spec/newtop.md 9.4 i)."""
 
     group: GroupId
     sender: ProcessId
@@ -321,7 +321,7 @@ class RepairFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class LeavingFrame(_Unnumbered):
-    """By its own word, the sender is not in the group any more (newtop.md 11.2 rule 1)."""
+    """By its own word, the sender is not in the group any more (docs/spec/newtop.md 11.2 rule 1)."""
 
     group: GroupId
     sender: ProcessId
@@ -340,7 +340,7 @@ class WantFrame(_Unnumbered):
     sequence: int = 0
 
 
-# Formation (newtop.md 11.1): each to one process; `group` is what is to be formed, or its name in a question
+# Formation (docs/spec/newtop.md 11.1): each to one process; `group` is what is to be formed, or its name in a question
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class NewtopGroup(Holdings):
         "wary",
     )
     sequenced: ClassVar[bool] = False
-    """Whether one member numbers the messages of all (newtop.md 11.3)."""
+    """Whether one member numbers the messages of all (docs/spec/newtop.md 11.3)."""
 
     def __init__(
         self,
@@ -456,7 +456,7 @@ class NewtopGroup(Holdings):
             self.reach(self.counter.value, now)
 
     def want(self, number: int, now: int) -> None:
-        """Somebody is about to leave: complete this number, and say so (newtop.md 8)."""
+        """Somebody is about to leave: complete this number, and say so (docs/spec/newtop.md 8)."""
         self.wanted = max(self.wanted, number)
         self.reach(number, now)
 

@@ -67,7 +67,7 @@ class Holdings:
         self.last_received = MinVector(size, base)
         """LRV (RV in Macedo95): per member its last block number here, our own included."""
         self.safe = settings.service == "total-safe" and name_of(view.group) not in settings.merely_total
-        """Whether messages of this group are delivered only when they are stable (newtop.md 14)."""
+        """Whether messages of this group are delivered only when they are stable (docs/spec/newtop.md 14)."""
         self.horizon: Completion = self.last_received
         """What knows D."""
         self.flow = rules.flow(size, self.my_rank, settings) if settings.flow_control else None
@@ -111,7 +111,7 @@ class Holdings:
         return self._complete_at.values[rank]
 
     def stabilise(self, effects: list[Effect]) -> None:
-        """Learn what is stable before anything is delivered for it (newtop.md 14, rule 1)."""
+        """Learn what is stable before anything is delivered for it (docs/spec/newtop.md 14, rule 1)."""
         complete = self.last_received.minimum
         if complete > self._complete:
             self._complete = complete

@@ -3,7 +3,7 @@
 Every message says what its sender has completed. After the last one of a burst nobody would ever hear of the rest,
 so it is announced when the sender has been silent for the silence timeout. Where silence is answered at once a short
 pause takes its place, except that half a window of news does not wait: somebody may be blocked for it. Nor does, in
-safe delivery, that we have a message: all others deliver it only then (newtop.md 14, rule 2).
+safe delivery, that we have a message: all others deliver it only then (docs/spec/newtop.md 14, rule 2).
 """
 
 from collections import deque

@@ -45,7 +45,7 @@ class NewtopSettings:
     repair_max_ns: int = 125_000_000
     """The longest such wait; also how often a member that flow control holds back says that it is alive."""
     suspect_after_ns: int = 0
-    """ω: silence after which a member is suspected; 0: nobody ever is (newtop.md 9.2)."""
+    """ω: silence after which a member is suspected; 0: nobody ever is (docs/spec/newtop.md 9.2)."""
     idle_probe_ns: int = 0
     """After how long without a message an idle group is probed for crashed members; 0: never."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
@@ -53,6 +53,6 @@ class NewtopSettings:
     merge_every_ns: int = 0
     """τ_probe: how often a member looks for others of its group that are out of its view; 0: never (newtop.md 11.2)."""
     form_within_ns: int = 2_000_000_000
-    """τ_form: how long a formation, or a leave, may take before it is given up (newtop.md 11.1, 11.2)."""
+    """τ_form: how long a formation, or a leave, may take before it is given up (docs/spec/newtop.md 11.1, 11.2)."""
     tracing: bool = False
     """Whether effects that only a trace wants are built."""

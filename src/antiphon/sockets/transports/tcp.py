@@ -5,7 +5,7 @@ everybody; who closes says that too. Whom nobody reaches for long is forgotten, 
 Of two processes the one with the lower identity makes the connection that frames use. If the other one
 comes first, knowing nothing but an address, that is an introduction: it is told who is here, and is called back. Hence
 no two connections ever compete. A connection that ends may have lost frames: it is over for the groups that used it,
-the next one has the next number (newtop.md 1, E-47).
+the next one has the next number (docs/spec/newtop.md 1, E-47).
 """
 
 import asyncio

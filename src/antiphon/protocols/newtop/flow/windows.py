@@ -1,4 +1,4 @@
-"""Flow control: how far ahead of the slowest member anybody may send (Macedo95 §3; flow-control.md).
+"""Flow control: how far ahead of the slowest member anybody may send (Macedo95 §3; docs/spec/flow-control.md).
 
 All numbers here are flow numbers: those of data messages alone, counted per group, or in groups with block numbering
 the block numbers. A number is *complete* here when everything up to it has come and our application has taken it,
@@ -147,7 +147,7 @@ class FlowControl:
 
     @property
     def limit(self) -> int:
-        """The largest number that a message may get now (flow-control.md 3)."""
+        """The largest number that a message may get now (docs/spec/flow-control.md 3)."""
         window, complete = self._window, self.complete
         if self._algorithm == 1:
             return min(self.super_stable + window, self.stable + window - 1, complete + window - 2)

@@ -1,4 +1,4 @@
-"""Which connection a group lives on: for drivers, which see connections; cores never do (newtop.md 1, E-47).
+"""Which connection a group lives on: for drivers, which see connections; cores never do (docs/spec/newtop.md 1, E-47).
 
 The transport numbers the connections from one process to another, from 0. After a loss the number rises, and a group
 that used the old connection is dead on the new one: a core could not see the gap. A configured group uses the first

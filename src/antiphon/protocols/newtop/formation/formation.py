@@ -1,4 +1,4 @@
-"""How groups come to be and go over into others: formation, join, merge, leave (newtop.md 11.1, 11.2).
+"""How groups come to be and go over into others: formation, join, merge, leave (docs/spec/newtop.md 11.1, 11.2).
 
 One procedure serves all of them. Whoever takes part stops delivering at a number, in all its groups; everybody delivers
 what there is up to the largest of these numbers, the base; then all go over to the new group at once, whose numbers are

@@ -1,4 +1,4 @@
-"""Agreement on who has failed, in one group at one member (newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
+"""Agreement on who has failed, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
 
 A member that suspects another says so, with the last number it has of it. Whoever has more refutes, and hands over what
 it has. When all who are not suspected suspect the same, with the same numbers, they have failed: all at once, with one

@@ -1,4 +1,4 @@
-"""The suspector: when silence speaks against a member (newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
+"""The suspector: when silence speaks against a member (docs/spec/newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
 
 It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
 a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
@@ -158,7 +158,7 @@ class Suspector:
             self._completed.append((now, group.awaited_block))
 
     def _unacknowledged_since(self, group: "NewtopGroup", rank: int) -> int | None:
-        """Since when we have completed what that member has not said to have (newtop.md 14, rule 3)."""
+        """Since when we have completed what that member has not said to have (docs/spec/newtop.md 14, rule 3)."""
         said = group.acknowledged(rank)
         return next((when for when, number in self._completed if number > said), None)
 

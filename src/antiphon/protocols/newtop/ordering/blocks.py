@@ -1,4 +1,4 @@
-"""Orders by block numbers alone: total, total and safe, Slow causal (Macedo94 §4.5, §5.4; newtop.md 14)."""
+"""Orders by block numbers alone: total, total and safe, Slow causal (Macedo94 §4.5, §5.4; docs/spec/newtop.md 14)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

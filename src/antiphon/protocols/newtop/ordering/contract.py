@@ -62,7 +62,7 @@ class Order(Protocol):
 
 
 class FormingOrder(Order, Protocol):
-    """An order over groups that come and go (newtop.md 11)."""
+    """An order over groups that come and go (docs/spec/newtop.md 11)."""
 
     def opened(self, group: NewtopGroup) -> None:
         """We have entered a group: deliveries wait for it too."""

@@ -122,7 +122,7 @@ class Recovery:
             stream.leave(process)
 
     def forget(self, process: ProcessId) -> None:
-        """It is not in our view any more: nothing is kept for it (newtop.md 4, rule 8)."""
+        """It is not in our view any more: nothing is kept for it (docs/spec/newtop.md 4, rule 8)."""
         self._incoming.pop(process, None)
         self._outgoing.leave(process)
 
