@@ -96,12 +96,12 @@ def test_a_trace_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
     trace = trio()
     trace.deliver_everywhere(trace.send("p1"))
     events = trace.end()
-    details = ["no JSON" if kind == "stop" else text for kind, text in zip(*texts(events), strict=True)]
+    details = ["no JSON" if kind == "stop" else text for kind, text in zip(*with_text(events), strict=True)]
     broken = events.set_column(events.column_names.index("detail"), "detail", pa.array(details, pa.string()))
     assert in_parts(tmp_path / "run", broken, 5, frozenset()) == judge_all(broken)
 
 
-def texts(events: pa.Table) -> tuple[list[str], list[str | None]]:
+def with_text(events: pa.Table) -> tuple[list[str], list[str | None]]:
     return events["kind"].to_pylist(), events["detail"].to_pylist()
 
 
@@ -119,7 +119,7 @@ def test_what_nobody_promises_is_not_looked_for(tmp_path: Path) -> None:
     """Newtop promises nothing of acknowledgments, so no task reads what frames say for that."""
     found = survey(written(tmp_path / "run", good_trace(1)))
     tasks = plan(found, 50)
-    assert not any("S5" in task.properties and "transmit" in task.look.kinds for task in tasks)
+    assert not any("S5" in task.properties and "transmit" in task.needs.kinds for task in tasks)
     assert {"W", *(checker.property_id for checker in CHECKERS)} == {each for task in tasks for each in task.properties}
 
 
@@ -127,7 +127,7 @@ def test_the_list_of_checkers_is_that_of_the_properties() -> None:
     assert ("W", *(checker.property_id for checker in CHECKERS)) == JUDGED
     assert LOGS.kinds == BULK
     for checker in CHECKERS:
-        assert checker.look.texts <= checker.look.kinds <= BULK
+        assert checker.needs.with_text <= checker.needs.kinds <= BULK
 
 
 def test_a_checker_that_asks_for_rows_it_has_not_named_is_found_out() -> None:

@@ -1,6 +1,6 @@
-"""All verdicts of a run: W first, and if the trace is well formed, every property its services promise.
+"""Judge a run: first W (is the trace well formed?), then every property that the services of the run promise.
 
-The same function judges in-process after a simulation, in the tests, and on each run file of a cluster.
+The same function is used in-process after a simulation, in the tests, and by Spark for each run file.
 """
 
 from itertools import pairwise
@@ -13,49 +13,50 @@ from antiphon.errors import TraceError
 from antiphon.properties.checks import wellformed
 from antiphon.properties.promises import known
 from antiphon.properties.registry import CHECKERS
+from antiphon.properties.run_tables import RunTables
 from antiphon.properties.tables.columns import admit
 from antiphon.properties.tables.history import load
-from antiphon.properties.tables.run_tables import Case
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 
 def judge(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verdict]:
-    """The verdicts of one run, W first.
+    """Return the verdicts on one run, W first. If W fails, it is the only verdict.
 
-    What is `required` is judged as if every service promised it. TraceError if the table is empty, holds more than one
-    run, or cannot be read as a trace; ConfigurationError if there is no checker of something required.
+    The `required` properties are judged as if every service promised them. Raises TraceError if the table is empty,
+    holds more than one run, or cannot be read as a trace. Raises ConfigurationError if a required property has no
+    checker.
     """
     required = known(required)
     history = load(events)
     wellformedness = wellformed.check(history)
     if wellformedness.violations:
         return [wellformedness]
-    case = Case(history, required)
-    return [wellformedness, *(verdict for checker in CHECKERS for verdict in checker.judge(case))]
+    tables = RunTables(history, required)
+    return [wellformedness, *(verdict for checker in CHECKERS for verdict in checker.judge(tables))]
 
 
 def judge_all(events: pa.Table, required: frozenset[str] = frozenset()) -> list[Verdict]:
-    """The verdicts of every run in the table, in the order of their ids; none for a table without rows.
+    """Return the verdicts on every run in the table, in the order of the run ids; none for a table without rows.
 
-    A run that cannot be read as a trace gets a verdict that says why: it must not hide what others violate.
+    A run that cannot be read as a trace gets a verdict that says why, because it must not hide violations of others.
     """
     admit(events)
     if not len(events):
         return []
     runs = sorted(pc.unique(events["run"]).to_pylist())
     if len(runs) == 1:
-        return _judge_or_tell(events, required)
+        return _judge_or_explain(events, required)
     place = pc.index_in(events["run"], pa.array(runs)).to_numpy()
     sorted_events = events.take(pa.array(np.argsort(place, kind="stable")))
     bounds = np.searchsorted(np.sort(place), np.arange(len(runs) + 1)).tolist()
     return [
         verdict
         for begin, end in pairwise(bounds)
-        for verdict in _judge_or_tell(sorted_events.slice(begin, end - begin), required)
+        for verdict in _judge_or_explain(sorted_events.slice(begin, end - begin), required)
     ]
 
 
-def _judge_or_tell(events: pa.Table, required: frozenset[str]) -> list[Verdict]:
+def _judge_or_explain(events: pa.Table, required: frozenset[str]) -> list[Verdict]:
     try:
         return judge(events, required)
     except TraceError as error:

@@ -1,9 +1,9 @@
-"""Every checker with what it looks at: the one list that runs are judged by, whole or in parts.
+"""The list of all checkers, each with the rows it needs. Small runs and large runs are judged by this same list.
 
-A run is a few rows that tell who was there, the backbone (starts, views, suspicions, faults, ends …), and many that
-tell what was done: the bulk. Every checker sees the whole backbone; of the bulk it names the kinds it looks at, and
-whether it looks at them all together. Where it does not, the rows of one part of the processes, or of one group, are
-enough for its verdict on that part, and the verdicts add up.
+The rows of a run have two parts. The backbone is small: it tells which processes took part (starts, views, suspicions,
+faults, ends …). The bulk is large: it tells what they did. Every checker reads the whole backbone. Of the bulk it names
+the kinds that it needs, and whether it needs them from all processes. If not, the rows of some processes, or of one
+group, are enough for the verdict on these, and the verdicts of the parts add up to the verdict on the run.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ from antiphon.properties.checks import (
     views,
     weak_total,
 )
+from antiphon.properties.run_tables import RunTables
 from antiphon.properties.tables.history import BULK
-from antiphon.properties.tables.run_tables import Case
 from antiphon.properties.verdicts.findings import not_promised
 from antiphon.properties.verdicts.verdict import Verdict
 
@@ -48,89 +48,103 @@ def _some(kinds: str) -> _Kinds:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Which rows of the bulk a checker looks at, beside the backbone."""
+class RowNeeds:
+    """The rows of the bulk that a checker needs in addition to the backbone.
 
-    everybody: _Kinds = _NONE
-    """Kinds of which it needs the rows of all processes."""
-    own: _Kinds = _NONE
-    """Kinds of which the rows of some processes are enough, for the verdict on these."""
-    about: _Kinds = _NONE
-    """Kinds of which the rows about messages of some senders are enough, whosever rows they are."""
+    A large run is judged in parts. A part covers some processes or some groups, which are "its own" below.
+    """
+
+    all_processes: _Kinds = _NONE
+    """Kinds that it needs from all processes, whatever part it judges."""
+    own_processes: _Kinds = _NONE
+    """Kinds that it needs only from the processes of its own part."""
+    own_senders: _Kinds = _NONE
+    """Kinds that it needs only about messages of its own senders, whichever process wrote the row."""
     by_group: bool = False
-    """The rows of one group are enough for the verdict on it."""
-    texts: _Kinds = _NONE
-    """Those kinds of the bulk of which it reads `detail` and `peer`."""
-    seldom: _Kinds = _NONE
-    """Those kinds of which it mostly needs nothing: it is tried without them first."""
+    """True if the rows of one group are enough for the verdict on that group."""
+    with_text: _Kinds = _NONE
+    """Kinds whose columns `detail` and `peer` it reads."""
+    rare: _Kinds = _NONE
+    """Kinds that it rarely needs. It is tried without them first, and again with them if it raises LackingError."""
 
     @property
     def kinds(self) -> _Kinds:
-        """All kinds of the bulk that it looks at."""
-        return self.everybody | self.own | self.about
+        """All kinds of the bulk that it needs."""
+        return self.all_processes | self.own_processes | self.own_senders
 
     @property
-    def mostly(self) -> "Look":
-        """What it looks at where it needs nothing of what it seldom needs."""
-        kinds = {name: getattr(self, name) - self.seldom for name in ("everybody", "own", "about", "texts")}
-        return replace(self, **kinds, seldom=_NONE)
+    def usual(self) -> "RowNeeds":
+        """The needs without the rare kinds."""
+        kinds = {
+            name: getattr(self, name) - self.rare
+            for name in ("all_processes", "own_processes", "own_senders", "with_text")
+        }
+        return replace(self, **kinds, rare=_NONE)
 
     @property
     def by_process(self) -> bool:
-        """Some processes at a time are enough."""
-        return bool(self.own or self.about)
+        """True if the run can be judged some processes at a time."""
+        return bool(self.own_processes or self.own_senders)
 
 
-BACKBONE: Final = Look()
-LOGS: Final = Look(own=BULK)
-_RUN: Final = Look(everybody=_some("send deliver"))
-_GROUPS: Final = Look(everybody=_some("send deliver block unblock answer"), by_group=True, texts=_some("block answer"))
-_STABLE: Final = Look(everybody=_some("send stable"), by_group=True)
-_STREAMS: Final = Look(about=_some("send deliver receive"), seldom=_some("receive"))
-_RECEIPTS: Final = Look(about=_some("send receive stable deliver"), seldom=_some("deliver"))
-_FREED: Final = Look(
-    about=_some("send stable discard receive deliver"), seldom=_some("receive deliver"), texts=_some("discard")
+BACKBONE: Final = RowNeeds()
+"""Nothing of the bulk."""
+LOGS: Final = RowNeeds(own_processes=BULK)
+"""The complete logs of some processes."""
+_RUN: Final = RowNeeds(all_processes=_some("send deliver"))
+_GROUPS: Final = RowNeeds(
+    all_processes=_some("send deliver block unblock answer"), by_group=True, with_text=_some("block answer")
 )
-_KNOWN: Final = Look(everybody=_some("send"), own=_some("deliver stable"))
-_BUFFERS: Final = Look(everybody=_some("send"), own=_some("receive discard deliver"), seldom=_some("deliver"))
-_TALK: Final = Look(own=_some("transmit"))
-_FRAMES: Final = Look(
-    own=_some("transmit gauge"),
-    about=_some("receive"),
-    seldom=_some("transmit gauge receive"),
-    texts=_some("transmit gauge receive"),
+_STABLE: Final = RowNeeds(all_processes=_some("send stable"), by_group=True)
+_STREAMS: Final = RowNeeds(own_senders=_some("send deliver receive"), rare=_some("receive"))
+_RECEIPTS: Final = RowNeeds(own_senders=_some("send receive stable deliver"), rare=_some("deliver"))
+_FREED: Final = RowNeeds(
+    own_senders=_some("send stable discard receive deliver"), rare=_some("receive deliver"), with_text=_some("discard")
 )
-_BOUNDS: Final = Look(
-    own=_some("transmit gauge send stable"),
-    about=_some("receive"),
-    seldom=_some("transmit gauge send stable receive"),
-    texts=_some("transmit gauge receive"),
+_KNOWN: Final = RowNeeds(all_processes=_some("send"), own_processes=_some("deliver stable"))
+_BUFFERS: Final = RowNeeds(
+    all_processes=_some("send"), own_processes=_some("receive discard deliver"), rare=_some("deliver")
 )
-_TRAVEL: Final = Look(
-    everybody=_some("send transmit receive"), seldom=_some("send transmit receive"), texts=_some("transmit receive")
+_TALK: Final = RowNeeds(own_processes=_some("transmit"))
+_FRAMES: Final = RowNeeds(
+    own_processes=_some("transmit gauge"),
+    own_senders=_some("receive"),
+    rare=_some("transmit gauge receive"),
+    with_text=_some("transmit gauge receive"),
 )
-_FOLLOWING: Final = replace(_TRAVEL, everybody=_TRAVEL.everybody | {"deliver"}, seldom=_TRAVEL.seldom | {"deliver"})
+_BOUNDS: Final = RowNeeds(
+    own_processes=_some("transmit gauge send stable"),
+    own_senders=_some("receive"),
+    rare=_some("transmit gauge send stable receive"),
+    with_text=_some("transmit gauge receive"),
+)
+_TRAVEL: Final = RowNeeds(
+    all_processes=_some("send transmit receive"),
+    rare=_some("send transmit receive"),
+    with_text=_some("transmit receive"),
+)
+_FOLLOWING: Final = replace(_TRAVEL, all_processes=_TRAVEL.all_processes | {"deliver"}, rare=_TRAVEL.rare | {"deliver"})
 
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """One property, and who judges it."""
+    """One property with the function that judges it."""
 
     property_id: str
     check: Callable[..., list[Verdict]]
-    """Its parameters name what it wants of the case."""
-    look: Look
+    """Its parameters are names of `RunTables` attributes, or `past`."""
+    needs: RowNeeds
     over_groups: bool = True
-    """It gives a verdict on each group, not one on the run."""
+    """True if it gives one verdict for each group, False if it gives one for the run."""
 
-    def judge(self, case: Case) -> list[Verdict]:
-        """Its verdicts; where nobody promises the property nothing is looked at."""
-        if not case.promises.groups(self.property_id).any():
-            return not_promised(case.history, self.property_id, over_groups=self.over_groups)
-        return self.check(**{name: self._wanted(case, name) for name in signature(self.check).parameters})
+    def judge(self, tables: RunTables) -> list[Verdict]:
+        """Return its verdicts. If no process promises the property, nothing is computed."""
+        if not tables.promises.groups(self.property_id).any():
+            return not_promised(tables.history, self.property_id, over_groups=self.over_groups)
+        return self.check(**{name: self._argument(tables, name) for name in signature(self.check).parameters})
 
-    def _wanted(self, case: Case, name: str) -> object:
-        return case.pasts.of(self.property_id) if name == "past" else getattr(case, name)
+    def _argument(self, tables: RunTables, name: str) -> object:
+        return tables.pasts.of(self.property_id) if name == "past" else getattr(tables, name)
 
 
 CHECKERS: Final = (
@@ -191,4 +205,4 @@ CHECKERS: Final = (
     Checker("L10", calm.check_silence, _TALK),
     Checker("R2", states.check_new_incarnations, BACKBONE),
 )
-"""In the order of their verdicts. W comes before all of them (`wellformed.py`); it looks at `LOGS`."""
+"""In the order of their verdicts. W comes before all of them (`wellformed.py`) and needs `LOGS`."""

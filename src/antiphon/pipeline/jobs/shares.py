@@ -63,7 +63,9 @@ def pointless(shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]]
     What becomes of them does not matter: checkers rely on it.
     """
     ill_formed = {tuple(shares[place].files) for place, found in verdicts.items() for each in found if _is_flaw(each)}
-    large = [(place, share) for place, share in enumerate(shares) if share.task is not None and share.task.look != LOGS]
+    large = [
+        (place, share) for place, share in enumerate(shares) if share.task is not None and share.task.needs != LOGS
+    ]
     return {place for place, share in large if tuple(share.files) in ill_formed}
 
 

@@ -20,9 +20,9 @@ from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import open_coded, read_coded
 from antiphon.pipeline.jobs.survey import CODED_EVENTS, REPORTS, Flags, Survey, is_one_of, is_process, repeated
 from antiphon.properties.checks import wellformed
-from antiphon.properties.registry import BACKBONE, CHECKERS, LOGS, Checker, Look
+from antiphon.properties.registry import BACKBONE, CHECKERS, LOGS, Checker, RowNeeds
+from antiphon.properties.run_tables import RunTables
 from antiphon.properties.tables.history import History, LackingError, load
-from antiphon.properties.tables.run_tables import Case
 from antiphon.properties.verdicts.findings import outcome_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.types import ProcessId, split_process_id
@@ -38,7 +38,7 @@ class Task:
     """Some properties, and the part of the run that shows whether they hold."""
 
     properties: frozenset[str]
-    look: Look
+    needs: RowNeeds
     processes: frozenset[str] | None = None
     """The part of the processes that it is about; None for all."""
     groups: frozenset[str] | None = None
@@ -54,15 +54,15 @@ class Task:
 
 def plan(survey: Survey, rows_per_task: int, required: frozenset[str] = frozenset()) -> list[Task]:
     """The tasks in which the run is judged, the well-formedness of all logs first."""
-    looks: dict[Look, set[str]] = defaultdict(set)
-    looks[LOGS].add("W")
+    needed: dict[RowNeeds, set[str]] = defaultdict(set)
+    needed[LOGS].add("W")
     promised = _promised(survey, required)
     for checker in CHECKERS:
-        looks[checker.look if checker.property_id in promised else BACKBONE].add(checker.property_id)
+        needed[checker.needs if checker.property_id in promised else BACKBONE].add(checker.property_id)
     tasks = [
         task
-        for look, properties in looks.items()
-        for task in _parts(survey, rows_per_task, look, frozenset(properties))
+        for needs, properties in needed.items()
+        for task in _parts(survey, rows_per_task, needs, frozenset(properties))
     ]
     return [replace(task, place=place) for place, task in enumerate(_gathered(tasks))]
 
@@ -70,28 +70,28 @@ def plan(survey: Survey, rows_per_task: int, required: frozenset[str] = frozense
 def _promised(survey: Survey, required: frozenset[str]) -> frozenset[str]:
     """The properties that somebody promises; none if the trace does not tell, which a task will find too."""
     try:
-        promises = Case(load(pa.concat_tables([survey.backbone, survey.shadows])), required).promises
+        promises = RunTables(load(pa.concat_tables([survey.backbone, survey.shadows])), required).promises
     except TraceError:
         return frozenset()
     return frozenset(each.property_id for each in CHECKERS if promises.groups(each.property_id).any())
 
 
-def _parts(survey: Survey, limit: int, look: Look, properties: frozenset[str]) -> list[Task]:
-    mostly = look.mostly if look.mostly.kinds else look
-    everywhere = mostly.everybody | (mostly.about & REPORTS)
+def _parts(survey: Survey, limit: int, needs: RowNeeds, properties: frozenset[str]) -> list[Task]:
+    usual = needs.usual if needs.usual.kinds else needs
+    everywhere = usual.all_processes | (usual.own_senders & REPORTS)
     shared = sum(count for (_, kind), count in survey.by.items() if kind in everywhere)
-    if look.by_process:
+    if needs.by_process:
         sizes = {
-            who: _count(survey.by, who, mostly.own) + _count(survey.about, who, mostly.about)
+            who: _count(survey.by, who, usual.own_processes) + _count(survey.about, who, usual.own_senders)
             for who in survey.processes
         }
         packs = _packed(sizes, limit - shared)
-        return [Task(properties, look, processes=who, rows=shared + size) for who, size in packs]
-    if look.by_group:
-        packs = _packed({group: _count(survey.within, group, look.everybody) for group in survey.groups}, limit)
+        return [Task(properties, needs, processes=who, rows=shared + size) for who, size in packs]
+    if needs.by_group:
+        packs = _packed({group: _count(survey.within, group, needs.all_processes) for group in survey.groups}, limit)
         if len(packs) > 1:
-            return [Task(properties, look, groups=which, rows=size) for which, size in packs]
-    return [Task(properties, look, rows=shared)]
+            return [Task(properties, needs, groups=which, rows=size) for which, size in packs]
+    return [Task(properties, needs, rows=shared)]
 
 
 def _count(rows: Counter[tuple[str, str]], name: str, kinds: Iterable[str]) -> int:
@@ -111,10 +111,10 @@ def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]
 
 def _gathered(tasks: list[Task]) -> list[Task]:
     """Tasks over the whole run go along with one that holds all that they look at."""
-    over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.look.seldom]
+    over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.needs.rare]
     host_of = {
         task: max(
-            (each for each in over_all if task.look.kinds <= each.look.kinds), key=lambda each: len(each.look.kinds)
+            (each for each in over_all if task.needs.kinds <= each.needs.kinds), key=lambda each: len(each.needs.kinds)
         )
         for task in over_all
     }
@@ -135,12 +135,12 @@ def judge_part(
 ) -> list[Verdict]:
     """The verdicts of one task; of a part that cannot be read as a trace one that says why."""
     wanted, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
-    for look in dict.fromkeys((task.look.mostly, task.look)):
-        events = [_events(files, survey, replace(task, look=look))]  # a file that cannot be read is another matter
+    for needs in dict.fromkeys((task.needs.usual, task.needs)):
+        events = [_events(files, survey, replace(task, needs=needs))]  # a file that cannot be read is another matter
         try:
-            history = load(events.pop(), task.processes, look.kinds)  # which alone holds them now
+            history = load(events.pop(), task.processes, needs.kinds)  # which alone holds them now
             pa.default_memory_pool().release_unused()
-            if look == LOGS:
+            if needs == LOGS:
                 return [wellformed.check(history)]
             told, wanted = _judged(history, wanted, required)
         except TraceError as error:
@@ -157,12 +157,12 @@ def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -
     One look after the other: what the checkers of one share is large, and of no use to those of another.
     """
     found, lacking = list[Verdict](), list[Checker]()
-    for look in dict.fromkeys(checker.look for checker in wanted):
-        case = Case(history, required)
+    for needs in dict.fromkeys(checker.needs for checker in wanted):
+        tables = RunTables(history, required)
         for checker in wanted:
-            if checker.look == look:
+            if checker.needs == needs:
                 try:
-                    found += checker.judge(case)
+                    found += checker.judge(tables)
                 except LackingError:
                     lacking.append(checker)
     return found, lacking
@@ -171,18 +171,18 @@ def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -
 def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
     """The rows that a task looks at, with the backbone of the run and the shadows of the others."""
     shadows = survey.shadows
-    if task.look == LOGS and task.processes is not None:
+    if task.needs == LOGS and task.processes is not None:
         shadows = shadows.filter(pa.array(~is_process(shadows["process"], shadows["incarnation"], task.processes)))
     pieces = [survey.backbone, shadows]
-    if task.look.kinds:
+    if task.needs.kinds:
         for path in files:
             pieces += _pieces(path, survey.run, task)
     return pa.concat_tables(pieces, promote_options="default").unify_dictionaries()
 
 
 def _pieces(path: Path, run: str, task: Task) -> Iterator[pa.Table]:
-    file, look = open_coded(path), task.look
-    names = [*_ALWAYS, *(["upto"] if look.kinds & REPORTS else []), *(["detail", "peer"] if look.texts else [])]
+    file, needs = open_coded(path), task.needs
+    names = [*_ALWAYS, *(["upto"] if needs.kinds & REPORTS else []), *(["detail", "peer"] if needs.with_text else [])]
     for group in range(file.metadata.num_row_groups):
         if not _may_hold(file.metadata, group, task):
             continue
@@ -200,7 +200,7 @@ _KEYS: Final = frozenset("process incarnation kind group sender sender_incarnati
 
 def _may_hold(footer: pq.FileMetaData, group: int, task: Task) -> bool:
     """Whether a row group may have rows for the task, by the least and the last process in it."""
-    if task.processes is None or task.look.everybody or task.look.about:
+    if task.processes is None or task.needs.all_processes or task.needs.own_senders:
         return True
     columns = footer.row_group(group)
     at = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == "process")
@@ -211,28 +211,30 @@ def _may_hold(footer: pq.FileMetaData, group: int, task: Task) -> bool:
 
 
 def _chosen(keys: pa.Table, task: Task) -> Flags:
-    look, kind = task.look, keys["kind"]
-    chosen = is_one_of(kind, look.everybody)
+    needs, kind = task.needs, keys["kind"]
+    chosen = is_one_of(kind, needs.all_processes)
     if task.groups is not None:
         chosen &= is_one_of(keys["group"], task.groups)
     if task.processes is not None:
-        if look.own:
-            chosen |= is_one_of(kind, look.own) & is_process(keys["process"], keys["incarnation"], task.processes)
-        if look.about:
+        if needs.own_processes:
+            chosen |= is_one_of(kind, needs.own_processes) & is_process(
+                keys["process"], keys["incarnation"], task.processes
+            )
+        if needs.own_senders:
             # Reports speak of many senders; a receipt that names none may be of a frame of anybody.
             unsaid = np.asarray(keys["sender"].is_null().to_numpy(), np.bool_)
             named = is_process(keys["sender"], keys["sender_incarnation"], task.processes)
-            chosen |= is_one_of(kind, look.about) & (named | unsaid)
+            chosen |= is_one_of(kind, needs.own_senders) & (named | unsaid)
     return chosen
 
 
 def _restricted(piece: pa.Table, run: str, task: Task) -> pa.Table:
     """The rows without what the task does not look at."""
     columns = dict(zip(piece.column_names, piece.columns, strict=True))
-    if task.look.texts:
-        told = pa.array(is_one_of(piece["kind"], task.look.texts))
+    if task.needs.with_text:
+        told = pa.array(is_one_of(piece["kind"], task.needs.with_text))
         columns |= {name: pc.if_else(told, piece[name], None) for name in ("detail", "peer")}
-    if task.look.about & REPORTS and task.processes is not None:
+    if task.needs.own_senders & REPORTS and task.processes is not None:
         columns["upto"] = _about(piece["upto"].combine_chunks(), task.processes)
     columns["run"] = repeated(run, piece.num_rows)
     chosen = [field for field in CODED_EVENTS if field.name in columns]
@@ -258,7 +260,7 @@ def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
     What cannot be read comes before what is not well formed, and that before all else.
     """
     ordered = sorted(parts, key=lambda part: part[0].place)
-    logs = [verdict for task, found in ordered if task.look == LOGS for verdict in found]
+    logs = [verdict for task, found in ordered if task.needs == LOGS for verdict in found]
     for unread in (verdict for verdict in logs if _is_unread(verdict)):
         return [unread]
     wellformedness = _sum(logs)

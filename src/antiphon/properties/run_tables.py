@@ -1,4 +1,4 @@
-"""One run before its judges: its history, and what several checkers need of it, made when the first of them asks."""
+"""The tables of one run that several checkers read. Each table is computed when a checker first asks for it."""
 
 from functools import cached_property
 
@@ -18,15 +18,15 @@ from antiphon.properties.tables.stamps import Stamps
 from antiphon.properties.tables.windows import Windows
 
 
-class Case:
-    """A checker names what it wants in its parameters; each name is one of these."""
+class RunTables:
+    """One run, ready to be judged. The parameter names of a checker are attributes of this class (`registry.py`)."""
 
     def __init__(self, history: History, required: frozenset[str] = frozenset()) -> None:
         self.history, self._required = history, required
 
     @cached_property
     def promises(self) -> Promises:
-        """Who promises what."""
+        """Which process promises which property in which group."""
         return Promises(self.history, self._required)
 
     @cached_property
@@ -36,55 +36,55 @@ class Case:
 
     @cached_property
     def causality(self) -> Causality:
-        """Sends in an order in which causes come first."""
+        """The sends in an order that puts every cause before its effects."""
         return establish(self.history)
 
     @cached_property
     def pasts(self) -> Pasts:
-        """What happened before each message."""
+        """The causal past of each message."""
         return Pasts(self.history, self.promises, self.causality)
 
     @cached_property
     def delivered(self) -> Delivered:
-        """What was delivered in each view."""
+        """The messages delivered in each view."""
         return Delivered(self.history)
 
     @cached_property
     def spans(self) -> Spans:
-        """Who was in view without a break."""
+        """The runs of views in which a process had another one in its view without interruption."""
         return Spans(self.history, self.promises)
 
     @cached_property
     def stamps(self) -> Stamps:
-        """The protocol's own order."""
+        """The order that the protocol itself stamped on the messages."""
         return Stamps(self.history)
 
     @cached_property
     def audience(self) -> Audience:
-        """To whom messages were addressed."""
+        """The processes to which each message was addressed."""
         return Audience(self.history)
 
     @cached_property
     def sequencers(self) -> Sequencers:
-        """What asymmetric groups do not owe."""
+        """The exceptions that asymmetric (sequenced) groups are granted."""
         return Sequencers(self.history, self.promises, self.membership)
 
     @cached_property
     def windows(self) -> Windows:
-        """Flow control as it was configured."""
+        """The flow control settings."""
         return Windows(self.history)
 
     @cached_property
     def prefixes(self) -> Prefixes:
-        """What was said about stability."""
+        """The reports about stability."""
         return Prefixes(self.history, self.audience, self.membership, self.spans)
 
     @cached_property
     def traffic(self) -> Traffic:
-        """The frames that flow control had a say in."""
+        """The frames that are subject to flow control."""
         return Traffic(self.history, self.windows)
 
     @cached_property
     def gone(self) -> Gone:
-        """Who is gone, for whom."""
+        """The processes that have crashed, left, or are cut off for good, as seen by each other process."""
         return Gone(self.history, self.membership)
