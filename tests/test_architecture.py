@@ -13,7 +13,19 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
 
 
-PURE = {"abc", "collections", "dataclasses", "enum", "hashlib", "heapq", "itertools", "operator", "typing"}
+PURE = {
+    "abc",
+    "collections",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "operator",
+    "re",
+    "typing",
+}
 """All that a core may import of the standard library: no clock, socket, randomness, thread or log."""
 PURE_OF_OURS = ("antiphon.core", "antiphon.types", "antiphon.protocols")
 

@@ -1,6 +1,6 @@
 """D13 agreement: at a quiet end, what one member that stays has delivered, all that stay with it have (Notes).
 
-Not in properties.md: it is the agreement of the lecture notes' definition of reliable multicast, where a sender may
+The agreement of the lecture notes' definition of reliable multicast (docs/spec/properties.md 3): a sender may
 crash half-way and those whom its message reached must bring it to the others. Asked of members of a stable component,
 in whatever views they deliver; it is D8 without views that cut. Of private views, in which nobody is with another, it
 has nothing to say.

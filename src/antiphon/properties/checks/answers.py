@@ -1,6 +1,6 @@
 """D14 answers: a request to a group has answers of enough members, and by a quiet end it has them (multicast.md 4).
 
-Not in properties.md: it is what the notes' two service scenarios ask for. `any` and `first` need one member of the view
+The notes' two service scenarios ask for this. `any` and `first` need one member of the view
 in force at the client, `majority` more than half of them, `all` every one; who is lost neither counts nor is awaited.
 Only a group of which nobody is left may answer with nothing.
 """

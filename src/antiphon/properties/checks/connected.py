@@ -1,6 +1,6 @@
 """S6 connected: a sender and a receiver that are both there count each other, and go on until one goes (Berket98 §6).
 
-Not in properties.md: it is what stability.md 4 asks of R_s and S_r, the receivers and senders that private views name.
+docs/spec/stability.md 4 asks this of R_s and S_r, the receivers and senders that private views name.
 S1, L2 and L6 ask those alone whom a process itself counts; here its counting is held against what the world knows: who
 was configured to send to whom (`start` rows), and who came, left or crashed.
 """

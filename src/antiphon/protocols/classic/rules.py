@@ -11,7 +11,7 @@ class Rules:
 
     clock: type[SiteClock] = SiteClock
     refuses_the_lost: bool = True
-    """Whether late frames of a lost process are refused (`site.py`); multicast.md 4 does not say so, and must."""
+    """Refuse late frames of a lost process (docs/spec/multicast.md 4, N7); see `site.py`."""
 
 
 ADOPTED = Rules()
