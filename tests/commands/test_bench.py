@@ -30,7 +30,7 @@ def test_ordered_messages_are_measured_beside_bare_sockets(antiphon: Console, tm
 def test_a_profile_says_where_the_time_goes(antiphon: Console) -> None:
     done = antiphon(*SHORT, "--profile", "--json")
     assert done.code == 0, done.err
-    assert any(each["function"].startswith("runtime/group") for each in json.loads(done.out))
+    assert any(each["function"].startswith("api/group") for each in json.loads(done.out))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ print(json.dumps({
 
 INTERRUPTED_LATE = """
 import signal
-from antiphon.pipeline import session
+from antiphon.pipeline.spark import session
 
 class Interrupted(session.SparkSession):
     def __init__(self, context, **options):
