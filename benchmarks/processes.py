@@ -136,10 +136,10 @@ def table_sizes(member: Member) -> dict[str, int]:
         "mute": formations._mute,
         "refused": formations._refused,
         "epochs": formations._epochs,
+        "bound": core._connections._incoming,
+        "broken": core._connections._broken,
         "others": driver._others,
     }
-    if driver._connections is not None:
-        found |= {"bound": driver._connections._incoming, "broken": driver._connections._broken}
     if isinstance(mesh, TcpMesh):
         found |= {
             "addresses": mesh._addresses,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Deliver, Effect, Frame, InstallState, InstallView, Left, Scope, Transmit
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
 from antiphon.scenario.model import STATE_BYTES_MIN, Hosts, Network, Scenario
@@ -45,6 +46,7 @@ SIZE = 100
 class Puppet:
     """A core that notes what it is asked, and gives out the effects that it is given."""
 
+    capabilities = Capabilities(suspects=True, changes=True)
     deadline: int | None = None
     heeds_application = False
 
@@ -76,7 +78,6 @@ class Puppet:
         return False
 
     def writable(self, ready: bool, now: int) -> None: ...
-    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None: ...
     def suspect(self, process: ProcessId, now: int) -> None: ...
     def viewed(self, view: View, now: int) -> None:
         self.asked.append(("viewed", view.id))

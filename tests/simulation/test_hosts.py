@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, InstallState
 from antiphon.scenario.model import Hosts, Network
 from antiphon.sim.hosts import Clock, Host
@@ -36,6 +37,7 @@ def test_an_alarm_set_by_a_skewed_clock_rings_neither_early_nor_late(
 class Stubborn:
     """A core that never settles what is due."""
 
+    capabilities = Capabilities()
     deadline: int | None = 10
     heeds_application = True
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Channel, Effect, Frame, InstallState, Scope, Transmit
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame
@@ -32,7 +33,7 @@ from antiphon.sim.network import SimulatedNetwork
 from antiphon.sim.node import Node
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
-from antiphon.types import WORLD, Company, GroupId, ProcessId, first_view, formed_group, formed_view
+from antiphon.types import WORLD, Company, GroupId, ProcessId, View, first_view, formed_group, formed_view
 
 MS = 1_000_000
 GROUP = GroupId("g")
@@ -43,14 +44,16 @@ NOTICE_MS = 50
 class Listener:
     """A core that does nothing but note what it is told."""
 
+    capabilities = Capabilities(suspects=True, counts_connections=True)
     deadline: int | None = None
     heeds_application = False
 
     def __init__(self) -> None:
+        self.connections = Connections(frozenset({GROUP}))
         self.received: list[int] = []
         self.effects: list[Effect] = []
         self.told: list[tuple[str, str, int]] = []
-        self.lost: list[tuple[str, frozenset[GroupId] | None]] = []
+        self.lost: list[tuple[str, frozenset[GroupId]]] = []
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...
     def tick(self, now: int) -> None: ...
@@ -68,8 +71,27 @@ class Listener:
     def receive(self, frame: Frame, now: int) -> None:
         if isinstance(frame, BlockFrame):
             self.received.append(frame.clock)
+        elif isinstance(frame, InstallFrame) and self.connections.came_too_late(frame):
+            self._severed(frame.sender, now, frozenset({frame.group}))
 
-    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
+    def viewed(self, view: View, now: int) -> None: ...
+    def admits(self, frame: Frame, connection: int, /) -> bool:
+        return self.connections.admits(frame, connection)
+
+    def connected(self, peer: ProcessId, connection: int, now: int) -> Iterable[Frame]:
+        return self.connections.connected(peer, connection)
+
+    def disconnected(self, peer: ProcessId, now: int) -> None:
+        self.connections.disconnected(peer)
+
+    def broke(
+        self, peer: ProcessId, connection: int, now: int, *, incoming: bool = True, outgoing: bool = True
+    ) -> None:
+        assert incoming is not outgoing
+        if groups := self.connections.broke(peer, connection, incoming=incoming):
+            self._severed(peer, now, groups)
+
+    def _severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId]) -> None:
         self.told.append(("severed", peer, now))
         self.lost.append((peer, groups))
 
@@ -107,7 +129,6 @@ class World:
     ) -> None:
         self.queue = EventQueue()
         self.links = Links(self.queue, random.Random(3), NOTICE_MS * MS, renews=renews, merges=merges)
-        self.renews = renews
         settings = Network(transport=transport, latency=latency)  # type: ignore[arg-type]
         self.network = SimulatedNetwork(settings, self.queue, random.Random(1), "bytes", self.links)
         self.channel = Channel.STREAM if transport == "stream" else Channel.DATAGRAM
@@ -139,7 +160,6 @@ class World:
             network=self.network,
             application=Nobody(),
             recorder=None,
-            connections=Connections(frozenset({GROUP})) if self.renews else None,
         )
 
     def send_at(self, name: str, *moments_ms: int, group: GroupId = GROUP) -> None:
@@ -161,11 +181,11 @@ class World:
         companies = tuple(Company((process,), None, 0, primary=False) for process in sorted(self.nodes))
         for process, node in self.nodes.items():
             self.network.install(process, formed_view(group, 0, companies, process))
-            node._core.effects += [  # type: ignore[attr-defined]  # a Listener
-                Transmit(InstallFrame(group, process, 0, companies), other, self.channel)
-                for other in self.nodes
-                if other != process
-            ]
+            others = [other for other in self.nodes if other != process]
+            core = self.cores[process]
+            assert not core.connections.bind(group, others)
+            install = InstallFrame(group, process, 0, companies)
+            core.effects += [Transmit(install, other, self.channel) for other in others]
             node.turn()
 
     def run(self) -> "World":

@@ -36,6 +36,8 @@ class Endpoint:
     def severed(self, told: Break) -> None:
         self.told.append((self._queue.now, told.peer))
 
+    def reconnected(self, peer: ProcessId, connection: int | None) -> None: ...
+
 
 def exchange(settings: Network, frames: int, *faults: Delay | Loss, every_ns: int = MS) -> Endpoint:
     """Send frames 1, 2, … from a to b at a steady pace; gives b with its arrivals."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Transmit
 from antiphon.protocols.newtop.frames import AliveFrame
 from antiphon.sockets.driver import Audience, Driver, Shown
@@ -19,6 +20,7 @@ class Desk:
     """A core, a transport and applications that do next to nothing, and a clock that tests move."""
 
     streams = False
+    capabilities = Capabilities()
     deadline: int | None = None
 
     def __init__(self) -> None:

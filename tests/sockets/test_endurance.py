@@ -116,9 +116,7 @@ def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
             await until(lambda: all(len(group.health.members) == 2 for group in groups))
             await until(lambda: inventory(found) == before)
             for member in found:
-                connections = member._driver._connections
-                assert connections is not None
-                assert {group for _, group in connections._incoming} == {*member.core._groups}
+                assert {group for _, group in member.core._connections._incoming} == {*member.core._groups}
             for reader in readers:
                 reader.cancel()
             await asyncio.wait(readers)

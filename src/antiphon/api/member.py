@@ -85,7 +85,7 @@ class Member:
     ) -> Self:
         """One whose core is made, in groups that are configured, and whose trace is kept: for `antiphon run`."""
         member = cls.__new__(cls)
-        member._begin(me, core, transport, recorder, configured=frozenset(configured), clock=clock, journal=journal)
+        member._begin(me, core, transport, recorder, clock=clock, journal=journal)
         member._groups |= {group: Group(member, group, snapshot) for group, snapshot in configured.items()}
         member._patience_s = None
         return member

@@ -1,40 +1,72 @@
-"""What every protocol core offers, and all that a simulator or a runtime may call (docs/adr/0002).
+"""The contract between a protocol core and its driver (docs/adr/0002): all that a driver may call.
 
-A core decides; it never acts. Inputs carry `now`, integer nanoseconds of the process's own clock. Output is
-`drain`: everything there is to do, in one order. Between inputs a core holds no open question, so that a driver
-may feed one frame or a thousand before it drains: the order of the output may differ, both are deterministic, and
-every property holds either way.
+A core decides; it never acts. Inputs carry `now`, integer nanoseconds of the process's own clock. The output is
+`drain`: everything there is to do, in one order. Between inputs a core holds no open question. A driver may therefore
+feed one frame or a thousand before it drains. The order of the output may differ; both are deterministic, and every
+property holds either way.
 
     core.receive(frame, now)            any number of inputs, then
     for effect in core.drain(now): ...  carry the effects out in order, then
     wake me at core.deadline            and call tick; a tick too many is harmless
+
+`Core` is what every core offers. The other protocols add inputs. Each core declares in `capabilities` which of them it
+offers; the functions at the end (`is_changing`, …) narrow the type by that declaration.
 """
 
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeGuard
 
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.types import GroupId, ProcessId, View
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a core offers beyond `Core`. Declared by its class; a driver asks here and nowhere else."""
+
+    told_of_losses: bool = False
+    """`Attended`: it does not detect crashes; the driver tells it."""
+    joins: bool = False
+    """`Joining`: its processes join and leave groups without an agreement."""
+    leaves_in_order: bool = False
+    """Leaving ends with `Left`, in its place among the deliveries; otherwise it is over at once."""
+    names_messages: bool = False
+    """`Framing`: messages have names, and the application may request missing ones."""
+    asks: bool = False
+    """`Asking`: it carries requests to a group, and the answers."""
+    suspects: bool = False
+    """`Suspecting`: it detects crashes itself, and members agree on views."""
+    counts_connections: bool = False
+    """`Connected`: it wants to know which connection a frame came by."""
+    changes: bool = False
+    """`Changing`: its groups are formed, joined, left and merged while they work."""
+    counts_costs: bool = False
+    """`Counting`: it reports figures at the end of a run."""
 
 
 class Core(Protocol):
     """One process with all its groups, as a pure state machine."""
 
     @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
     def deadline(self) -> int | None:
-        """When `tick` is next wanted, or None: an O(1) read after `drain`; after `tick` and `drain`, in the future."""
+        """When `tick` is due, or None. An O(1) read after `drain`; after `tick` and `drain` it lies in the future."""
 
     @property
     def heeds_application(self) -> bool:
-        """Whether `consumed` matters; a driver may leave it out otherwise."""
+        """Whether `consumed` matters; otherwise a driver may leave it out."""
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:
-        """The application multicasts. The message is numbered and packed when `drain` lets it leave.
+        """The application sends a message. `drain` numbers and packs it when it may leave.
 
-        `label` is carried with the frame and never looked at; labels of one group count up by one.
+        `label` travels with the frame and is never looked at. Labels of one group count up by one.
         """
 
     def receive(self, frame: Frame, now: int) -> None:
-        """A frame came in, from its channel's next place in order."""
+        """A frame has arrived; on a stream it is the next one of its sender."""
 
     def tick(self, now: int) -> None:
         """Time has passed: `deadline` or later."""
@@ -46,52 +78,55 @@ class Core(Protocol):
         """
 
     def writable(self, ready: bool, now: int) -> None:
-        """Whether the transport takes more; while it does not, application messages gather and are packed."""
+        """Whether the transport takes more. While it does not, application messages gather and are packed."""
 
     def drain(self, now: int) -> list[Effect]:
         """Everything to do since the last call, in the order to do it."""
 
     def unstable(self, group: GroupId) -> int:
-        """How many frames of this group are held because some member may still lack them."""
+        """The number of frames of this group that are held because some member may lack them."""
+
+
+class Counting(Core, Protocol):
+    """A core that reports what its protocol has cost."""
+
+    def costs(self) -> Mapping[str, int]:
+        """Figures for the `stop` row of a trace."""
 
 
 class Attended(Core, Protocol):
-    """A core that is told of losses from outside, by a perfect failure detector or by channels that break."""
+    """A core that is told of losses: by a perfect failure detector, or by channels that break."""
 
     def lost(self, process: ProcessId, now: int) -> None:
-        """That process is gone for good. Whoever lives is told of the same losses, in the same order."""
+        """That process is gone for good. All survivors are told of the same losses, in the same order."""
 
 
-class Connecting(Core, Protocol):
-    """A core whose processes come and go."""
-
-    @property
-    def parts_in_order(self) -> bool:
-        """Whether leaving ends with `Left`, in its place among the deliveries; otherwise it is over at once."""
+class Joining(Core, Protocol):
+    """A core whose processes join and leave without an agreement."""
 
     @property
     def unfinished(self) -> bool:
-        """Whether time alone may still bring something: a way into some group, or messages that wait to leave."""
+        """Whether time alone may still bring something: entry into a group, or messages that wait to leave."""
 
     def join(self, group: GroupId, now: int) -> None:
-        """Connect with whoever is there."""
+        """Connect with the processes of that group."""
 
     def leave(self, group: GroupId, now: int) -> None:
-        """Take leave of everybody."""
+        """Tell the processes of that group that we leave."""
 
 
 class Framing(Core, Protocol):
-    """A core whose applications may name their messages, and ask for those that they lack."""
+    """A core whose applications may name their messages and request missing ones."""
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:
-        """As in `Core`; the name is a path, whose last part is a leaf of what comes before."""
+        """As in `Core`. The name is a path; its last part is a leaf of the part before it."""
 
     def request(self, effect: Missing, now: int) -> None:
-        """The application wants these, of what it was told."""
+        """The application wants the messages that this effect reported."""
 
 
 class Asking(Core, Protocol):
-    """A core that carries requests to a group, and their answers."""
+    """A core that carries requests to a group, and the answers."""
 
     def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
         """The application asks the group and waits for `any`, the `first`, a `majority` or `all` answers."""
@@ -100,73 +135,131 @@ class Asking(Core, Protocol):
         """The application answers the request that this frame brought."""
 
 
-class Suspecting(Core, Protocol):
-    """A core that finds out for itself who has failed, and agrees on it with others."""
+class Connected(Core, Protocol):
+    """A core on streams that break and are replaced (docs/spec/newtop.md 1, E-47).
 
-    def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
-        """The stream to or from that process has lost frames, for good: what still comes of it is no sign of life.
+    The network numbers the connections from one process to another, from 0. A connection that has lost frames is
+    replaced by one with the next number.
+    """
 
-        Of the groups that used it (None: all that we share), nothing more may be fed from there: the core could not
-        see the gap (E-47). Groups that are formed later use the next connection.
+    def admits(self, frame: Frame, connection: int, /) -> bool:
+        """Whether a frame that came by this connection of its sender is to be received.
+
+        If not, the driver drops it: its group does not live on that connection, or the core keeps it for later.
         """
 
+    def connected(self, peer: ProcessId, connection: int, now: int) -> Iterable[Frame]:
+        """From now on frames to that peer leave by this connection. Gives frames that were kept, to be received now."""
+
+    def disconnected(self, peer: ProcessId, now: int) -> None:
+        """From now on no connection leads to that peer; a frame to it is lost."""
+
+    def broke(
+        self, peer: ProcessId, connection: int, now: int, *, incoming: bool = True, outgoing: bool = True
+    ) -> None:
+        """A connection has lost frames for good: those from the peer, those to it, or both.
+
+        It may be told late. Groups that used the connection are dead on the next one, because a core cannot see the
+        gap between the two.
+        """
+
+
+class Suspecting(Connected, Protocol):
+    """A core that detects crashes itself and agrees on them with others."""
+
     def viewed(self, view: View, now: int) -> None:
-        """The application has got to that view, in its place among the deliveries."""
+        """The application has reached that view, in its place among the deliveries."""
 
     def suspect(self, process: ProcessId, now: int) -> None:
-        """Suspect it, in all groups that we share, whatever the clock says: what a wrong timeout would do."""
+        """Suspect a process in all shared groups, as a wrong timeout would."""
 
 
 class StateSource(Protocol):
-    """A state that is read while it leaves, so that nobody need hold all of it."""
+    """A state that is read while it leaves, so that no process need hold all of it."""
 
     @property
     def total(self) -> int:
-        """How many bytes it has; 0 if that is not known."""
+        """Its size in bytes; 0 if unknown."""
 
     def read(self, size: int) -> bytes | None:
-        """The next so many bytes, fewer only at the end; None: the rest cannot be told, now or later."""
+        """The next `size` bytes, fewer only at the end. None: the rest will never be available."""
 
     def close(self) -> None:
-        """Nobody will read on."""
+        """Nothing more will be read."""
 
 
 class StateSink(Protocol):
-    """What puts a state together while it comes."""
+    """A buffer that collects a state while it arrives."""
 
-    def write(self, piece: bytes, /) -> object:
-        """The next piece of it."""
+    def write(self, piece: bytes, /) -> object: ...
 
-    def getvalue(self) -> bytes:
-        """All of it."""
+    def getvalue(self) -> bytes: ...
 
 
 class Changing(Suspecting, Protocol):
     """A core whose groups are formed, joined, left and merged while they work (docs/spec/newtop.md 11).
 
-    The application names a group by its name, which stays, whatever it becomes: in `send`, and here.
+    The application uses the name of a group, which stays when the group is replaced by a successor.
     """
 
+    def send_all(self, group: GroupId, payloads: list[bytes], now: int) -> None:
+        """`send` for many messages without labels."""
+
+    def waiting(self, name: GroupId) -> int:
+        """The number of messages sent there that have not left yet."""
+
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
-        """Form a new group of these, ourselves among them; all must be willing. Tried until it is done, or left."""
+        """Form a new group of these, including ourselves. All must agree. Retried until done or left."""
 
     def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
-        """Become a member; some contact is asked to see to it, again and again until we are."""
+        """Become a member. Contacts are asked again and again until one of them arranges it."""
 
     def leave(self, name: GroupId, now: int) -> None:
-        """Cease to be one, when all that we sent is stable; ends with `Left`. Nothing may be sent there any more."""
+        """Leave when all that we sent is stable; ends with `Left`. Nothing may be sent there any more."""
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:
-        """Look for these at once, and unite with the groups of that name that they are in."""
+        """Look for these at once, and unite with their groups of that name."""
 
     def retains(self, name: GroupId) -> bool:
-        """Whether messages or states of that group are held because some member may lack them; nulls do not count."""
+        """Whether messages or states of that group are held because some member may lack them. Nulls do not count."""
 
     def state(self, view: View, state: bytes | StateSource, now: int) -> None:
-        """What the application's state was when it got to that view (`InstallView.snapshot`).
+        """The application's state at that view (`InstallView.snapshot`).
 
-        A source is read only if it is on us to tell the state, and only as far as flow control lets it leave.
+        A source is read only if this process must tell the state, and only as fast as flow control permits.
         """
 
     def incoming(self, name: GroupId) -> list[tuple[int, int]]:
-        """Of each state that the application waits for, how many bytes have come, and of how many; 0: not known."""
+        """Per state that the application waits for: bytes received, and total bytes (0: unknown)."""
+
+
+def is_counting(core: Core) -> TypeGuard[Counting]:
+    return core.capabilities.counts_costs
+
+
+def is_attended(core: Core) -> TypeGuard[Attended]:
+    return core.capabilities.told_of_losses
+
+
+def is_joining(core: Core) -> TypeGuard[Joining]:
+    return core.capabilities.joins
+
+
+def is_framing(core: Core) -> TypeGuard[Framing]:
+    return core.capabilities.names_messages
+
+
+def is_asking(core: Core) -> TypeGuard[Asking]:
+    return core.capabilities.asks
+
+
+def is_connected(core: Core) -> TypeGuard[Connected]:
+    return core.capabilities.counts_connections
+
+
+def is_suspecting(core: Core) -> TypeGuard[Suspecting]:
+    return core.capabilities.suspects
+
+
+def is_changing(core: Core) -> TypeGuard[Changing]:
+    return core.capabilities.changes

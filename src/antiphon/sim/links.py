@@ -45,11 +45,12 @@ class Links:
         """Number of the connection in use, where it is not the first."""
         self._queue = queue
         self._notice_ns = notice_ns
-        self._renews = renews
+        self.renews: Final = renews
         self._merges = merges
         self._cuts: list[Partition | Cut] = []
         self._cut: set[Direction] = set()
         self._unused: set[Direction] = set()  # whose connection has carried nothing yet: there is nothing to lose
+        self._closed: set[Direction] = set()  # of these, those that are cut: they lead nowhere
         self._told: set[Direction] = set()
         self._incarnations: dict[str, list[ProcessId]] = {}
 
@@ -89,7 +90,7 @@ class Links:
 
     def passes(self, direction: Direction) -> bool:
         """Whether frames of some group may pass, of one that is formed later at least."""
-        return direction not in self._cut and (self._renews or direction not in self.connections)
+        return direction not in self._cut and (self.renews or direction not in self.connections)
 
     def use(self, direction: Direction) -> int:
         """The connection that a frame goes by."""
@@ -102,13 +103,18 @@ class Links:
             return None
         return self.connections.get(direction, 0)
 
+    def changed(self) -> list[Direction]:
+        """The directions that have got or lost a connection since the last call."""
+        before, self._closed = self._closed, self._cut & self._unused
+        return sorted(before ^ self._closed)
+
     def lose(self, direction: Direction, notify: Mapping[ProcessId, Notify]) -> None:
         """A stream has lost a frame: the next one goes by the next connection. Each end is told, by its own draw."""
         a, b = direction
         lost = self.connections.get(direction, 0)
         self.connections[direction] = lost + 1
         self._unused.add(direction)
-        if (a, b) in self._told and not self._renews:
+        if (a, b) in self._told and not self.renews:
             return
         self._told |= {(a, b), (b, a)}
         for end, told in ((a, Break(b, lost, incoming=False)), (b, Break(a, lost, incoming=True))):

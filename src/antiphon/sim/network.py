@@ -92,6 +92,9 @@ class Endpoint(Protocol):
     def severed(self, told: Break) -> None:
         """It is told that a connection with a peer has lost frames, for good."""
 
+    def reconnected(self, peer: ProcessId, connection: int | None) -> None:
+        """Its frames to that peer leave by this connection from now on; None: by none, they are lost."""
+
 
 class SimulatedNetwork:
     """Carries frames between nodes; the faults of links act here."""
@@ -128,6 +131,18 @@ class SimulatedNetwork:
         self._links.attach(node.id)
         return Line(self._settings.bandwidth) if self._settings.bandwidth else None
 
+    @property
+    def counts_connections(self) -> bool:
+        """Whether groups may live on other connections than the first ones."""
+        return self._streams and self._links.renews
+
+    def connect(self, node: Endpoint) -> None:
+        """Tell a node about its connections with all others, and them about theirs with it."""
+        for other in self._nodes.values():
+            if other is not node:
+                for one, peer in ((node, other.id), (other, node.id)):
+                    one.reconnected(peer, self._links.number((one.id, peer)))
+
     def install(self, process: ProcessId, view: View) -> None:
         """From now on frames of `process` to its view of that group go to these members."""
         if view.id not in self._members:
@@ -154,6 +169,7 @@ class SimulatedNetwork:
             self._disturbances.append(fault)
         else:
             self._cut(self._links.cut(fault))
+            self._reconnect()
 
     def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None:
         """Undo one fault on links, or all of them."""
@@ -161,6 +177,7 @@ class SimulatedNetwork:
             self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
         if not isinstance(fault, Delay | Loss):
             self._links.mend(fault)
+            self._reconnect()
 
     def works(self, sender: ProcessId, receiver: ProcessId) -> bool:
         """Whether frames pass in that direction from here on, if nothing changes."""
@@ -169,10 +186,6 @@ class SimulatedNetwork:
     def passes(self, sender: ProcessId, receiver: ProcessId) -> bool:
         """Whether those of some group do."""
         return self._links.passes((sender, receiver))
-
-    def connection(self, sender: ProcessId, receiver: ProcessId) -> int | None:
-        """The connection that a frame would go by now; None if there is none."""
-        return self._links.number((sender, receiver))
 
     def frame(self, carried: Any) -> Frame:
         """What is carried, by whatever connection."""
@@ -225,6 +238,13 @@ class SimulatedNetwork:
 
     def _sever(self, direction: Direction) -> None:
         self._links.lose(direction, {end: self._nodes[end].severed for end in direction})
+        self._reconnect()
+
+    def _reconnect(self) -> None:
+        """Tell the senders of all directions that have got or lost a connection."""
+        if self.counts_connections:
+            for sender, receiver in self._links.changed():
+                self._nodes[sender].reconnected(receiver, self._links.number((sender, receiver)))
 
     def _reached(self, sender: Endpoint, receivers: list[Endpoint], frame: Frame) -> list[Endpoint]:
         """The receivers to whom the direction works; a stream that meets a cut now loses its frame.

@@ -6,9 +6,20 @@ out, re-arm one timer.
 
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from antiphon.core.contract import Asking, Attended, Changing, Connecting, Core, Framing, Suspecting
+from antiphon.core.contract import (
+    Connected,
+    Core,
+    is_asking,
+    is_attended,
+    is_changing,
+    is_connected,
+    is_counting,
+    is_framing,
+    is_joining,
+    is_suspecting,
+)
 from antiphon.core.effects import (
     Answered,
     Deliver,
@@ -23,8 +34,6 @@ from antiphon.core.effects import (
     Transitional,
     Transmit,
 )
-from antiphon.protocols.newtop.formation.connections import Connections
-from antiphon.protocols.newtop.frames import InstallFrame
 from antiphon.scenario.model import Hosts
 from antiphon.sim.hosts import Clock, Host
 from antiphon.sim.links import Break
@@ -69,7 +78,7 @@ class Node:
         "_changing",
         "_choked",
         "_clock",
-        "_connections",
+        "_connected",
         "_consume_ns",
         "_core",
         "_framing",
@@ -77,6 +86,7 @@ class Node:
         "_host",
         "_inbox",
         "_joining",
+        "_joins",
         "_leaving",
         "_network",
         "_outside",
@@ -118,12 +128,8 @@ class Node:
         application: Application,
         recorder: Recorder | None,
         outside: frozenset[GroupId] = frozenset(),
-        connections: Connections | None = None,
     ) -> None:
-        """`outside`: groups that it is not in from the start, but may come to be.
-
-        `connections`: where groups may use others than the first ones.
-        """
+        """`outside`: groups that it is not in from the start, but may come to be."""
         self.id = process
         self.recorder = recorder
         self._scribe = None if recorder is None else Scribe(recorder, core)
@@ -153,11 +159,12 @@ class Node:
         self._untaken: deque[Seen] = deque()
         self._taken: dict[GroupId, int] = defaultdict(int)  # `Deliver` effects that the application has got
         self._heeded = core.heeds_application
-        self._viewed: Callable[[View, int], None] | None = getattr(core, "viewed", None)
-        self._changing = cast("Changing", core) if hasattr(core, "form") else None
-        self._framing = cast("Framing", core) if hasattr(core, "request") else None
+        self._viewed = core.viewed if is_suspecting(core) else None
+        self._changing = core if is_changing(core) else None
+        self._framing = core if is_framing(core) else None
+        self._joins = core if is_joining(core) else None
         self._outside = {*outside}  # groups in which it has no business: it is not in them, nor has asked to be
-        self._connections = connections
+        self._connected = core if network.counts_connections and is_connected(core) else None
         self.views: dict[GroupId, ViewId] = {}
         """By the name of the group, the view that the application is in."""
         self.viewed_at = 0
@@ -167,6 +174,8 @@ class Node:
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}  # by whom, once it has left
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._service_ns else self._accept
         """A frame reaches this host."""
+        if self._connected is not None:
+            network.connect(self)
 
     @property
     def running(self) -> bool:
@@ -187,12 +196,14 @@ class Node:
         """Whether it lives, and its core keeps frames of a group that others may lack, or only messages."""
         if self.crashed:
             return False
-        return cast("Changing", self._core).retains(group) if messages else self._core.unstable(group) > 0
+        if messages and self._changing is not None:
+            return self._changing.retains(group)
+        return self._core.unstable(group) > 0
 
     @property
     def moving(self) -> bool:
         """Whether it lives, and is about to enter or leave a group, or to send."""
-        unfinished = getattr(self._core, "unfinished", False)
+        unfinished = self._joins is not None and self._joins.unfinished
         return not self.crashed and bool(self._joining or self._leaving or unfinished)
 
     @property
@@ -220,19 +231,34 @@ class Node:
 
     def answer(self, frame: Frame, payload: bytes) -> None:
         """The application answers a request, while it is being handed it."""
-        cast("Asking", self._core).answer(frame, payload, self._now())
+        core = self._core
+        assert is_asking(core)
+        core.answer(frame, payload, self._now())
 
     def lost(self, process: ProcessId) -> None:
         """Somebody is gone for good."""
-        self.do(lambda now: cast("Attended", self._core).lost(process, now))
+        core = self._core
+        assert is_attended(core)
+        self.do(lambda now: core.lost(process, now))
 
     def severed(self, told: Break) -> None:
         """A connection with a peer has lost frames, for good."""
         self.do(lambda now: self._sever(told, now))
 
+    def reconnected(self, peer: ProcessId, connection: int | None) -> None:
+        """Frames to that peer leave by this connection from now on, or by none."""
+        if self._connected is None or self.crashed:
+            return
+        if connection is None:
+            self._connected.disconnected(peer, self._now())
+        elif kept := [*self._connected.connected(peer, connection, self._now())]:
+            self.do(lambda now: self._take_all(kept, now))
+
     def suspect(self, process: ProcessId) -> None:
         """Suspect somebody, rightly or not."""
-        self.do(lambda now: cast("Suspecting", self._core).suspect(process, now))
+        core = self._core
+        assert is_suspecting(core)
+        self.do(lambda now: core.suspect(process, now))
 
     def accepts(self, group: GroupId) -> bool:
         """Whether its application may send there: it lives, and is in the group or has asked to be."""
@@ -252,7 +278,9 @@ class Node:
 
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         """Look for these, to be in one group with them again."""
-        self.do(lambda now: cast("Changing", self._core).merge(group, others, now))
+        core = self._core
+        assert is_changing(core)
+        self.do(lambda now: core.merge(group, others, now))
 
     def do(self, action: Callable[[int], None]) -> None:
         """Do something with the core, now or, if the process is paused, when it goes on."""
@@ -272,10 +300,10 @@ class Node:
     def stop(self) -> None:
         """The run is over."""
         if self.recorder is not None and not self.crashed:
-            groups, costs = self.recorder.groups, getattr(self._core, "costs", dict)
-            held = {group: self._core.unstable(group) for group in groups}
+            costs = self._core.costs() if is_counting(self._core) else {}
+            held = {group: self._core.unstable(group) for group in self.recorder.groups}
             moving = {"joining": sorted(self._joining), "leaving": sorted(self._leaving)}
-            self.recorder.stopped(self._queue.now, held, costs(), moving)
+            self.recorder.stopped(self._queue.now, held, costs, moving)
 
     def pause(self, begins: bool) -> None:
         """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
@@ -342,11 +370,9 @@ class Node:
         self._settle(now)
 
     def _sever(self, told: Break, now: int) -> None:
-        core = cast("Suspecting", self._core)
-        if self._connections is None:
-            core.severed(told.peer, now)
-        elif groups := self._connections.broke(told.peer, told.connection, incoming=told.incoming):
-            core.severed(told.peer, now, groups)
+        core = self._core
+        assert is_connected(core)
+        core.broke(told.peer, told.connection, now, incoming=told.incoming, outgoing=not told.incoming)
 
     def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], container: str, now: int) -> None:
         """All of these; none, if it was paused and has taken leave of the group meanwhile."""
@@ -360,7 +386,9 @@ class Node:
         if self.recorder is not None:
             self.recorder.asked(group, answers, self._queue.now)
             label = self.recorder.requested(group, payload, self._queue.now) if ordered else 0
-        cast("Asking", self._core).ask(group, payload, answers, now, label)
+        core = self._core
+        assert is_asking(core)
+        core.ask(group, payload, answers, now, label)
 
     def _join(self, group: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
         if group in self._leaving:
@@ -373,8 +401,9 @@ class Node:
             self._joining.add(group)
             self._changing.join(group, contacts, now)
         else:
+            assert self._joins is not None
             self._network.listen(self, group)
-            cast("Connecting", self._core).join(group, now)
+            self._joins.join(group, now)
 
     def _leave(self, group: GroupId, now: int) -> None:
         """Where members agree on who is in a group, the application is out of it when it gets to `Left`."""
@@ -384,19 +413,20 @@ class Node:
             self._leaving.add(group)
             self._changing.leave(group, now)
             return
-        core = cast("Connecting", self._core)
-        if core.parts_in_order:
+        assert self._joins is not None
+        if self._core.capabilities.leaves_in_order:
             self._outside.add(group)
             self._leaving.add(group)
         elif self.recorder is not None:
             self.recorder.moved("leave", group, self._queue.now)
-        core.leave(group, now)
+        self._joins.leave(group, now)
         self._network.unlisten(self, group)
 
     def _form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         self._outside.discard(group)
         self._joining.add(group)
-        cast("Changing", self._core).form(group, members, now)
+        assert self._changing is not None
+        self._changing.form(group, members, now)
 
     def _send(self, group: GroupId, payload: bytes, container: str, now: int) -> None:
         self.inputs += 1
@@ -408,20 +438,20 @@ class Node:
 
     def _receive(self, carried: object, now: int) -> None:
         self.inputs += 1
-        if self._connections is not None:
-            self._receive_on(self._connections, carried, now)
+        if self._connected is not None:
+            self._receive_on(self._connected, carried, now)
             return
         self._take(self._unpack(carried), now)
 
-    def _receive_on(self, connections: Connections, carried: object, now: int) -> None:
-        """What comes by another connection than its group lives on is dropped."""
+    def _receive_on(self, core: Connected, carried: object, now: int) -> None:
         connection, carried = carried if isinstance(carried, OnConnection) else (0, carried)
         frame = self._unpack(carried)
-        if not connections.admits(frame, connection):
-            return
-        self._take(frame, now)
-        if isinstance(frame, InstallFrame) and connections.came_too_late(frame):
-            cast("Suspecting", self._core).severed(frame.sender, now, frozenset({frame.group}))
+        if core.admits(frame, connection):
+            self._take(frame, now)
+
+    def _take_all(self, frames: list[Frame], now: int) -> None:
+        for frame in frames:
+            self._take(frame, now)
 
     def _take(self, frame: Frame, now: int) -> None:
         self._core.receive(frame, now)
@@ -487,32 +517,20 @@ class Node:
     def _part(self, effect: Left, now: int) -> None:
         """Nothing goes to the members any more; the application gets to it in its order."""
         self._network.forget(self.id, effect.group)
-        if self._connections is not None:
-            self._connections.forget(effect.group)
         if self._scribe is not None:
             self._scribe.parted(effect, self._queue.now)
         self._untaken.append(effect)
         self._catch_up(now)
 
     def _transmit(self, effect: Transmit) -> None:
-        frame, now = effect.frame, self._queue.now
+        now = self._queue.now
         if self._scribe is not None:
             self._scribe.transmitted(effect, self._network.copies(self, effect), now)
-        if self._connections is not None and isinstance(frame, InstallFrame) and isinstance(effect.to, str):
-            self._bind(self._connections, frame, effect.to)
         self._network.transmit(self, effect, self._cpu() if self._service_ns else now)
         if self.line is not None and not self._choked and self.line.falls_to(HIGH_WATER_BYTES) > now:
             self._choked = True
             self._core.writable(False, self._now())
             self._queue.at(self.line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
-
-    def _bind(self, connections: Connections, frame: InstallFrame, to: ProcessId) -> None:
-        """A formed group lives on the connection that takes its first frame; where there is none, on none."""
-        connection = self._network.connection(self.id, to)
-        if connection is None:
-            cast("Suspecting", self._core).severed(to, self._now(), frozenset({frame.group}))
-        else:
-            connections.sent(frame, to, connection)
 
     # The application's side: it sees one stream, views and messages in their order
 
@@ -558,7 +576,8 @@ class Node:
             state = self._application.state(self, group)
             if self.recorder is not None:
                 self.recorder.handed_over(view, state, self._queue.now)
-            cast("Changing", self._core).state(view, state, now)
+            assert self._changing is not None
+            self._changing.state(view, state, now)
         if self._scribe is not None:
             self._scribe.catch_up(view, self._queue.now)
 

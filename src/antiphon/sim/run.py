@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.scenario.changes import returns_at
 from antiphon.scenario.model import (
     Recover,
@@ -22,7 +21,6 @@ from antiphon.scenario.topology import paths_between
 from antiphon.sim.cores import (
     companies,
     core_builder,
-    groups_of,
     listened_to,
     outside_of,
     perpetual,
@@ -221,15 +219,7 @@ class _Simulation:
             application=self._applications,
             recorder=recorder_of(scenario, process) if scenario.trace == "full" else None,
             outside=outside_of(scenario, process),
-            connections=self._connections(process),
         )
-
-    def _connections(self, process: ProcessId) -> Connections | None:
-        """On streams, which connections the groups of a process use, if not always the first ones."""
-        scenario = self._scenario
-        if scenario.network.transport != "stream" or not changes(scenario):
-            return None
-        return Connections(frozenset(GroupId(group.name) for group in groups_of(scenario, process)))
 
     def _revive(self, fault: Recover) -> Node:
         """A process comes back as somebody new, in no group, and asks whoever else may be in its groups."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol, cast
 
-from antiphon.core.contract import Changing, Core
+from antiphon.core.contract import Core, is_connected
 from antiphon.core.effects import (
     Blocked,
     Deliver,
@@ -27,8 +27,6 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.errors import ProtocolViolation
-from antiphon.protocols.newtop.formation.connections import Connections
-from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame, ProposeFrame, VoteFrame
 from antiphon.sockets.heap import keep_freed_memory
 from antiphon.sockets.transports.contract import GroupTransport, Transport
 from antiphon.trace.recorder import Recorder
@@ -72,12 +70,11 @@ class Driver:
         transport: Transport,
         audience: Audience,
         *,
-        configured: frozenset[GroupId] = frozenset(),
         recorder: Recorder | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
         journal: Callable[[], None] | None = None,
     ) -> None:
-        """`configured`: groups that are there from the start, not formed. `journal`: called before anything leaves."""
+        """`journal`: called before anything leaves."""
         self.core = core
         self.clock = clock
         self.transport = transport
@@ -85,10 +82,8 @@ class Driver:
         self._audience = audience
         self._journal = journal
         self._scribe = None if recorder is None else Scribe(recorder, core)
-        self._connections = Connections(configured) if transport.streams else None
+        self._connected = core if transport.streams and is_connected(core) else None
         self._others: dict[GroupId, tuple[ProcessId, ...]] = {}  # by group, to whom our frames go
-        self._premature: dict[ProcessId, ProposeFrame] = {}
-        """By initiator, who has one at a time: the proposal with somebody in it whom we are not connected with yet."""
         self._due = False  # whether a turn is asked for
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: int | None = None
@@ -141,26 +136,22 @@ class Driver:
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""
-        now, connections = self.clock(), self._connections
+        now, streams = self.clock(), self.transport.streams
+        admits = None if self._connected is None else self._connected.admits
         for each in sealed:
             try:
                 frame = decode(each)
             except ProtocolViolation as violation:
-                if connections is not None:
+                if streams:
                     self.hurry(now)
                     raise  # a gap in a stream, which the core could not see: the connection must end
                 _log.warning("a frame of %s is dropped: %s", peer, violation)
                 continue
-            if frame.sender != peer or (connections is not None and not connections.admits(frame, connection)):
+            if frame.sender != peer or (admits is not None and not admits(frame, connection)):
                 continue
             if overheard and frame.group not in self._others:
                 continue
-            if type(frame) is BlockFrame or connections is None or not isinstance(frame, FormationFrame):
-                self._feed(frame, now)
-            elif not self._postpones(frame, now):
-                self._feed(frame, now)
-                if isinstance(frame, InstallFrame) and connections.came_too_late(frame):
-                    self._severed(peer, frozenset({frame.group}))
+            self._feed(frame, now)
         self.hurry(now)
 
     def _feed(self, frame: Frame, now: int) -> None:
@@ -168,48 +159,27 @@ class Driver:
         if self._scribe is not None:
             self._scribe.received(frame, now)
 
-    def _postpones(self, frame: FormationFrame, now: int) -> bool:
-        """Let a proposal wait that has somebody in it with whom we have no connection yet; asked again, vote no.
-
-        In such a group we should be severed from the start. What else is said of it ends the wait.
-        """
-        waits = [initiator for initiator, proposal in self._premature.items() if proposal.group == frame.group]
-        for initiator in waits:
-            del self._premature[initiator]
-        if not isinstance(frame, ProposeFrame) or self._has_met(frame):
-            return False
-        if waits:
-            self._transmit(Transmit(VoteFrame(frame.group, self._me, None, 0), frame.sender), now)
-        else:
-            self._premature[frame.sender] = frame
-        return True
-
-    def _has_met(self, frame: ProposeFrame) -> bool:
-        return all(each == self._me or self.transport.connection(each) is not None for each, _ in frame.members)
-
     def connected(self, peer: ProcessId) -> None:
         """A connection is there."""
-        for frame in [frame for frame in self._premature.values() if self._has_met(frame)]:
-            del self._premature[frame.sender]
-            self._feed(frame, self.clock())
+        number = self.transport.connection(peer)
+        if self._connected is not None and number is not None:
+            now = self.clock()
+            for frame in self._connected.connected(peer, number, now):
+                self._feed(frame, now)
         self._audience.met(peer)
         self.stir()
 
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection is over, in both directions."""
-        assert self._connections is not None
-        self._premature.pop(peer, None)
-        groups = [self._connections.broke(peer, connection, incoming=incoming) for incoming in (True, False)]
-        if concerned := groups[0] | groups[1]:
-            self._severed(peer, concerned)
+        if self._connected is not None:
+            now = self.clock()
+            self._connected.disconnected(peer, now)
+            self._connected.broke(peer, connection, now)
+            self.stir()
 
     def writable(self, ready: bool) -> None:
         """The transport is full, or takes more again."""
         self.core.writable(ready, self.clock())
-        self.stir()
-
-    def _severed(self, peer: ProcessId, groups: frozenset[GroupId]) -> None:
-        cast("Changing", self.core).severed(peer, self.clock(), groups)
         self.stir()
 
     # One turn
@@ -270,8 +240,6 @@ class Driver:
             self._show(effect)
         elif isinstance(effect, Left):
             self._others.pop(effect.group, None)
-            if self._connections is not None:
-                self._connections.forget(effect.group)
             if self._scribe is not None:
                 self._scribe.parted(effect, now)
             self._show(effect)
@@ -307,8 +275,6 @@ class Driver:
         peers = self._others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
         if self._scribe is not None:
             self._scribe.transmitted(effect, len(peers), now)
-        if self._connections is not None and isinstance(frame, InstallFrame):
-            self._bind(self._connections, frame, peers[0])
         self.transport.send(encode(frame), peers)
 
     def _multicast(self, effect: Transmit, now: int) -> None:
@@ -317,14 +283,6 @@ class Driver:
         if self._scribe is not None:
             self._scribe.transmitted(effect, 1, now)
         cast("GroupTransport", self.transport).multicast(encode(frame), frame.group)
-
-    def _bind(self, connections: Connections, frame: InstallFrame, to: ProcessId) -> None:
-        """A formed group lives on the connection that takes its first frame; where there is none, on none."""
-        connection = self.transport.connection(to)
-        if connection is None:
-            self._severed(to, frozenset({frame.group}))
-        else:
-            connections.sent(frame, to, connection)
 
     def _arm(self, deadline: int | None) -> None:
         if deadline == self._timer_at:

@@ -7,6 +7,7 @@ process joins and leaves.
 from collections.abc import Mapping
 from typing import ClassVar
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame
 from antiphon.core.timers import Timers
 from antiphon.protocols.acks.frames import AcksFrame
@@ -19,8 +20,8 @@ from antiphon.types import GroupId, ProcessId
 class AcksProcess:
     """One participant, in its groups from the start or not yet."""
 
+    capabilities: ClassVar = Capabilities(told_of_losses=True, joins=True, counts_costs=True)
     heeds_application: ClassVar[bool] = False
-    parts_in_order: ClassVar[bool] = False
     unfinished: ClassVar[bool] = False
 
     def __init__(

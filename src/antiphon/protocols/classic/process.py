@@ -7,6 +7,7 @@ sends to them, but delivers nothing. There is no flow control and no packing: a 
 from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple, Protocol
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame
 from antiphon.core.timers import Timers
 from antiphon.protocols.classic.causal import Causal
@@ -52,6 +53,7 @@ class _Group(NamedTuple):
 class ClassicProcess:
     """One process, from its first views on."""
 
+    capabilities: ClassVar = Capabilities(told_of_losses=True, asks=True)
     heeds_application: ClassVar[bool] = False
 
     def __init__(

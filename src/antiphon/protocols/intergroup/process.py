@@ -6,6 +6,7 @@ Offers the contract of `core/contract.py`. `draw` is where chance comes in: the 
 from collections.abc import Mapping
 from typing import ClassVar, Final, get_args
 
+from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.core.timers import Timers
 from antiphon.protocols.intergroup.bystander import Bystander
@@ -24,8 +25,8 @@ from antiphon.types import GroupId, ProcessId
 class InterGroupProcess:
     """One participant, in its groups from the start or not yet."""
 
+    capabilities: ClassVar = Capabilities(joins=True, leaves_in_order=True, names_messages=True)
     heeds_application: ClassVar[bool] = True
-    parts_in_order: ClassVar[bool] = True
 
     def __init__(
         self,

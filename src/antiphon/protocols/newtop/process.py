@@ -7,14 +7,16 @@ one group causes in the others (rule CA4); and the ordering part, which decides 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 from itertools import repeat
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.contract import StateSource
+from antiphon.core.contract import Capabilities, StateSource
 from antiphon.core.effects import Channel, Deliver, Effect, Frame, InstallView, Left, Reach, Transitional, Transmit
 from antiphon.core.timers import Timers
 from antiphon.core.vectors import BEYOND
+from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations
+from antiphon.protocols.newtop.formation.proposals import EarlyProposals
 from antiphon.protocols.newtop.formation.transfer import Shelf, Transfer, release
 from antiphon.protocols.newtop.frames import (
     AliveFrame,
@@ -24,6 +26,7 @@ from antiphon.protocols.newtop.frames import (
     LeavingFrame,
     MembershipFrame,
     NewtopFrame,
+    ProposeFrame,
     ToSequencer,
     WantFrame,
 )
@@ -44,6 +47,8 @@ _FORMATIONS: Final = GroupId("")
 
 class NewtopProcess:
     """One member, from its first views on."""
+
+    capabilities: ClassVar = Capabilities(suspects=True, counts_connections=True, changes=True)
 
     def __init__(
         self, me: ProcessId, views: Mapping[GroupId, View], settings: NewtopSettings, rules: Rules = ADOPTED
@@ -85,6 +90,9 @@ class NewtopProcess:
         self._formations = rules.formations(me, settings, self) if self._forming is not None else None
         self._early_sends: dict[GroupId, list[tuple[bytes, int]]] = {}  # to groups that we are about to be in
         self._writable = True
+        self._connections = Connections(frozenset(self._groups), EarlyProposals(me, self.transmit))
+        self.admits = self._connections.admits
+        """`Connected.admits`, without a call in between: it is asked of every frame."""
         if not settings.datagrams:
             self.receive = self._take  # type: ignore[method-assign]  # frames come in order: nothing to restore
         self._early += [InstallView(view) for view in views.values()]
@@ -169,8 +177,25 @@ class NewtopProcess:
         self._stirred.update(self._groups)
         self._writable = ready
 
+    def connected(self, peer: ProcessId, connection: int, now: int) -> list[ProposeFrame]:  # noqa: ARG002
+        """Frames to that peer leave by this connection; gives the proposals that waited for it."""
+        return self._connections.connected(peer, connection)
+
+    def disconnected(self, peer: ProcessId, now: int) -> None:  # noqa: ARG002
+        """No connection leads to that peer."""
+        self._connections.disconnected(peer)
+
+    def broke(
+        self, peer: ProcessId, connection: int, now: int, *, incoming: bool = True, outgoing: bool = True
+    ) -> None:
+        """A connection has lost frames: the groups that used it are severed from that peer (E-47)."""
+        directions = [each for each, lost in ((True, incoming), (False, outgoing)) if lost]
+        groups = [self._connections.broke(peer, connection, incoming=each) for each in directions]
+        if concerned := frozenset[GroupId]().union(*groups):
+            self.severed(peer, now, concerned)
+
     def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
-        """The connection with it has lost frames: whatever still comes, it counts as silent from now on (E-47)."""
+        """Frames of that peer are lost: whatever still comes, it counts as silent (E-47). None: in all groups."""
         for name, group in self._groups.items():
             if peer in group.ranks and (groups is None or name in groups):
                 group.suspector.severed(group.ranks[peer], now)
@@ -356,6 +381,8 @@ class NewtopProcess:
         if isinstance(frame, FormationFrame):
             self._formations.receive(frame, now)
             self.stir()
+            if isinstance(frame, InstallFrame) and self._connections.came_too_late(frame):
+                self.severed(frame.sender, now, frozenset({frame.group}))
         else:
             self._formations.stranger(frame.group, frame.sender)
 
@@ -615,6 +642,9 @@ class NewtopProcess:
         group.take_over(waiting, overdue)
         if self._formations is not None:
             self._formations.entered(group, now)
+        others = (member for member in view.members if member != self._me)
+        for peer in self._connections.bind(view.group, others):
+            self.severed(peer, now, frozenset({view.group}))
         return group
 
     def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
@@ -639,6 +669,7 @@ class NewtopProcess:
         heapify(self._cuts)
         self._timers.set((name,), None)
         self._stirred.pop(name, None)
+        self._connections.forget(name)
         del self._groups[name]
         self._weigh_groups()
         self._shelf.clear(self._early)  # nobody waits for its state any more

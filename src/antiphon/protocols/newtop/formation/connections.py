@@ -1,47 +1,80 @@
-"""Which connection a group lives on: for drivers, which see connections; cores never do (docs/spec/newtop.md 1, E-47).
+"""Which connection a group lives on, and which frames of a connection count (docs/spec/newtop.md 1, E-47).
 
-The transport numbers the connections from one process to another, from 0. After a loss the number rises, and a group
-that used the old connection is dead on the new one: a core could not see the gap. A configured group uses the first
-connection; a formed one, from each peer, the connection that brought that peer's `install`, its first frame. A driver
-that has no connection to put an `install` on tells its core that it is severed from that peer in the new group.
+The network numbers the connections from one process to another, from 0. After a loss the number rises, and a group
+that used the old connection is dead on the new one, because its members cannot see the gap. A configured group uses
+the first connection. A formed group uses, from each peer, the connection that brought the peer's `install`, which is
+the peer's first frame in the group. An `install` that finds no connection severs its group from that peer.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from antiphon.core.effects import Frame
-from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame
+from antiphon.protocols.newtop.formation.proposals import EarlyProposals
+from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame, ProposeFrame
 from antiphon.types import GroupId, ProcessId, epoch_of, name_of
 
 _BROKEN_MAX: Final = 1024
-"""Of so many processes it is remembered that a connection with them broke; of others nothing will come on one."""
+"""Remembered broken connections, one per peer; older ones bring nothing any more."""
 
 
 class Connections:
-    """Those of one process, with what its groups make of them."""
+    """The connections of one process, and the groups that use them."""
 
-    def __init__(self, configured: frozenset[GroupId]) -> None:
+    def __init__(self, configured: frozenset[GroupId], proposals: EarlyProposals | None = None) -> None:
         self._configured = configured
+        self._proposals = proposals
+        self._numbers: dict[ProcessId, int] = {}
+        """By peer, the connection that takes frames to it."""
+        self._counted = False
+        """Whether the driver has reported a connection. A driver on datagrams reports none."""
         self._incoming: dict[tuple[ProcessId, GroupId], int] = {}
         self._outgoing: dict[tuple[ProcessId, GroupId], int] = {}
-        self._broken: dict[ProcessId, int] = {}  # of those coming in, the last from each process
+        self._broken: dict[ProcessId, int] = {}
+        """By peer, the last incoming connection that broke."""
 
-    def admits(self, frame: Frame, connection: int) -> bool:
-        """Whether a frame that came on this connection may be fed; formations belong to none."""
+    def admits(self, frame: Frame, connection: int, /) -> bool:
+        """Whether a frame that came by this connection is to be received. Formations belong to no connection."""
         if type(frame) is not BlockFrame and isinstance(frame, FormationFrame):
             if isinstance(frame, InstallFrame):
                 self._incoming.setdefault((frame.sender, frame.group), connection)
-            return True
+            return self._proposals is None or not self._proposals.postpone(frame, self._numbers)
         if name_of(frame.group) == frame.group:
             return connection == 0
         return self._incoming.get((frame.sender, frame.group)) == connection
 
+    def connected(self, peer: ProcessId, connection: int) -> list[ProposeFrame]:
+        """Frames to that peer leave by this connection; gives the proposals that waited for it."""
+        self._counted = True
+        self._numbers[peer] = connection
+        return [] if self._proposals is None else self._proposals.take_ready(self._numbers)
+
+    def disconnected(self, peer: ProcessId) -> None:
+        """Frames to that peer are lost from now on."""
+        self._numbers.pop(peer, None)
+        if self._proposals is not None:
+            self._proposals.forget(peer)
+
+    def bind(self, group: GroupId, peers: Iterable[ProcessId]) -> list[ProcessId]:
+        """We transmit our `install` to these now; gives the peers that no connection leads to."""
+        if not self._counted:
+            return []
+        unreachable = []
+        for peer in peers:
+            if peer in self._numbers:
+                self._outgoing[peer, group] = self._numbers[peer]
+            else:
+                unreachable.append(peer)
+        return unreachable
+
     def sent(self, frame: InstallFrame, to: ProcessId, connection: int) -> None:
-        """Our own first frame of a group leaves on this connection."""
+        """Our own first frame of a group leaves by this connection."""
         self._outgoing[to, frame.group] = connection
 
     def came_too_late(self, frame: InstallFrame) -> bool:
         """Whether the connection that brought it is known to have broken: the peer is silent from the start."""
-        return self._incoming[frame.sender, frame.group] <= self._broken.get(frame.sender, -1)
+        arrived_by = self._incoming.get((frame.sender, frame.group))
+        return arrived_by is not None and arrived_by <= self._broken.get(frame.sender, -1)
 
     def broke(self, peer: ProcessId, connection: int, *, incoming: bool) -> frozenset[GroupId]:
         """A connection with a peer has lost frames; gives the groups that used it."""
@@ -54,7 +87,7 @@ class Connections:
         return frozenset(formed | (self._configured if connection == 0 else set()))
 
     def forget(self, group: GroupId) -> None:
-        """We are not in that group any more, and will never be in one of its name that was formed before it."""
+        """We have left that group, and will never be in one of its name that was formed before it."""
         name, epoch = name_of(group), epoch_of(group)
         for bound in (self._incoming, self._outgoing):
             for key in [key for key in bound if name_of(key[1]) == name and epoch_of(key[1]) <= epoch]:
