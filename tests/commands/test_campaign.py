@@ -1,5 +1,4 @@
 import json
-import logging
 import os
 import random
 import shlex
@@ -200,7 +199,6 @@ def interrupt(tmp_path: Path) -> Iterator[None]:
     thread.start()
     yield
     thread.join()
-    logging.disable(logging.NOTSET)
 
 
 def test_an_interrupted_campaign_tells_what_it_has_and_goes_on_from_there(

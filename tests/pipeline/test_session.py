@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError
 from antiphon.pipeline.spark import java, session
+from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.session import spark_session
 
 LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
@@ -164,7 +165,7 @@ def test_workers_on_this_machine_are_reached_by_sockets_whose_path_fits(
 
 def test_an_interrupt_counts_even_if_the_start_fails() -> None:
     def start() -> None:
-        with session._interrupt_held_back():
+        with interrupt_held_back():
             signal.raise_signal(signal.SIGINT)
             raise ConfigurationError("Spark did not start")
 

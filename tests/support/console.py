@@ -1,5 +1,7 @@
 """The command line as a user has it: arguments in; exit code, standard output and standard error out."""
 
+import logging
+import signal
 import sys
 from dataclasses import dataclass
 
@@ -25,8 +27,13 @@ class Console:
     def __call__(self, *arguments: object) -> Result:
         self._patch.setattr(sys, "argv", ["antiphon", *map(str, arguments)])
         self._capture.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            with pytest.raises(SystemExit) as stop:
+                main()
+        finally:  # a command ends its process, so it does not restore these itself
+            signal.signal(signal.SIGINT, handler)
+            logging.disable(logging.NOTSET)
         captured = self._capture.readouterr()
         return Result(int(stop.value.code or 0), captured.out, captured.err)
 

@@ -4,6 +4,7 @@
 """
 
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -18,16 +19,30 @@ OWN_FAULT: Final = 70
 
 
 class _Interrupts:
-    """Ctrl-C, once: silence what libraries would log about it, and remember, whatever they make of it."""
+    """The first Ctrl-C unwinds: silence what libraries would log about it, and remember it, whatever they make of it.
+
+    The second ends this process at once: what waits for another process or for Java may wait for ever.
+    """
 
     def __init__(self) -> None:
         self.seen = False
         signal.signal(signal.SIGINT, self._interrupt)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.seen:
+            _end_at_once()
         self.seen = True
         logging.disable()
         raise KeyboardInterrupt
+
+
+def _end_at_once() -> NoReturn:
+    if "multiprocessing" in sys.modules:
+        for child in sys.modules["multiprocessing"].active_children():
+            child.kill()  # it ignores Ctrl-C, and does not notice that its parent is gone
+    with suppress(OSError):  # no lock of `sys.stderr` here: the interrupted code may hold it
+        os.write(2, b"antiphon: interrupted twice; ended at once, unfinished files may remain\n")
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:

@@ -115,7 +115,8 @@ def _judge(order: _Order, tally: Tally) -> None:
 def _workplace(order: _Order) -> Iterator[Path]:
     """Where results lie until all are there."""
     if order.directory is None:
-        with TemporaryDirectory(prefix="antiphon-campaign-") as scratch:
+        # A worker that outlives an interrupt may still write there: that must not hide the interrupt.
+        with TemporaryDirectory(prefix="antiphon-campaign-", ignore_cleanup_errors=True) as scratch:
             yield Path(scratch)
         return
     plan = {

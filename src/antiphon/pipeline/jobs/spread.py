@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from antiphon.errors import TraceError
+from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
 
@@ -101,7 +102,9 @@ def _run(
     parts: Path,
     progress: Progress,
 ) -> None:
-    tasks, job = _tasks(len(open_places), spark.sparkContext.defaultParallelism), uuid4()
+    job = uuid4()
+    with interrupt_held_back():
+        tasks = _tasks(len(open_places), spark.sparkContext.defaultParallelism)
 
     def worked_through(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -113,9 +116,11 @@ def _run(
     def advance(done: int, of: int) -> None:
         progress(len(items) - len(open_places) + len(open_places) * done // of, len(items))
 
-    numbers = spark.range(0, tasks, 1, numPartitions=tasks)
     with as_trace_error(parts.parent):
-        collected(numbers.mapInArrow(worked_through, numbers.schema), tasks, advance, "antiphon spread")
+        with interrupt_held_back():
+            numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+            results = numbers.mapInArrow(worked_through, numbers.schema)
+        collected(results, tasks, advance, "antiphon spread")
     missing = {*open_places} - _places(parts)
     if missing:
         raise TraceError(f"{len(missing):,} of {len(items):,} results are not in {parts}: all workers must share it")

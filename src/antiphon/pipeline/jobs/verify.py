@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antiphon.errors import TraceError
 from antiphon.pipeline.dataset import plan_units, sound_event_files, traced_runs
 from antiphon.pipeline.jobs.shares import Judge, Share, deal, pointless, put_together
+from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
 from antiphon.properties.judge import judge_all
@@ -65,9 +66,10 @@ def verify(
     whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
     shares = [share for unit in units for share in deal(unit, whole, required, limit)]
     shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
-    tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, tasks, 1, numPartitions=tasks)
-    results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
+    with interrupt_held_back():
+        tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+        numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+        results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
     with as_trace_error(directory):
         table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
     is_failed = pc.is_valid(table.column("error"))

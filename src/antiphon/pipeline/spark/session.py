@@ -8,15 +8,13 @@ import atexit
 import os
 import re
 import shutil
-import signal
 import sys
 import sysconfig
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -26,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.pipeline.spark import workers
+from antiphon.pipeline.spark.interrupts import HeldBack, interrupt_held_back
 from antiphon.pipeline.spark.java import java_home
 
 ATTEMPTS: Final = 4
@@ -57,36 +56,13 @@ def spark_session(master: str | None = None, app: str = "antiphon") -> SparkSess
         )
     scratch = Path(tempfile.mkdtemp(prefix="antiphon-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    with _interrupt_held_back() as hold_back:
-        session = _started(master, app, scratch, hold_back)
-    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
-    if not _is_local(master):
-        archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
-        session.sparkContext.addPyFile(archive)
+    with interrupt_held_back() as interrupt:  # interrupted while it starts, pyspark would leave a Java behind
+        session = _started(master, app, scratch, interrupt)
+        session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+        if not _is_local(master):
+            archive = shutil.make_archive(str(scratch / "antiphon"), "zip", _PACKAGE.parent, _PACKAGE.name)
+            session.sparkContext.addPyFile(archive)
     return session
-
-
-@contextmanager
-def _interrupt_held_back() -> Iterator[Callable[[], object]]:
-    """Ctrl-C waits until Java has started: interrupted before, pyspark would leave a Java without a parent behind.
-
-    Gives what holds it back again, after somebody else has installed a handler.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    interrupts: list[int] = []
-
-    def hold_back() -> Any:
-        return signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
-
-    before = hold_back()
-    try:
-        yield hold_back
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if interrupts:  # whatever went wrong meanwhile
-            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -98,12 +74,12 @@ def as_trace_error(directory: Path) -> Iterator[None]:
         raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
 
 
-def _started(master: str, app: str, scratch: Path, hold_back: Callable[[], object]) -> SparkSession:
+def _started(master: str, app: str, scratch: Path, interrupt: HeldBack) -> SparkSession:
     settings = {**_settings(master, scratch), "spark.master": _with_attempts(master), "spark.app.name": app}
     try:
         with _environment(_variables(master)):
             context = SparkContext.getOrCreate(SparkConf().setAll([*settings.items()]))
-        hold_back()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
+        interrupt.hold()  # Spark has installed a handler of its own: it would ask a Java that may be busy or gone
         atexit.register(context.stop)  # before the directory goes
         return SparkSession(context, options={key: each for key, each in settings.items() if key in _OF_A_SESSION})
     except (PySparkException, Py4JError, OSError) as error:
