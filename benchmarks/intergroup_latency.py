@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from antiphon.scenario.model import Fixed, Group, Network, Options, Scenario, Site, Skew, Uniform, Workload
+from antiphon.protocols.intergroup.options import InterGroupOptions
+from antiphon.scenario.model import Fixed, Group, Network, Scenario, Site, Skew, Uniform, Workload
 from antiphon.scenario.model import Path as Between
 from antiphon.scenario.read import parse_scenario, scenario_toml
 from antiphon.scenario.units import Duration
@@ -106,7 +107,7 @@ def apart(seed: int) -> Apart:
             seed=seed,
             protocol="intergroup",
             quiet=Duration(3_000 * MS),
-            options=Options(keep_alive=alive),
+            options=InterGroupOptions(keep_alive=alive),
             group=(Group(name="g", members=tuple(names)),),
             network=Network(transport="datagram", latency=Fixed(value=Duration(0))),
             site=tuple(Site(name=f"at-{name}", processes=(name,)) for name in names),

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from antiphon.campaign.families import FAMILIES
-from antiphon.scenario.model import Scenario, asymmetric, uniting
+from antiphon.protocols.newtop.options import asymmetric, uniting
+from antiphon.scenario.model import Scenario
 from antiphon.sim.run import Run, simulate
 
 

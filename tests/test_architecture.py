@@ -31,9 +31,15 @@ PURE_OF_OURS = ("antiphon.core", "antiphon.types", "antiphon.protocols")
 
 
 PACKAGE = ROOT / "src/antiphon"
+DESCRIPTIONS = {"family", "options", "validation", "building", "scenarios", "wire"}
+"""Files and folders beside the cores of a family, which describe it to the rest of the product."""
 CORES = [
     *sorted((PACKAGE / "core").rglob("*.py")),
-    *(path for path in sorted((PACKAGE / "protocols").rglob("*.py")) if "wire" not in path.parts),
+    *(
+        path
+        for path in sorted((PACKAGE / "protocols").glob("*/**/*.py"))
+        if not {*path.relative_to(PACKAGE).with_suffix("").parts} & DESCRIPTIONS
+    ),
 ]
 
 

@@ -6,10 +6,9 @@ from collections import Counter
 
 import pytest
 
-from antiphon.campaign import membership, sequencer
 from antiphon.campaign.families import FAMILIES
-from antiphon.campaign.newtop import SERVICES
-from antiphon.campaign.shapes import SHAPES
+from antiphon.protocols.newtop.scenarios import membership, sequencer
+from antiphon.protocols.newtop.scenarios.overlapping import SERVICES
 from antiphon.scenario.model import (
     Crash,
     Cut,
@@ -24,6 +23,7 @@ from antiphon.scenario.model import (
     members_of,
 )
 from antiphon.scenario.read import run_id
+from antiphon.scenario.shapes import SHAPES
 
 SEEDS = range(2_000)
 NEWTOP = FAMILIES["newtop"]

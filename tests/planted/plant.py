@@ -20,9 +20,9 @@ from typing import Final
 
 import pytest
 
-from antiphon.campaign.changes import draw_symmetric_changes
 from antiphon.campaign.families import FAMILIES, Family
 from antiphon.properties.judge import judge
+from antiphon.protocols.newtop.scenarios.changes import draw_symmetric_changes
 from antiphon.scenario.model import Scenario, Stall, Suspect
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table

@@ -9,11 +9,12 @@ import pytest
 
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Deliver, Effect, Frame, InstallState, InstallView, Left, Scope, Transmit
+from antiphon.protocols.assembly import outside_of
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
 from antiphon.scenario.model import STATE_BYTES_MIN, Hosts, Network, Scenario
+from antiphon.scenario.placement import groups_of
 from antiphon.scenario.read import parse_scenario
 from antiphon.scenario.units import Duration
-from antiphon.sim.cores import groups_of, outside_of
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
 from antiphon.sim.network import SimulatedNetwork

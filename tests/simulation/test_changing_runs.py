@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from antiphon.campaign.changes import draw_symmetric_changes
 from antiphon.campaign.families import FAMILIES, Family
 from antiphon.cli.shared.views import sentences, view_changes
 from antiphon.properties.judge import judge
+from antiphon.protocols.newtop.scenarios.changes import draw_symmetric_changes
 from antiphon.scenario.read import parse_scenario, read_scenario, scenario_toml
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table

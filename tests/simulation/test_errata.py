@@ -13,10 +13,10 @@ from antiphon.core.effects import Refuted
 from antiphon.errors import ConfigurationError
 from antiphon.properties.judge import judge
 from antiphon.protocols.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound
-from antiphon.scenario.families import ERRATA as BY_FAMILY
-from antiphon.scenario.families import concerns
+from antiphon.protocols.registry import BUILT_IN
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, read_scenario, with_seed
+from antiphon.scenario.validate import concerns
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.table import events_table
 from antiphon.types import ProcessId
@@ -28,7 +28,7 @@ AGAIN = {("intergroup", "T6"): "T6-intergroup"}
 """Errata of two families have a scenario for each."""
 ERRATA = [
     AGAIN.get((family, erratum), erratum)
-    for family, errata in BY_FAMILY.items()
+    for family, errata in ((each.name, each.errata.names) for each in BUILT_IN.values())
     for erratum in errata
     if erratum not in CONSTRUCTED
 ]

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from antiphon.errors import ConfigurationError
+from antiphon.protocols.newtop.options import WINDOW_MIN
 from antiphon.protocols.newtop.settings import NewtopSettings, Service
-from antiphon.scenario.validate import PAYLOAD_BYTES_MAX, WINDOW_MIN
+from antiphon.scenario.limits import PAYLOAD_BYTES_MAX
 from antiphon.sockets.transports.datagrams import DATAGRAM_BYTES_MAX
 from antiphon.types import GroupId
 

@@ -5,16 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from antiphon.campaign.acks import draw_acks
-from antiphon.campaign.changes import draw_changes
-from antiphon.campaign.classic import draw_classic, draw_two_phase
-from antiphon.campaign.fixed import draw_fixed_group
-from antiphon.campaign.intergroup import draw_intergroup
-from antiphon.campaign.membership import draw_membership
-from antiphon.campaign.newtop import draw_newtop
-from antiphon.campaign.safe import draw_safe
-from antiphon.campaign.sequencer import draw_sequencer
 from antiphon.errors import ConfigurationError
+from antiphon.protocols.registry import families
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
 
@@ -43,60 +35,10 @@ class Family:
 
 
 FAMILIES: Final[Mapping[str, Family]] = {
-    family.name: family
-    for family in (
-        Family(
-            "newtop",
-            "Overlapping groups without failures: every service, flow control, streams and datagrams.",
-            draw_newtop,
-        ),
-        Family(
-            "membership",
-            "Groups under crashes, partitions, one-way cuts, pauses and false suspicions: agreement and views.",
-            draw_membership,
-        ),
-        Family(
-            "safe",
-            "Safe delivery under the failures of the family membership, in some runs beside groups in total order.",
-            draw_safe,
-        ),
-        Family(
-            "changes",
-            "Groups that are formed, joined, left and merged, and processes that come back, amid failures.",
-            draw_changes,
-        ),
-        Family(
-            "sequencer",
-            "Groups with a sequencer, alone and mixed with symmetric ones, under the faults of the family membership.",
-            draw_sequencer,
-        ),
-        Family(
-            "fixed-group",
-            "One group in total order over streams, under faults that nobody leaves for.",
-            draw_fixed_group,
-        ),
-        Family(
-            "classic",
-            "The multicasts of the lecture notes: four services, open groups, requests, members that crash.",
-            draw_classic,
-        ),
-        Family(
-            "two-phase",
-            "Two-phase total order with everybody sending at once, some crashing.",
-            draw_two_phase,
-        ),
-        Family(
-            "acks",
-            "Four kinds of acknowledgment: lossy channels, clocks apart, sets that differ, processes that come and go.",
-            draw_acks,
-        ),
-        Family(
-            "intergroup",
-            "A fixed sender group, receivers that come and go, all delivery services in one group, lossy datagrams.",
-            draw_intergroup,
-        ),
-    )
+    each.name: Family(each.name, each.sentence, each.draw)
+    for family in families().values()
+    for each in family.scenarios
 }
-"""By name, the widest first."""
+"""By name, as the protocol families declare them."""
 
 fixed_group: Final = FAMILIES["fixed-group"].draw

@@ -12,7 +12,8 @@ from antiphon import __version__
 from antiphon.campaign.families import FAMILIES
 from antiphon.properties.judge import judge
 from antiphon.properties.verdicts.verdict import Verdict
-from antiphon.scenario.model import Scenario, membership
+from antiphon.protocols.registry import family_of
+from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.guarded import WORKERS_DIE, limited, reason
 from antiphon.sim.run import simulate
@@ -153,13 +154,9 @@ def _drawn(family: str, seed: int) -> tuple[Scenario, Outcome]:
 
 
 def _kind(shape: str, scenario: Scenario) -> Kind:
-    services = {group.service for group in scenario.group}
-    service: str = "mixed" if len(services) > 1 else services.pop()
-    if scenario.protocol == "acks":
-        service = scenario.options.acks  # what differs there
-    flow_control = scenario.options.flow_control if scenario.protocol == "newtop" else 0
-    view_change = scenario.options.view_change if membership(scenario) else "none"
-    return Kind(shape, service, flow_control, scenario.network.transport, view_change)
+    labels, services = family_of(scenario).labels(scenario), {group.service for group in scenario.group}
+    service = labels.service or ("mixed" if len(services) > 1 else services.pop())
+    return Kind(shape, service, labels.flow_control, scenario.network.transport, labels.view_change)
 
 
 def _record(scenario: Scenario) -> RunRecord:

@@ -9,9 +9,10 @@ from antiphon.api.events import Message, Reset
 from antiphon.api.group import Group
 from antiphon.api.member import Member
 from antiphon.node.player import Part
+from antiphon.protocols.assembly import core_builder, outside_of
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.scenario.model import Scenario, Workload
-from antiphon.sim.cores import core_builder, groups_of, outside_of
+from antiphon.scenario.placement import groups_of
 from antiphon.sim.states import State
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.tcp import TcpMesh

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
 from antiphon.node.player import Part
+from antiphon.protocols.assembly import core_builder, listened_to
 from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.scenario.model import Scenario, Workload, typical
 from antiphon.scenario.topology import paths_between
-from antiphon.sim.cores import core_builder, listened_to
 from antiphon.sim.network import REORDER_LATENCIES
 from antiphon.sockets.driver import Driver, Shown
 from antiphon.sockets.transports.contract import Address

@@ -17,8 +17,8 @@ from typing import Any, Final
 import msgspec
 
 from antiphon.node.lines import orders, tell
+from antiphon.protocols.assembly import recorder_of, start_detail
 from antiphon.scenario.model import Scenario, Workload
-from antiphon.sim.cores import recorder_of, start_detail
 from antiphon.sockets.transports.contract import Address
 from antiphon.types import ProcessId, split_process_id
 

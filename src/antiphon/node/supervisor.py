@@ -24,6 +24,8 @@ from typing import Any, Final
 import msgspec
 
 from antiphon.errors import AntiphonError, ConfigurationError
+from antiphon.protocols.assembly import facts_of
+from antiphon.protocols.registry import families, family_of
 from antiphon.scenario.model import (
     Cut,
     Delay,
@@ -33,14 +35,11 @@ from antiphon.scenario.model import (
     Scenario,
     Skew,
     Slow,
-    changes,
     cut_links,
     members_of,
-    settling,
-    uniting,
 )
+from antiphon.scenario.placement import groups_of
 from antiphon.scenario.read import run_id, scenario_toml
-from antiphon.sim.cores import companies, groups_of, perpetual
 from antiphon.sim.faults import Faults
 from antiphon.sim.run import Run
 from antiphon.trace.recorder import Recorder, compact_json
@@ -57,10 +56,6 @@ _PART_NS: Final = 500_000_000
 """So often what is new is made a part of the trace, if somebody may watch."""
 _SETTLED_NS: Final = 300_000_000
 """Where processes fall silent: so long nothing may be left to do before a run counts as quiet."""
-
-_PROTOCOLS: Final = ("newtop", "intergroup")
-_MESSAGE_BYTES_MAX: Final = 60_000
-"""intergroup: a message is one datagram, also when it is repaired; so much leaves room for what is said about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +74,14 @@ class WorkerFailed(AntiphonError):  # noqa: N818 - what happened
 
 def refuse(scenario: Scenario) -> None:
     """What real processes on one machine cannot play."""
-    if scenario.protocol not in _PROTOCOLS:
+    sockets = family_of(scenario).sockets
+    if sockets is None:
+        played = " and ".join(name for name, family in families().items() if family.sockets is not None)
         raise ConfigurationError(
-            f"protocol {scenario.protocol!r} runs in the simulator only; antiphon run plays {' and '.join(_PROTOCOLS)}"
+            f"protocol {scenario.protocol!r} runs in the simulator only; antiphon run plays {played}"
         )
-    if scenario.protocol == "intergroup":
-        _refuse_intergroup(scenario)
+    for key, problem in sockets.problems(scenario):
+        raise ConfigurationError(f"{key}: {problem}" if key else problem)
     if scenario.options.literal:
         raise ConfigurationError("options.literal: errata as printed run in the simulator only")
     for i, fault in enumerate(scenario.fault):
@@ -96,17 +93,6 @@ def refuse(scenario: Scenario) -> None:
     for i, workload in enumerate(scenario.workload):
         if workload.replies or workload.answers != "none":
             raise ConfigurationError(f"workload[{i}]: replies and answers are played in the simulator only")
-
-
-def _refuse_intergroup(scenario: Scenario) -> None:
-    if scenario.network.transport != "datagram":
-        raise ConfigurationError("intergroup runs over udp only: it multicasts, and repairs what is lost")
-    for i, workload in enumerate(scenario.workload):
-        if workload.payload > _MESSAGE_BYTES_MAX:
-            raise ConfigurationError(
-                f"workload[{i}].payload: with intergroup a message is one datagram, of at most {_MESSAGE_BYTES_MAX:,} "
-                f"bytes; {workload.payload:,} are more"
-            )
 
 
 class _Wall:
@@ -314,6 +300,8 @@ class LocalRun:
         self._places = places or {}
         self._reserved: socket.socket | None = None
         self._scenario = scenario
+        self._facts = facts_of(scenario)
+        self._sockets = family_of(scenario).sockets
         self._parts = parts
         self._directory = directory
         self._toml = directory / "scenario.toml"
@@ -385,11 +373,11 @@ class LocalRun:
             remote.order(do="go")
 
     def _group_addresses(self) -> dict[str, tuple[str, int]]:
-        """intergroup: where each group is multicast to; the port is ours while the run lasts, so no other run hears it.
+        """Where each group is multicast to, if it is; the port is ours while the run lasts, so no other run hears it.
 
         The addresses are of the scope that does not leave a site (RFC 2365); datagrams do not pass routers anyway.
         """
-        if self._scenario.protocol != "intergroup":
+        if self._sockets is None or self._sockets.player != "multicast":
             return {}
         self._reserved = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._reserved.bind(("127.0.0.1", 0))
@@ -412,11 +400,11 @@ class LocalRun:
         scenario = self._scenario
         network = _Partitions(
             self._remotes,
-            merges=bool(scenario.options.merge_every) or scenario.network.transport == "datagram",
-            renews=changes(scenario) or scenario.protocol == "intergroup",
+            merges=self._facts.merges or scenario.network.transport == "datagram",
+            renews=self._facts.changing or (self._sockets is not None and self._sockets.reconnects),
         )
         faults = Faults(
-            scenario.fault, self._wall, self._remotes, network, self._world, companies(scenario), None,
+            scenario.fault, self._wall, self._remotes, network, self._world, [*self._facts.waiting], None,
             random.Random(0), self._revive,
         )  # fmt: skip
         next_part = _PART_NS
@@ -440,7 +428,7 @@ class LocalRun:
         if any(remote.status["left"] for remote in live):
             return False
         now, last = self._wall.now, max(faults.ended_at, *(remote.status["requested_at"] for remote in live), 0)
-        patience = int(self._scenario.quiet) if perpetual(self._scenario) else _SETTLED_NS
+        patience = int(self._scenario.quiet) if self._facts.perpetual else _SETTLED_NS
         if now < last + patience:
             return False
         connected = {process for component in faults.components for process in component}
@@ -452,7 +440,7 @@ class LocalRun:
     def _parted(self, faults: Faults[_Remote], last: int) -> bool:
         """As in the simulator: those who are connected are not together yet, or only just, and may still be."""
         scenario = self._scenario
-        if not changes(scenario) or self._wall.now >= last + uniting(scenario):
+        if not self._facts.changing or self._wall.now >= last + self._facts.uniting_ns:
             return False
         for component in faults.components:
             status = [self._remotes[process].status for process in component if not self._remotes[process].crashed]
@@ -460,7 +448,7 @@ class LocalRun:
                 if len({each["views"][group.name] for each in status if group.name in each["views"]}) > 1:
                     return True
         viewed_at = max((remote.status.get("viewed_at", 0) for remote in self._remotes.values()), default=0)
-        return self._wall.now < viewed_at + settling(scenario.options)
+        return self._wall.now < viewed_at + self._facts.settling_ns
 
     def _revive(self, fault: Recover) -> _Remote:
         name, incarnation = split_process_id(self._current[fault.process].id)

@@ -72,9 +72,7 @@ def in_time(scenario: Scenario) -> Iterator[tuple[int, Crash | Change]]:
 
 
 def complete_changes(scenario: Scenario) -> Scenario:
-    """With every default of its changes filled in, as far as they make sense; of newtop, the others have none."""
-    if scenario.protocol != "newtop":
-        return scenario
+    """With every default of its changes filled in, as far as they make sense; for groups that can be formed."""
     attendance, faults = Attendance(scenario), [*scenario.fault]
     groups = {group.name: group for group in scenario.group}
     for place, fault in in_time(scenario):

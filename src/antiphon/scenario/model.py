@@ -4,36 +4,31 @@ The fields are the keys of the TOML file, with its names; a sentence beside each
 say beyond its types is in `validate.py`.
 """
 
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 
 from antiphon.scenario.units import Bandwidth, Duration
 
 
-class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.rstrip("_")):
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.rstrip("_")):
     """A TOML table that refuses keys it does not know. A trailing underscore avoids Python's own words."""
 
 
-Acks = Literal["timestamp", "vector", "explicit", "transitive"]
-ACKS: Final[tuple[Acks, ...]] = get_args(Acks)
-"""How receivers may acknowledge; what stands for a service in the family whose protocols differ in this."""
-
-
-class Fixed(_Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
+class Fixed(Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
     """Every frame takes the same time."""
 
     value: Duration
 
 
-class Uniform(_Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+class Uniform(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
     """Any time between two bounds, all alike."""
 
     low: Duration
     high: Duration
 
 
-class Lognormal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
+class Lognormal(Table, frozen=True, kw_only=True, tag_field="kind", tag="lognormal"):
     """Half of the frames below the median, with a tail to the right, as on real networks."""
 
     median: Duration
@@ -44,109 +39,29 @@ class Lognormal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="lognor
 Latency = Fixed | Uniform | Lognormal
 
 
-class Options(_Table, frozen=True, kw_only=True):
-    """Settings of the protocol, the same for all members."""
+class Options(Table, frozen=True, kw_only=True):
+    """Settings of the protocol, the same for all members; each family adds its own."""
 
-    time_silence: Duration = Duration(0)
-    """Silence before a null message; "0s" answers at once."""
-    packing: bool = True
-    """False: one application message a frame, as in the papers' experiments."""
-    frame_bytes: int = 65_536
-    """How many payload bytes a frame carries at most; a larger message travels as fragments."""
-    flow_control: int = 3
-    """Algorithm 1, 2 or 3 of Macedo95; 0 turns it off."""
-    window: int = 64
-    """N: blocks (algorithms 1, 2) or own frames (3) that may be unstable; without effect while flow control is off."""
-    window_bytes: int = 1_048_576
-    """How many payload bytes of its own a member may have unstable, likewise."""
-    compression: bool = False
-    """causal-fast, causal-vector: a stamp says what changed since its sender's previous message in the group."""
-    suspect_after: Duration = Duration(500_000_000)
-    """ω: silence after which a member is suspected; newtop: with "0s" nobody ever is, and groups have no membership."""
-    idle_probe: Duration = Duration(1_000_000_000)
-    """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
-    view_change: Literal["cut", "remove", "closed"] = "cut"
-    """How a view is installed when a member fails (docs/spec/newtop.md 9.6); all but "cut" go with total order."""
-    merge_every: Duration = Duration(0)
-    """τ_probe: how often a member looks for others of its group that are out of its view, to merge; "0s": never."""
-    form_within: Duration = Duration(0)
-    """τ_form: how long forming or leaving a group may take before it is given up; "0s": four times suspect_after."""
-    acks: Acks = "timestamp"
-    """How receivers acknowledge, and so how stability is found (Berket98)."""
-    clock: Literal["physical", "logical"] = "physical"
-    """What messages are stamped with: the process's own clock, or a count that messages carry along."""
-    send_every: Duration = Duration(50_000_000)
-    """t_send: a sender with nothing to say sends a null after this long."""
-    ack_every: Duration = Duration(50_000_000)
-    """t_ack: how often a receiver acknowledges."""
-    stability: Literal["own", "all"] = "own"
-    """Whether a member finds out about its own messages only, or about everybody's."""
-    keep_alive: Fixed | Uniform = Uniform(low=Duration(25_000_000), high=Duration(75_000_000))
-    """intergroup: a sender with nothing to say sends a keep-alive after this long."""
-    repair_timers: Literal["default", "intergroup", "srm", "distances", "round-trips"] = "default"
-    """intergroup: how the timers of requests and repairs adapt.
-
-    As printed, but that the first repairs wait less; also these as printed; in the order of the literature on SRM; or
-    as printed, with delays counted in distances or in round trips in place of seconds.
-    """
-    rate: Bandwidth | None = None
-    """intergroup: what a group sends at first, all senders together; it grows while nothing is lost. None: any."""
-    wait: Duration = Duration(200_000_000)
-    """unreliable-total: so long a message waits for those that may come before it."""
     literal: tuple[str, ...] = ()
     """Errata to follow as printed, e.g. ["E-15"]: evidence that the printed rule is wrong. Simulator only."""
 
+    if TYPE_CHECKING:
 
-PROTOCOLS: Final = {
-    "newtop": ("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
-    "classic": ("total", "causal", "fifo", "reliable"),
-    "acks": ("fifo",),
-    "intergroup": ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable-total", "framed"),
-}
-"""The families and their services; the first is what a group gets that names none."""
-
-OPTIONS_IN_FORCE: Final = {
-    "newtop": frozenset(
-        "time_silence packing frame_bytes flow_control window window_bytes compression suspect_after idle_probe "
-        "view_change merge_every form_within literal".split()
-    ),
-    "classic": frozenset("suspect_after literal".split()),
-    "acks": frozenset("acks clock send_every ack_every stability suspect_after literal".split()),
-    "intergroup": frozenset("keep_alive ack_every suspect_after window repair_timers rate wait literal".split()),
-}
-"""The options that act in this version, by family."""
+        def __getattr__(self, name: str) -> Any:
+            """Which other options there are depends on the family."""
 
 
 STATE_BYTES_MIN: Final = 24
 """What the simulated applications need for their state: a hash, and a count of messages."""
 
 
-Chosen = Literal[
-    "",
-    "total",
-    "total-safe",
-    "causal-slow",
-    "causal-fast",
-    "causal-relative",
-    "causal-vector",
-    "causal",
-    "fifo",
-    "reliable",
-    "unreliable",
-    "unreliable-fifo",
-    "unreliable-total",
-    "framed",
-]
-"""The services of all families; empty: the strongest of the protocol, or that of the group."""
-
-
-class Group(_Table, frozen=True, kw_only=True):
+class Group(Table, frozen=True, kw_only=True):
     """A group of processes and the service it gets."""
 
     name: str
     members: tuple[str, ...] | int
     """Names, or a number n for p1 … pn."""
-    service: Chosen = ""
+    service: str = ""
     """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
     mode: Literal["symmetric", "asymmetric"] = "symmetric"
     """newtop: who numbers messages: each sender its own, or one member, the sequencer, those of all."""
@@ -158,7 +73,7 @@ class Group(_Table, frozen=True, kw_only=True):
     """How large the state is that applications of this group hand over to those who join or merge."""
 
 
-class Member(_Table, frozen=True, kw_only=True):
+class Member(Table, frozen=True, kw_only=True):
     """What one member does differently from its group."""
 
     process: str
@@ -168,13 +83,13 @@ class Member(_Table, frozen=True, kw_only=True):
 
     intergroup: receivers are not in views, everybody else is in the sender group, and delivers too.
     """
-    service: Chosen = ""
+    service: str = ""
     """intergroup: what this member asks for; default: what its group does."""
     sources: tuple[str, ...] | None = None
     """Whose messages a receiver takes; without it, everybody's."""
 
 
-class Network(_Table, frozen=True, kw_only=True):
+class Network(Table, frozen=True, kw_only=True):
     """What lies between the processes."""
 
     transport: Literal["stream", "datagram"] = "stream"
@@ -189,14 +104,14 @@ class Network(_Table, frozen=True, kw_only=True):
     """Of each process's line out; a stream sends one copy a receiver over it, a datagram one for all."""
 
 
-class Site(_Table, frozen=True, kw_only=True):
+class Site(Table, frozen=True, kw_only=True):
     """Processes that are near each other (intergroup)."""
 
     name: str
     processes: tuple[str, ...]
 
 
-class Path(_Table, frozen=True, kw_only=True):
+class Path(Table, frozen=True, kw_only=True):
     """What lies between two sites: in place of the network's own latency, and in addition to its loss."""
 
     between: tuple[str, str]
@@ -204,7 +119,7 @@ class Path(_Table, frozen=True, kw_only=True):
     loss: float = 0.0
 
 
-class Workload(_Table, frozen=True, kw_only=True):
+class Workload(Table, frozen=True, kw_only=True):
     """Messages that applications send."""
 
     name: str = ""
@@ -227,7 +142,7 @@ class Workload(_Table, frozen=True, kw_only=True):
     """Messages are requests: how many members must answer before the sender's application has its answer."""
 
 
-class Hosts(_Table, frozen=True, kw_only=True):
+class Hosts(Table, frozen=True, kw_only=True):
     """The machines: without a count every process has one of its own."""
 
     count: int | None = None
@@ -242,7 +157,7 @@ class Hosts(_Table, frozen=True, kw_only=True):
     """How long an application deals with the messages of one frame before it takes the next."""
 
 
-class _Timed(_Table, frozen=True, kw_only=True):
+class _Timed(Table, frozen=True, kw_only=True):
     at: Duration
     until: Duration | None = None
     """Without it: for ever."""
@@ -306,7 +221,7 @@ class Cut(_Timed, frozen=True, kw_only=True, tag_field="kind", tag="cut"):
     to: str
 
 
-class Suspect(_Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect"):
+class Suspect(Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect"):
     """Somebody is wrongly suspected."""
 
     at: Duration
@@ -314,14 +229,14 @@ class Suspect(_Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect"
     by: str | tuple[str, ...]
 
 
-class Crash(_Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
+class Crash(Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
     """The process is gone for good; of what it had under way, some gets through and some does not."""
 
     at: Duration
     process: str
 
 
-class Leave(_Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
+class Leave(Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
     """The process takes leave of a group."""
 
     at: Duration
@@ -329,7 +244,7 @@ class Leave(_Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
     group: str
 
 
-class Join(_Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
+class Join(Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
     """The process joins a group; if that is the first thing it does there, it is not in it before."""
 
     at: Duration
@@ -339,7 +254,7 @@ class Join(_Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
     """newtop: whom it asks to be taken in; default: all others that the group names."""
 
 
-class Form(_Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
+class Form(Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     """The process forms a group that says `formed = true`."""
 
     at: Duration
@@ -349,7 +264,7 @@ class Form(_Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     """With whom, itself among them; default: all that the group names."""
 
 
-class Merge(_Table, frozen=True, kw_only=True, tag_field="kind", tag="merge"):
+class Merge(Table, frozen=True, kw_only=True, tag_field="kind", tag="merge"):
     """The process looks at once for others of its group, to merge with what they are in."""
 
     at: Duration
@@ -359,7 +274,7 @@ class Merge(_Table, frozen=True, kw_only=True, tag_field="kind", tag="merge"):
     """For whom; default: all others that the group names."""
 
 
-class Recover(_Table, frozen=True, kw_only=True, tag_field="kind", tag="recover"):
+class Recover(Table, frozen=True, kw_only=True, tag_field="kind", tag="recover"):
     """A process that has crashed starts again, as a new incarnation that is in no group, and joins."""
 
     at: Duration
@@ -368,7 +283,7 @@ class Recover(_Table, frozen=True, kw_only=True, tag_field="kind", tag="recover"
     """Which groups, by way of all others that they name; default: those it was in when it crashed."""
 
 
-class Heal(_Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
+class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
     """Undoes every fault of the network that is in force."""
 
     at: Duration
@@ -381,18 +296,20 @@ Moment = Suspect | Crash | Join | Leave | Form | Merge | Recover | Heal
 Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Moment
 
 
-class Scenario(_Table, frozen=True, kw_only=True):
+class Scenario(Table, frozen=True, kw_only=True):
     """One run, but for the code that runs it: the same scenario and seed give the same trace, byte for byte."""
 
     name: str
     seed: int = 1
-    protocol: Literal["newtop", "classic", "acks", "intergroup"] = "newtop"
+    protocol: str = "newtop"
+    """The protocol family; `protocols/registry.py` lists them."""
     duration: Duration = Duration(60_000_000_000)
     """Stop at this time at the latest; earlier when all is quiet."""
     quiet: Duration = Duration(5_000_000_000)
     """A run cut off at `duration` is judged for liveness if the last fault and request are this long ago."""
     trace: Literal["full", "off"] = "full"
     options: Options = Options()
+    """An instance of the options struct of its family, once the scenario is complete."""
     group: tuple[Group, ...]
     member: tuple[Member, ...] = ()
     network: Network = Network()
@@ -406,45 +323,6 @@ class Scenario(_Table, frozen=True, kw_only=True):
     def processes(self) -> tuple[str, ...]:
         """Every process, in the order in which the groups name them first."""
         return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
-
-
-def membership(scenario: Scenario) -> bool:
-    """Whether members find out for themselves who has failed, and agree on views."""
-    return scenario.protocol == "newtop" and bool(scenario.options.suspect_after)
-
-
-def changes(scenario: Scenario) -> bool:
-    """Whether groups are formed, joined, left or merged while they work (newtop)."""
-    return scenario.protocol == "newtop" and (
-        bool(scenario.options.merge_every)
-        or any(group.formed for group in scenario.group)
-        or any(isinstance(fault, Change) for fault in scenario.fault)
-    )
-
-
-def form_within(options: Options) -> Duration:
-    """τ_form, as it acts."""
-    return options.form_within or Duration(4 * options.suspect_after)
-
-
-def settling(options: Options) -> Duration:
-    """In this time those who are gone are excluded, if nothing else breaks."""
-    return Duration(options.idle_probe + options.time_silence + 6 * options.suspect_after)
-
-
-def uniting(scenario: Scenario) -> Duration:
-    """In this time all who are connected, and look for each other, are in one view: three rounds of that, and forming.
-
-    L1 asks for it after that time, by its own count.
-    """
-    options = scenario.options
-    rounds = 3 * (len(scenario.processes) * options.merge_every + form_within(options))
-    return Duration(settling(options) + rounds)
-
-
-def asymmetric(scenario: Scenario) -> bool:
-    """Whether some group has a sequencer."""
-    return any(group.mode == "asymmetric" for group in scenario.group)
 
 
 def accusers(fault: Suspect) -> tuple[str, ...]:

@@ -13,22 +13,23 @@ import msgspec
 import tomli_w
 
 from antiphon.errors import ConfigurationError
+from antiphon.protocols.registry import family, family_of
 from antiphon.scenario.changes import complete_changes
+from antiphon.scenario.limits import MEMBERS_MAX
 from antiphon.scenario.model import (
-    PROTOCOLS,
     Fault,
     Group,
     Latency,
     Member,
     Network,
-    Options,
     Scenario,
     Workload,
     members_of,
     senders_of,
 )
-from antiphon.scenario.units import Bandwidth, Duration
-from antiphon.scenario.validate import MEMBERS_MAX, problems
+from antiphon.scenario.options import decoded, defaults, every_option, idle, words
+from antiphon.scenario.units import quantity
+from antiphon.scenario.validate import problems
 
 _Parsed = TypeVar("_Parsed")
 _LATER: Final = {
@@ -38,7 +39,7 @@ _LATER: Final = {
 
 _WORDS: Final = {
     name: get_args(hint)
-    for table in (Scenario, Options, Group, Member, Network, Workload)
+    for table in (Scenario, Group, Member, Network, Workload)
     for name, hint in table.__annotations__.items()
     if str(get_origin(hint)) == "typing.Literal"
 }
@@ -65,7 +66,7 @@ def read_with(parse: Callable[[str], _Parsed], path: Path) -> _Parsed:
 
 def parse_scenario(text: str) -> Scenario:
     """The scenario in a TOML text, judged and with every default filled in."""
-    return judged(typed(parse_table(text)))
+    return from_table(parse_table(text))
 
 
 def parse_table(text: str) -> dict[str, Any]:
@@ -76,14 +77,29 @@ def parse_table(text: str) -> dict[str, Any]:
         raise ConfigurationError(f"not a TOML file: {_one_line(error)}") from error
 
 
+def from_table(table: dict[str, Any]) -> Scenario:
+    """The scenario in a table, judged and with every default filled in."""
+    scenario = typed(table)
+    for name in idle(table.get("options", {}), family_of(scenario)):
+        raise ConfigurationError(f"options.{name}: changes nothing: {scenario.protocol} has no such option")
+    return judged(scenario)
+
+
 def typed(table: dict[str, Any]) -> Scenario:
     """The scenario in a table: its keys are known and its values have the right types; neither judged nor complete."""
     _refuse_later_words(table)
+    said = {key: value for key, value in table.items() if key != "options"}
+    scenario: Scenario = _converted(lambda: msgspec.convert(said, Scenario, dec_hook=quantity))
+    protocol = family(scenario.protocol)
+    options = _converted(lambda: decoded(table.get("options", {}), protocol), "options")
+    return msgspec.structs.replace(scenario, options=options)
+
+
+def _converted(convert: Callable[[], _Parsed], place: str = "") -> _Parsed:
     try:
-        scenario: Scenario = msgspec.convert(table, Scenario, dec_hook=_quantity)
+        return convert()
     except msgspec.ValidationError as error:
-        raise ConfigurationError(_with_key(_one_line(error))) from error
-    return scenario
+        raise ConfigurationError(_with_key(_one_line(error), place)) from error
 
 
 def judged(scenario: Scenario) -> Scenario:
@@ -96,7 +112,9 @@ def judged(scenario: Scenario) -> Scenario:
 
 def scenario_toml(scenario: Scenario) -> str:
     """The scenario as TOML, nothing left to a default; reading it gives the same scenario."""
-    return tomli_w.dumps(_without_none(msgspec.to_builtins(scenario, enc_hook=str)))
+    table = msgspec.to_builtins(scenario, enc_hook=str)
+    table["options"] = msgspec.to_builtins(every_option(scenario), enc_hook=str)
+    return tomli_w.dumps(_without_none(table))
 
 
 def run_id(scenario: Scenario) -> str:
@@ -113,10 +131,11 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
 def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"]) -> Scenario:
     """The same scenario over another transport, for sockets: what only a simulated network does to datagrams goes.
 
-    InterGroup's processes do it themselves to what they receive, so there it stays.
+    It stays where processes do it themselves to what they receive.
     """
     network = msgspec.structs.replace(scenario.network, transport=transport)
-    if scenario.protocol != "intergroup":
+    sockets = family_of(scenario).sockets
+    if sockets is None or not sockets.weather:
         network = msgspec.structs.replace(network, loss=0.0, duplicate=0.0, reorder=0.0)
     return msgspec.structs.replace(scenario, network=network)
 
@@ -124,13 +143,6 @@ def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"])
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if len(text) <= 300 else f"{text[:300]}…"
-
-
-def _quantity(kind: type, value: object) -> object:
-    if kind is Duration:
-        return Duration.parse(value)
-    assert kind is Bandwidth
-    return Bandwidth.parse(value)
 
 
 def _without_none(value: Any) -> Any:
@@ -141,18 +153,23 @@ def _without_none(value: Any) -> Any:
     return value
 
 
-def _with_key(message: str) -> str:
-    """Turn msgspec's `… - at `$.group[0].name`` around: the key first."""
+def _with_key(message: str, place: str = "") -> str:
+    """Turn msgspec's `… - at `$.group[0].name`` around: the key first, below the place that was converted."""
     problem, _, path = message.partition(" - at `$")
     problem = problem.replace("Object contains unknown field", "unknown key")
     problem = problem.replace("Object missing required field", "missing key")
-    key = path.rstrip("`").lstrip(".")
+    key = f"{place}{path.rstrip('`')}".lstrip(".")
     if problem.startswith("Invalid value") and key.endswith("kind"):
         union = Latency if key.startswith("network") else Fault
         problem += f" (kinds: {', '.join(str(kind.__struct_config__.tag) for kind in get_args(union))})"
-    if problem.startswith("Invalid enum value") and (words := _WORDS.get(key.rpartition(".")[2])):
-        problem += f" (there are {', '.join(words)})"
+    if problem.startswith("Invalid enum value") and (there_are := _words(key)):
+        problem += f" (there are {', '.join(there_are)})"
     return f"{key}: {problem}" if key else problem
+
+
+def _words(key: str) -> tuple[str, ...]:
+    table, _, name = key.rpartition(".")
+    return words(name) if table == "options" else _WORDS.get(name, ())
 
 
 def _refuse_later_words(table: dict[str, Any]) -> None:
@@ -161,8 +178,8 @@ def _refuse_later_words(table: dict[str, Any]) -> None:
     places = [("", table)]
     places += [(f"{kind}[{i}].", entry) for kind in ("group", "fault") for i, entry in _entries(table, kind)]
     for place, entry in places:
-        for key, (words, reason) in _LATER.items():
-            if (word := entry.get(key)) in words:
+        for key, (later, reason) in _LATER.items():
+            if (word := entry.get(key)) in later:
                 raise ConfigurationError(f"{place}{key}: {word!r} is not available: {reason}")
 
 
@@ -179,7 +196,10 @@ def completed(scenario: Scenario) -> Scenario:
     for i, group in enumerate(scenario.group):
         if isinstance(group.members, int) and not 1 <= group.members <= MEMBERS_MAX:
             raise ConfigurationError(f"group[{i}].members: must be between 1 and {MEMBERS_MAX}")
-    default = PROTOCOLS[scenario.protocol][0]
+    own = family_of(scenario)
+    if not isinstance(scenario.options, own.options):
+        scenario = replace(scenario, options=defaults(own))
+    default = own.services[0]
     groups = tuple(
         replace(group, members=members_of(group), service=group.service or default) for group in scenario.group
     )
@@ -192,4 +212,5 @@ def completed(scenario: Scenario) -> Scenario:
         )
         for number, workload in enumerate(scenario.workload, start=1)
     )
-    return complete_changes(replace(scenario, group=groups, workload=workloads))
+    scenario = replace(scenario, group=groups, workload=workloads)
+    return complete_changes(scenario) if own.abilities.formation else scenario

@@ -1,6 +1,9 @@
 """What several families ask of a scenario alike: what they refuse, with the reason."""
 
 from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
 
 from antiphon.scenario.model import (
     Cut,
@@ -9,6 +12,7 @@ from antiphon.scenario.model import (
     Group,
     Join,
     Merge,
+    Options,
     Partition,
     Recover,
     Scenario,
@@ -19,6 +23,21 @@ from antiphon.scenario.model import (
 
 Problems = Iterator[tuple[str, str]]
 """Every (key, what is wrong with it)."""
+
+_SUSPECT_AFTER_NS_MIN: Final = 80_000_000
+
+
+def told_soon(suspect_after: int) -> Problems:
+    """The least time after which a loss may be told or noticed."""
+    if suspect_after < _SUSPECT_AFTER_NS_MIN:
+        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
+
+
+def with_notices(scenario: Scenario, default: Options) -> Scenario:
+    """With the default time after which losses are told, if another family had turned suspicions off."""
+    if scenario.options.suspect_after:
+        return scenario
+    return replace(scenario, options=replace(scenario.options, suspect_after=default.suspect_after))
 
 
 def no_links(scenario: Scenario) -> Problems:
@@ -41,7 +60,10 @@ def no_formations(scenario: Scenario) -> Problems:
     for i, group in enumerate(scenario.group):
         if group.formed or group.state_bytes != Group(name="", members=()).state_bytes:
             key = "formed" if group.formed else "state_bytes"
-            yield f"group[{i}].{key}", "belongs to groups that are formed while others work, which newtop alone has"
+            yield (
+                f"group[{i}].{key}",
+                f"belongs to groups that are formed while others work, which {scenario.protocol} does not have",
+            )
 
 
 def source_problems(scenario: Scenario, i: int) -> Iterator[str]:

@@ -27,10 +27,13 @@ def distances_from(scenario: Scenario, process: str) -> dict[str, int]:
     }
 
 
-def topology_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Every (key, what is wrong with it)."""
-    if (scenario.site or scenario.path) and scenario.protocol != "intergroup":
-        yield "site" if scenario.site else "path", "sites and paths between them go with intergroup only"
+def topology_problems(scenario: Scenario, *, sites: bool) -> Iterator[tuple[str, str]]:
+    """Every (key, what is wrong with it); `sites`: whether the protocol heeds them."""
+    if (scenario.site or scenario.path) and not sites:
+        yield (
+            "site" if scenario.site else "path",
+            f"sites and paths between them change nothing with {scenario.protocol}",
+        )
     at: dict[str, str] = {}
     for i, site in enumerate(scenario.site):
         if site.name in [other.name for other in scenario.site[:i]]:

@@ -68,3 +68,11 @@ def _render(value: int, units: dict[str, int], zero: str) -> str:
         return f"0{zero}"
     unit = max((unit for unit, factor in units.items() if value % factor == 0), key=units.__getitem__)
     return f"{value // units[unit]}{unit}"
+
+
+def quantity(kind: type, value: object) -> object:
+    """Reads a value with a unit; what msgspec calls for types that it does not know."""
+    if kind is Duration:
+        return Duration.parse(value)
+    assert kind is Bandwidth
+    return Bandwidth.parse(value)

@@ -5,18 +5,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from antiphon.errors import some
-from antiphon.protocols.newtop.settings import NewtopSettings
-from antiphon.scenario.families import family_problems
+from antiphon.protocols.registry import families, family_of
+from antiphon.scenario.changes import change_problems
+from antiphon.scenario.limits import MEMBERS_MAX, MESSAGES_MAX, PAYLOAD_BYTES_MAX
 from antiphon.scenario.model import (
     Cut,
     Delay,
     Fault,
-    Group,
     Heal,
     Lognormal,
     Loss,
     Moment,
-    Options,
     Partition,
     Pause,
     Scenario,
@@ -27,22 +26,12 @@ from antiphon.scenario.model import (
     Workload,
     accusers,
     members_of,
-    membership,
+    role_of,
 )
 from antiphon.scenario.topology import topology_problems
 from antiphon.types import WORLD
 
-PAYLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
-MEMBERS_MAX: Final = 10_000
-MESSAGES_MAX: Final = 10_000_000
-WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
-"""By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
 _SCENARIO_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_REPAIR_NS: Final = NewtopSettings().repair_ns
-_ROUND_TRIP_NS: Final = 20_000_000
-"""2δ: a question and its answer (docs/spec/newtop.md 12)."""
-_QUIET_SUSPICIONS: Final = 8
-"""So many times `suspect_after` may pass, in a bad case, from the last fault to the view without those who failed."""
 _SKEW_NS_MAX: Final = 24 * 3_600_000_000_000
 _NAME: Final = re.compile(r"[^\s#@/:]{1,60}")
 
@@ -58,13 +47,9 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "seed", "must be a non-negative 64-bit number"
     if not scenario.duration:
         yield "duration", "must be above zero"
-    if scenario.quiet <= scenario.options.time_silence:
-        yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
-    yield from _option_problems(scenario.options)
-    yield from _membership_problems(scenario)
     yield from _group_problems(scenario)
     yield from _network_problems(scenario)
-    yield from topology_problems(scenario)
+    yield from topology_problems(scenario, sites=family_of(scenario).abilities.sites)
     for i, workload in enumerate(scenario.workload):
         for key, problem in _workload_problems(scenario, workload):
             yield f"workload[{i}].{key}", problem
@@ -73,38 +58,77 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for i, fault in enumerate(scenario.fault):
         for key, problem in _fault_problems(scenario, fault):
             yield f"fault[{i}].{key}", problem
-    yield from family_problems(scenario)
+    yield from _service_problems(scenario)
+    yield from _errata_problems(scenario)
+    yield from _member_problems(scenario)
+    yield from change_problems(scenario)
+    yield from family_of(scenario).problems(scenario)
 
 
-def _option_problems(options: Options) -> Iterator[tuple[str, str]]:
-    if options.flow_control not in (0, *WINDOW_MIN):
-        yield "options.flow_control", "is 0 (off), or algorithm 1, 2 or 3"
-    if not 1 <= options.frame_bytes <= PAYLOAD_BYTES_MAX:
-        yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
-    if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
-        yield "options.window", f"must be at least {least}: with less, algorithm {options.flow_control} never sends"
-    if options.window_bytes < 1:
-        yield "options.window_bytes", "must be above zero"
-    if options.flow_control and options.window_bytes < options.frame_bytes:
-        yield "options.window_bytes", "must hold a frame: at least options.frame_bytes"
+def concerns(erratum: str, scenario: Scenario) -> bool:
+    """Whether the printed rule acts in this scenario: its family has it, and the scenario has what it is about."""
+    errata = family_of(scenario).errata
+    return erratum in errata.names and errata.concerns(erratum, scenario)
 
 
-def _membership_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    options = scenario.options
-    if scenario.protocol == "newtop" and not options.suspect_after:
-        return
-    if options.suspect_after < 4 * _REPAIR_NS:
-        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
-    if scenario.protocol != "newtop":
-        return
-    if options.suspect_after <= options.time_silence + _ROUND_TRIP_NS:
-        yield (
-            "options.suspect_after",
-            "must be more than options.time_silence and 20ms: members may stay silent that long before they answer",
-        )
-    if scenario.fault and scenario.quiet < options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after:
-        least = f"options.idle_probe and {_QUIET_SUSPICIONS} times options.suspect_after together"
-        yield "quiet", f"must be at least {least}: that long it may take to agree on who has failed"
+def _service_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    family = family_of(scenario)
+    for i, group in enumerate(scenario.group):
+        if group.service not in family.services:
+            offered = ", ".join(family.services)
+            yield f"group[{i}].service", f"{family.name} offers {offered}, not {group.service!r}"
+        if group.numbering == "block" and not family.abilities.numbering:
+            yield f"group[{i}].numbering", f"belongs to flow control, which {_having('numbering')} alone has"
+        if group.mode == "asymmetric" and not family.abilities.sequencer:
+            yield f"group[{i}].mode", f"a sequencer is what {_having('sequencer')} alone has"
+
+
+def _having(ability: str) -> str:
+    """The families that have an ability, in words."""
+    return " and ".join(name for name, family in families().items() if getattr(family.abilities, ability))
+
+
+def _errata_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    errata = family_of(scenario).errata
+    for erratum in scenario.options.literal:
+        if erratum not in errata.names:
+            there_are = f"there are {', '.join(errata.names)}" if errata.names else "there are none"
+            yield "options.literal", f"{erratum!r} has no printed form to follow ({there_are})"
+    for erratum in scenario.options.literal:
+        if erratum in errata.names and not concerns(erratum, scenario):
+            about = errata.about.get(erratum)
+            why = f"it is about {about}" if about else "no group has what its rule is about"
+            yield "options.literal", f"{erratum} changes nothing here: {why}"
+
+
+def _member_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    members = {group.name: members_of(group) for group in scenario.group}
+    seen = set()
+    for i, member in enumerate(scenario.member):
+        key = f"member[{i}]"
+        if member.group not in members:
+            yield f"{key}.group", f"unknown group {member.group!r} (groups: {', '.join(members)})"
+            return
+        if member.process not in members[member.group]:
+            yield f"{key}.process", f"unknown process {member.process!r} in group {member.group}"
+        if (member.group, member.process) in seen:
+            yield key, f"{member.process} is spoken of twice in group {member.group}"
+        seen.add((member.group, member.process))
+        if member.service and not family_of(scenario).abilities.own_services:
+            yield (
+                f"{key}.service",
+                f"is the same for all members of a group; with {_having('own_services')} alone each may choose",
+            )
+    for i, group in enumerate(scenario.group):
+        roles = [role_of(scenario, group.name, name).role for name in members[group.name]]
+        if roles and "both" not in roles and not {"sender", "receiver"} <= {*roles}:
+            yield f"group[{i}].members", "somebody must send and somebody receive"
+    for i, workload in enumerate(scenario.workload):
+        for name in workload.senders:
+            if workload.group in members and role_of(scenario, workload.group, name).role == "receiver":
+                yield f"workload[{i}].senders", f"{name} is a receiver in group {workload.group}"
+        if workload.replies and any(member.role != "both" for member in scenario.member):
+            yield f"workload[{i}].replies", "goes with groups in which everybody sends and receives"
 
 
 def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -123,25 +147,6 @@ def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         for name in members:
             if not _NAME.fullmatch(name) or name == WORLD:
                 yield f"group[{i}].members", f"{name!r} cannot name a process"
-        if scenario.protocol == "newtop":
-            yield from _overlap_problems(i, group, groups[:i])
-
-
-_ONE_ORDER: Final = frozenset({"total", "total-safe"})
-"""Services that a process may have side by side: one order, and only what a message waits for differs."""
-
-
-def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Iterator[tuple[str, str]]:
-    """Groups that share a process are ordered together, so what they promise must go together."""
-    for other in earlier:
-        shared = sorted({*members_of(group)} & {*members_of(other)})
-        if shared and group.service != other.service and not {group.service, other.service} <= _ONE_ORDER:
-            yield f"group[{i}].service", f"{shared[0]} is in group {other.name} too, which gets {other.service}"
-        if shared and "block" in (group.numbering, other.numbering):
-            yield (
-                f"group[{i}].members",
-                f'{shared[0]} is in group {other.name} too; numbering = "block" goes with members in one group only',
-            )
 
 
 def _network_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -150,7 +155,7 @@ def _network_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         share = getattr(network, key)
         if not 0 <= share <= 1:
             yield f"network.{key}", f"{share} is not a share between 0 and 1"
-        if share and network.transport == "stream" and scenario.protocol != "acks":
+        if share and network.transport == "stream" and not family_of(scenario).abilities.lossy_streams:
             yield f"network.{key}", "goes with the datagram transport only; streams retransmit"
     if isinstance(network.latency, Uniform) and network.latency.low > network.latency.high:
         yield "network.latency.low", "is above network.latency.high"
@@ -190,7 +195,7 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
     match fault:
         case Suspect():
             yield from _suspect_problems(scenario, fault)
-        case Pause(until=None) if not membership(scenario):
+        case Pause(until=None) if not family_of(scenario).facts(scenario).agreed:
             yield "until", "a pause for ever is a crash to the others; it needs newtop with options.suspect_after"
         case Partition():
             yield from _partition_problems(scenario, fault)
@@ -235,7 +240,11 @@ def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tu
         yield "from", "goes with to, and without process"
     if isinstance(fault, Loss) and not 0 <= fault.rate <= 1:
         yield "rate", f"{fault.rate} is not a share between 0 and 1"
-    if isinstance(fault, Loss) and scenario.network.transport == "stream" and scenario.protocol != "acks":
+    if (
+        isinstance(fault, Loss)
+        and scenario.network.transport == "stream"
+        and not family_of(scenario).abilities.lossy_streams
+    ):
         yield "kind", "loss goes with the datagram transport only; streams retransmit"
 
 

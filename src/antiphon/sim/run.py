@@ -6,28 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from antiphon.scenario.changes import returns_at
-from antiphon.scenario.model import (
-    Recover,
-    Scenario,
-    changes,
-    members_of,
-    membership,
-    settling,
-    uniting,
-)
-from antiphon.scenario.read import run_id
-from antiphon.scenario.topology import paths_between
-from antiphon.sim.cores import (
-    companies,
+from antiphon.protocols.assembly import (
     core_builder,
+    facts_of,
     listened_to,
     outside_of,
-    perpetual,
     recorder_of,
     start_detail,
-    told_of_losses,
 )
+from antiphon.scenario.changes import returns_at
+from antiphon.scenario.model import Recover, Scenario, members_of
+from antiphon.scenario.read import run_id
+from antiphon.scenario.topology import paths_between
 from antiphon.sim.faults import Faults
 from antiphon.sim.hosts import Host
 from antiphon.sim.links import Links
@@ -67,21 +57,24 @@ class _Simulation:
 
     def __init__(self, scenario: Scenario, carry: Carry) -> None:
         self._scenario = scenario
+        self._facts = facts_of(scenario)
         self._queue = EventQueue()
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
         self._applications = Applications(
             scenario.workload,
             self._queue,
             self._chance("workload"),
-            States({GroupId(group.name): group.state_bytes for group in scenario.group}) if changes(scenario) else None,
+            States({GroupId(group.name): group.state_bytes for group in scenario.group})
+            if self._facts.changing
+            else None,
             returns_at(scenario.fault),
         )
         links = Links(
             self._queue,
             self._chance("links"),
-            int(scenario.options.suspect_after) // 2,
-            renews=changes(scenario),
-            merges=bool(scenario.options.merge_every),
+            self._facts.broken_after_ns,
+            renews=self._facts.changing,
+            merges=self._facts.merges,
         )
         self._network = SimulatedNetwork(
             scenario.network, self._queue, self._chance("network"), carry, links, paths_between(scenario)
@@ -95,7 +88,7 @@ class _Simulation:
 
     def run(self) -> Run:
         """From the start of every process to its stop."""
-        scenario, queue = self._scenario, self._queue
+        scenario, facts, queue = self._scenario, self._facts, self._queue
         with _no_garbage_collection():
             for node in self._nodes.values():
                 self._begin(node)
@@ -105,13 +98,13 @@ class _Simulation:
                 self._nodes,
                 self._network,
                 self._world,
-                companies(scenario),
-                int(scenario.options.suspect_after) if told_of_losses(scenario) else None,
+                [*facts.waiting],
+                facts.told_after_ns,
                 self._chance("notices"),
                 self._revive,
             )
             self._applications.start(self._nodes)
-            ended = self._run_until_quiet(faults) if perpetual(scenario) else queue.run(int(scenario.duration))
+            ended = self._run_until_quiet(faults) if facts.perpetual else queue.run(int(scenario.duration))
         quiet = faults.ended_at is not None and (
             ended or (self._only_timers_left() and queue.now - self._last_disturbance(faults) >= scenario.quiet)
         )
@@ -137,8 +130,7 @@ class _Simulation:
         are looked at again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
-        probe = int(scenario.options.idle_probe or scenario.options.suspect_after)
-        again = probe * 5 // 13 if membership(scenario) else int(scenario.quiet)
+        again = self._facts.recheck_ns or int(scenario.quiet)
         while True:
             calm = not self._applications.outstanding and faults.ended_at is not None
             until = (self._last_disturbance(faults) if calm else queue.now) + scenario.quiet
@@ -148,7 +140,7 @@ class _Simulation:
                 return True
             if queue.now == duration:
                 return False
-            if queue.run(min(queue.now + (again or int(scenario.quiet)) if settled else until, duration)):
+            if queue.run(min(queue.now + again if settled else until, duration)):
                 return True  # nobody is left
 
     def _messages_travel(self) -> bool:
@@ -166,8 +158,8 @@ class _Simulation:
         With views, somebody who is well connected: others may wait for ever (E-56).
         """
         connected = {process for component in faults.components for process in component}
-        asked = connected if membership(self._scenario) else {*self._nodes}
-        messages = changes(self._scenario)  # where groups overlap and are probed, somebody always holds some null
+        asked = connected if self._facts.agreed else {*self._nodes}
+        messages = self._facts.changing  # where groups overlap and are probed, somebody always holds some null
         return any(
             node.id in asked and (node.moving or node.holds(GroupId(group.name), messages=messages))
             for group in self._scenario.group
@@ -177,7 +169,7 @@ class _Simulation:
     def _parted(self, faults: Faults[Node]) -> bool:
         """Where groups change: whether those who are connected are not in one view yet, or only just, and may be."""
         scenario = self._scenario
-        if not changes(scenario) or self._queue.now >= self._last_disturbance(faults) + uniting(scenario):
+        if not self._facts.changing or self._queue.now >= self._last_disturbance(faults) + self._facts.uniting_ns:
             return False
         nodes = [[self._nodes[process] for process in component] for component in faults.components]
         views = [
@@ -186,7 +178,7 @@ class _Simulation:
             for name in (GroupId(group.name) for group in scenario.group)
         ]
         viewed_at = max((node.viewed_at for node in self._nodes.values()), default=0)
-        return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + settling(scenario.options)
+        return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + self._facts.settling_ns
 
     def _only_timers_left(self) -> bool:
         """Nothing is under way or waiting, not even for time to pass: what is missing now would stay missing."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from antiphon.errors import ConfigurationError, some
 from antiphon.scenario.model import Scenario
-from antiphon.scenario.read import judged, parse_table, read_with, run_id, typed
+from antiphon.scenario.read import from_table, parse_table, read_with, run_id, typed
 
 RUNS_MAX: Final = 100_000
 _NOT_VARIED: Final = {
@@ -121,7 +121,7 @@ def _check_types(table: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -
 
 def _combination(table: Mapping[str, Any], lists: Mapping[str, Any], values: tuple[Any, ...]) -> Combination:
     try:
-        return Combination(values, judged(typed(_with(table, dict(zip(lists, values, strict=True))))), None)
+        return Combination(values, from_table(_with(table, dict(zip(lists, values, strict=True)))), None)
     except ConfigurationError as error:
         return Combination(values, None, str(error))
 

@@ -1,39 +1,66 @@
-"""Frames to bytes and back. One kind byte per sort of frame; `newtop.py`, `formation.py` and `tuples.py` know them.
+"""Frames to bytes and back. One kind byte per sort of frame; each protocol family declares its own (`layout.py`).
 
 Decoding either gives a frame that a correct peer could have sent or raises `ProtocolViolation`; it never reads beyond
 the body and never trusts a length it has not compared with it.
+
+    kinds 1 to 15, 24 to 31, 48 to 50: newtop    kinds 16 to 23: classic    kinds 32 to 36: acks
+    kinds 51 to 60: intergroup                   kinds 128 to 255: families of other packages
 """
+
+from collections.abc import Iterable
+from typing import Any, Final
 
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
-from antiphon.protocols.newtop.frames import BlockFrame
-from antiphon.protocols.newtop.wire import numbered as newtop
+from antiphon.protocols.contract import Family
+from antiphon.protocols.registry import BUILT_IN, families
 from antiphon.types import ProcessId
-from antiphon.wire import tuples
 from antiphon.wire.frame import ENVELOPE_BYTES, Sealed, kind_of, seal
+from antiphon.wire.layout import Count, Read, Write
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
+
+# Built once and looked up for every frame. Families of other packages come in when something is not found.
+_WRITERS: Final[dict[type[Any], Write]] = {}
+_READERS: Final[dict[int, Read]] = {}
+_STAMPS: Final[dict[type[Any], Count]] = {}
+_BODIES: Final[dict[type[Any], Count]] = {}
+
+
+def _register(found: Iterable[Family]) -> None:
+    for family in found:
+        _WRITERS.update(family.wire.writers)
+        _READERS.update(family.wire.readers)
+        _STAMPS.update(dict.fromkeys(family.wire.writers, family.wire.stamp_bytes))
+        _BODIES.update(family.wire.body_bytes)
+
+
+_register(BUILT_IN.values())
 
 
 def encode(frame: Frame) -> bytes:
     """The bytes of one frame, envelope included."""
-    kind, body = newtop.write(frame) if type(frame) in newtop.WRITERS else tuples.write(frame)
-    return seal(kind, body)
+    write = _WRITERS.get(type(frame)) or _writer(type(frame))
+    return seal(*write(frame))
 
 
 def decode(sealed: Sealed) -> Frame:
     """The frame in these bytes; `ProtocolViolation` if a correct peer cannot have sent them."""
     kind = kind_of(sealed)
-    if kind == newtop.NUMBERED and (frequent := newtop.read_frequent(sealed, ENVELOPE_BYTES)) is not None:
-        return frequent
-    reader = Reader(sealed, ENVELOPE_BYTES)
-    if kind in newtop.READERS:
-        frame: Frame = newtop.READERS[kind](reader)
-        reader.end()
-        return frame
-    if tuples.knows(kind):
-        return tuples.read(kind, reader)
-    raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
+    read = _READERS.get(kind) or _reader(kind)
+    return read(sealed, ENVELOPE_BYTES)
+
+
+def _writer(frame: type[Any]) -> Write:
+    _register(families().values())
+    return _WRITERS[frame]
+
+
+def _reader(kind: int) -> Read:
+    _register(families().values())
+    if kind not in _READERS:
+        raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
+    return _READERS[kind]
 
 
 def sender_of(sealed: bytes) -> ProcessId:
@@ -43,9 +70,8 @@ def sender_of(sealed: bytes) -> ProcessId:
 
 def header_bytes(frame: Frame) -> int:
     """How many bytes `encode` adds to the payloads."""
-    if isinstance(frame, BlockFrame):
-        return ENVELOPE_BYTES + newtop.numbered_bytes(frame)
-    return len(encode(frame)) - payload_bytes(frame)
+    body = _BODIES.get(type(frame))
+    return len(encode(frame)) - payload_bytes(frame) if body is None else ENVELOPE_BYTES + body(frame)
 
 
 def payload_bytes(frame: Frame) -> int:
@@ -57,4 +83,8 @@ def payload_bytes(frame: Frame) -> int:
 
 def stamp_bytes(frame: Frame) -> int:
     """What the order of delivery, or stability, itself needs of a frame."""
-    return newtop.stamp_bytes(frame) if isinstance(frame, BlockFrame) else tuples.stamp_bytes(frame)
+    stamp = _STAMPS.get(type(frame))
+    if stamp is None:
+        _writer(type(frame))
+        stamp = _STAMPS[type(frame)]
+    return stamp(frame)

@@ -3,8 +3,10 @@
 import pytest
 
 from antiphon.errors import ConfigurationError
+from antiphon.protocols.assembly import facts_of
+from antiphon.protocols.newtop.options import form_within, options_of
 from antiphon.scenario.changes import returns_at
-from antiphon.scenario.model import Form, Join, Merge, Recover, absent_at_first, changes, form_within
+from antiphon.scenario.model import Form, Join, Merge, Recover, absent_at_first
 from antiphon.scenario.read import parse_scenario, scenario_toml
 
 TOP = 'name = "c"\nquiet = "20s"\n'
@@ -178,9 +180,9 @@ def test_nobody_is_in_a_group_before_it_is_formed() -> None:
 
 
 def test_a_group_is_formed_within_four_suspicions_unless_it_says_otherwise() -> None:
-    assert form_within(parse_scenario(TOP + GROUPS).options) == 2_000_000_000
+    assert form_within(options_of(parse_scenario(TOP + GROUPS))) == 2_000_000_000
     told = parse_scenario(TOP + GROUPS + '[options]\nmerge_every = "1s"\nform_within = "700ms"\n')
-    assert form_within(told.options) == 700_000_000
+    assert form_within(options_of(told)) == 700_000_000
 
 
 @pytest.mark.parametrize(
@@ -195,4 +197,4 @@ def test_a_group_is_formed_within_four_suspicions_unless_it_says_otherwise() -> 
     ],
 )
 def test_groups_change_where_somebody_comes_goes_or_looks_for_others(text: str, changing: bool) -> None:
-    assert changes(parse_scenario(TOP + text)) is changing
+    assert facts_of(parse_scenario(TOP + text)).changing is changing

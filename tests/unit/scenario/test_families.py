@@ -3,9 +3,10 @@
 import pytest
 
 from antiphon.errors import ConfigurationError
-from antiphon.scenario.families import ERRATA, concerns
+from antiphon.protocols.registry import BUILT_IN
 from antiphon.scenario.model import absent_at_first, role_of
 from antiphon.scenario.read import parse_scenario, scenario_toml
+from antiphon.scenario.validate import concerns
 
 CLASSIC = """
 name = "c"
@@ -130,7 +131,7 @@ def test_what_a_family_cannot_do_is_refused_by_name(text: str, sentence: str) ->
 
 def test_a_printed_rule_concerns_no_family_but_its_own() -> None:
     concerned = {
-        text: {each for own in ERRATA.values() for each in own if concerns(each, parse_scenario(text))}
+        text: {each for own in BUILT_IN.values() for each in own.errata.names if concerns(each, parse_scenario(text))}
         for text in (NEWTOP, CLASSIC, ACKS)
     }
     assert concerned == {

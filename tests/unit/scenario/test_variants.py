@@ -4,10 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from antiphon.errors import ConfigurationError
-from antiphon.scenario.model import Crash, Options, Scenario
+from antiphon.protocols.classic.options import ClassicOptions
+from antiphon.protocols.newtop.options import NewtopOptions
+from antiphon.scenario.model import Crash, Scenario
+from antiphon.scenario.options import every_option
 from antiphon.scenario.read import parse_scenario, scenario_toml
 from antiphon.scenario.units import Duration
-from antiphon.scenario.variants import VARIANTS, changes, variant
+from antiphon.scenario.variants import changes, variant, variants
 
 PLAIN = """
 name = "plain"
@@ -47,7 +50,7 @@ def refused(chosen: Scenario, name: str) -> str:
 
 
 def test_every_family_and_service_has_a_name() -> None:
-    assert [*VARIANTS] == [
+    assert [*variants()] == [
         "newtop:total",
         "newtop:total-safe",
         "newtop:causal-slow",
@@ -71,7 +74,7 @@ def test_every_family_and_service_has_a_name() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", variants())
 def test_only_what_belongs_to_the_protocol_is_replaced(name: str) -> None:
     original = scenario()
     changed = variant(original, name)
@@ -79,14 +82,14 @@ def test_only_what_belongs_to_the_protocol_is_replaced(name: str) -> None:
     assert (changed.name, changed.protocol) == (f"plain-{protocol}-{choice}", protocol)
     service = "fifo" if protocol == "acks" else choice
     assert changed.group == tuple(replace(group, service=service) for group in original.group)
-    assert changed.options.acks == (choice if protocol == "acks" else "timestamp")
+    assert every_option(changed)["acks"] == (choice if protocol == "acks" else "timestamp")
     kept = "seed duration quiet member workload hosts fault".split()
     assert [getattr(changed, key) for key in kept] == [getattr(original, key) for key in kept]
     transport = "datagram" if protocol == "intergroup" else "stream"
     assert changed.network == replace(original.network, transport=transport)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", variants())
 def test_a_variant_is_a_scenario_that_can_be_read_again(name: str) -> None:
     changed = variant(scenario(), name)
     assert parse_scenario(scenario_toml(changed)) == changed
@@ -102,7 +105,7 @@ def test_options_of_the_same_family_stay() -> None:
 def test_options_that_the_other_family_lacks_are_reset_and_told() -> None:
     original = scenario(window=8, packing="false", suspect_after='"200ms"')
     changed = variant(original, "classic:causal")
-    assert changed.options == Options(suspect_after=original.options.suspect_after)
+    assert changed.options == ClassicOptions(suspect_after=original.options.suspect_after)
     assert [*changes(original, changed)] == ["without effect there, and left out: options.packing, options.window"]
 
 
@@ -219,7 +222,7 @@ def test_who_crashes_is_found_out_where_there_is_membership() -> None:
 def test_where_nobody_fails_another_family_is_compared_with_newtop_without_membership() -> None:
     original = variant(scenario(), "classic:total")
     changed = variant(original, "newtop:total")
-    assert changed.options == Options(suspect_after=Duration(0))
+    assert changed.options == NewtopOptions(suspect_after=Duration(0))
     assert [*changes(original, changed)] == ["without membership (options.suspect_after = 0s): nobody fails here"]
 
 
@@ -228,7 +231,7 @@ def test_without_membership_other_families_are_told_of_losses_as_ever() -> None:
     assert variant(original, "newtop:causal-fast").options == original.options
     for name in ("classic:total", "acks:vector"):
         changed = variant(original, name)
-        assert changed.options.suspect_after == Options().suspect_after
+        assert changed.options.suspect_after == NewtopOptions().suspect_after
         assert [*changes(original, changed)] == ["without effect there, and left out: options.suspect_after"]
 
 

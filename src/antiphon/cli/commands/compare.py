@@ -22,7 +22,7 @@ from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.properties.verdicts.wording import promise
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import read_scenario, run_id, scenario_toml, with_seed
-from antiphon.scenario.variants import VARIANTS, changes, variant
+from antiphon.scenario.variants import changes, variant, variants
 from antiphon.trace.directory import appearing, check_free, write_index
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _order(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Ord
     if scenario.trace == "off":
         raise ConfigurationError('compare needs traces, and the scenario says trace = "off"')
     numbers = parse_seeds(scenario, seeds, None)
-    names = VARIANTS if protocols is None else dict.fromkeys(name.strip() for name in protocols.split(","))
+    names = variants() if protocols is None else dict.fromkeys(name.strip() for name in protocols.split(","))
     entries, skipped = [], []
     for name in names:
         try:

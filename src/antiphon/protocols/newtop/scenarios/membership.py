@@ -9,8 +9,8 @@ import random
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from antiphon.campaign.draws import MS, draw_hosts
-from antiphon.campaign.shapes import Groups, fork, pair, placed, ring, scattered, triangle
+from antiphon.protocols.newtop.options import WINDOW_MIN, NewtopOptions
+from antiphon.scenario.draws import MS, draw_hosts
 from antiphon.scenario.model import (
     Crash,
     Cut,
@@ -24,7 +24,6 @@ from antiphon.scenario.model import (
     Lognormal,
     Loss,
     Network,
-    Options,
     Partition,
     Pause,
     Scenario,
@@ -34,8 +33,8 @@ from antiphon.scenario.model import (
     Uniform,
     Workload,
 )
+from antiphon.scenario.shapes import Groups, fork, pair, placed, ring, scattered, triangle
 from antiphon.scenario.units import Duration
-from antiphon.scenario.validate import WINDOW_MIN
 
 Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 SERVICES: Final[Mapping[Service, int]] = {
@@ -117,10 +116,10 @@ def _shape(chance: random.Random, shape: str, most: int) -> Groups:
     return groups
 
 
-def _options(chance: random.Random, service: Service, probes_ms: list[int]) -> Options:
+def _options(chance: random.Random, service: Service, probes_ms: list[int]) -> NewtopOptions:
     frame_bytes = chance.choice([64, 65_536, 65_536])
     flow_control = chance.choice([0, *WINDOW_MIN])
-    return Options(
+    return NewtopOptions(
         time_silence=Duration(chance.choice([0, 0, 5, 20]) * MS),
         packing=chance.random() < 0.6,
         frame_bytes=frame_bytes,
@@ -162,7 +161,9 @@ def draw_network(chance: random.Random, losses: list[float]) -> Network:
     )
 
 
-def draw_workloads(chance: random.Random, groups: Members, options: Options, phase_ms: int) -> tuple[Workload, ...]:
+def draw_workloads(
+    chance: random.Random, groups: Members, options: NewtopOptions, phase_ms: int
+) -> tuple[Workload, ...]:
     """Some spread over the phase of faults, and some after it; without probes they must find who has failed."""
     affordable = max(2, ROWS // sum(len(members) * (len(members) + 2) for members in groups.values()))
     drawn = []

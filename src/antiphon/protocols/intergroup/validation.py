@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from antiphon.protocols.intergroup.options import options_of
 from antiphon.scenario.model import (
-    PROTOCOLS,
     Crash,
     Cut,
     Fixed,
@@ -18,12 +18,22 @@ from antiphon.scenario.model import (
     senders_of,
     service_of,
 )
-from antiphon.scenario.refusals import Problems, kind, no_formations, no_requests, source_problems
+from antiphon.scenario.refusals import (
+    Problems,
+    kind,
+    no_formations,
+    no_requests,
+    source_problems,
+    told_soon,
+)
 
 _QUIET_SUSPICIONS: Final = 6
+_WINDOW_MIN: Final = 2
+SERVICES: Final = ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable-total", "framed")
+"""The strongest first, which is the default."""
 
 
-def intergroup_problems(scenario: Scenario) -> Problems:
+def problems(scenario: Scenario) -> Problems:
     """Every (key, what is wrong with it)."""
     if scenario.network.transport != "datagram":
         yield "network.transport", "must be datagram: InterGroup repairs what a network loses, and asks no more of it"
@@ -35,7 +45,10 @@ def intergroup_problems(scenario: Scenario) -> Problems:
 
 
 def _option_problems(scenario: Scenario) -> Problems:
-    options = scenario.options
+    options = options_of(scenario)
+    yield from told_soon(options.suspect_after)
+    if options.window < _WINDOW_MIN:
+        yield "options.window", f"must be at least {_WINDOW_MIN}: with less, nobody ever sends"
     longest = options.keep_alive.value if isinstance(options.keep_alive, Fixed) else options.keep_alive.high
     if not longest:
         yield "options.keep_alive", "must be above zero"
@@ -51,10 +64,9 @@ def _option_problems(scenario: Scenario) -> Problems:
 
 
 def _choices(scenario: Scenario) -> Problems:
-    services = PROTOCOLS["intergroup"]
     for i, member in enumerate(scenario.member):
-        if member.service and member.service not in services:
-            yield f"member[{i}].service", f"intergroup offers {', '.join(services)}, not {member.service!r}"
+        if member.service and member.service not in SERVICES:
+            yield f"member[{i}].service", f"intergroup offers {', '.join(SERVICES)}, not {member.service!r}"
         if member.sources is None:
             continue
         group = next(group for group in scenario.group if group.name == member.group)

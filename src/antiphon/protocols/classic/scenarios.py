@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
-from antiphon.campaign.shapes import members_by_group
+from antiphon.protocols.classic.options import ClassicOptions
+from antiphon.scenario.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
 from antiphon.scenario.model import (
     Crash,
     Fault,
@@ -20,12 +20,12 @@ from antiphon.scenario.model import (
     Lognormal,
     Member,
     Network,
-    Options,
     Pause,
     Scenario,
     Uniform,
     Workload,
 )
+from antiphon.scenario.shapes import members_by_group
 from antiphon.scenario.units import Bandwidth, Duration
 
 Service = Literal["reliable", "fifo", "causal", "total"]
@@ -53,7 +53,7 @@ def draw_classic(chance: random.Random) -> Scenario:
         name=f"classic-{shape}",
         protocol="classic",
         duration=Duration(120_000 * MS),
-        options=Options(suspect_after=Duration(chance.choice([80, 200]) * MS)),
+        options=ClassicOptions(suspect_after=Duration(chance.choice([80, 200]) * MS)),
         group=tuple(Group(name=name, members=each, service=chance.choice(SERVICES)) for name, each in members.items()),
         member=tuple(Member(process=name, group="g", role="sender") for name in outside),
         network=_network(chance),
@@ -71,7 +71,7 @@ def draw_two_phase(chance: random.Random) -> Scenario:
         name="two-phase",
         protocol="classic",
         duration=Duration(120_000 * MS),
-        options=Options(suspect_after=Duration(80 * MS)),
+        options=ClassicOptions(suspect_after=Duration(80 * MS)),
         group=(Group(name="g", members=members, service="total"),),
         network=Network(
             transport="datagram",

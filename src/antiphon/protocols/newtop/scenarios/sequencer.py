@@ -10,10 +10,18 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from antiphon.campaign.draws import MS, draw_hosts
-from antiphon.campaign.membership import QUIET, SUSPECT_AFTER_MS, Faults, Members, draw_network, draw_workloads
-from antiphon.campaign.shapes import Groups, fork, pair, placed, ring, triangle
-from antiphon.scenario.model import Group, Hosts, Options, Scenario
+from antiphon.protocols.newtop.options import NewtopOptions
+from antiphon.protocols.newtop.scenarios.membership import (
+    QUIET,
+    SUSPECT_AFTER_MS,
+    Faults,
+    Members,
+    draw_network,
+    draw_workloads,
+)
+from antiphon.scenario.draws import MS, draw_hosts
+from antiphon.scenario.model import Group, Hosts, Scenario
+from antiphon.scenario.shapes import Groups, fork, pair, placed, ring, triangle
 from antiphon.scenario.units import Duration
 
 SHAPES: Final[Mapping[str, int]] = {"one": 30, "pair": 16, "fork": 18, "triangle": 14, "twins": 14, "ring": 8}
@@ -74,9 +82,9 @@ def _groups(chance: random.Random, groups: Members) -> tuple[Group, ...]:
     )
 
 
-def _options(chance: random.Random) -> Options:
+def _options(chance: random.Random) -> NewtopOptions:
     frame_bytes = chance.choice([64, 65_536, 65_536])
-    return Options(
+    return NewtopOptions(
         time_silence=Duration(chance.choice([0, 0, 5, 20]) * MS),
         packing=chance.random() < 0.6,
         frame_bytes=frame_bytes,

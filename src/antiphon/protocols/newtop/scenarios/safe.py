@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from antiphon.campaign.membership import draw_with_failures
+from antiphon.protocols.newtop.scenarios.membership import draw_with_failures
 from antiphon.scenario.model import Scenario
 
 MIXED: Final = 0.4

@@ -7,9 +7,9 @@ logical; sets of senders and receivers differ; processes join, leave and crash.
 import random
 from typing import Final
 
-from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
+from antiphon.protocols.acks.options import ACKS, AcksOptions
+from antiphon.scenario.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
 from antiphon.scenario.model import (
-    ACKS,
     Crash,
     Delay,
     Fault,
@@ -18,7 +18,6 @@ from antiphon.scenario.model import (
     Leave,
     Member,
     Network,
-    Options,
     Scenario,
     Skew,
 )
@@ -52,7 +51,7 @@ def draw_acks(chance: random.Random) -> Scenario:
         protocol="acks",
         duration=Duration(120_000 * MS),
         quiet=Duration(3_000 * MS),
-        options=Options(
+        options=AcksOptions(
             acks=chance.choice(kinds),
             clock=chance.choice(["physical", "physical", "logical"]),
             send_every=Duration(chance.choice([20, 50, 100]) * MS),

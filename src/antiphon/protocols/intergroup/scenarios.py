@@ -7,9 +7,10 @@ applications stall; members are at one site or at several.
 import random
 from typing import Final
 
-from antiphon.campaign.draws import MS, draw_fault, draw_latency, draw_workload
+from antiphon.protocols.intergroup.options import InterGroupOptions
+from antiphon.protocols.intergroup.validation import SERVICES
+from antiphon.scenario.draws import MS, draw_fault, draw_latency, draw_workload
 from antiphon.scenario.model import (
-    PROTOCOLS,
     Crash,
     Cut,
     Fault,
@@ -20,7 +21,6 @@ from antiphon.scenario.model import (
     Leave,
     Member,
     Network,
-    Options,
     Partition,
     Path,
     Pause,
@@ -75,13 +75,13 @@ def draw_intergroup(chance: random.Random) -> Scenario:
     )
 
 
-def _options(chance: random.Random, shape: str) -> Options:
+def _options(chance: random.Random, shape: str) -> InterGroupOptions:
     kinds: list[Fixed | Uniform] = [
         Uniform(low=Duration(25 * MS), high=Duration(75 * MS)),
         Uniform(low=Duration(10 * MS), high=Duration(40 * MS)),
         Fixed(value=Duration(50 * MS)),
     ]
-    return Options(
+    return InterGroupOptions(
         keep_alive=chance.choice(kinds),
         ack_every=Duration(chance.choice([50, 200]) * MS),
         suspect_after=Duration(_SUSPECT_AFTER * MS),
@@ -94,7 +94,7 @@ def _options(chance: random.Random, shape: str) -> Options:
 
 def _members(chance: random.Random, shape: str, names: tuple[str, ...], senders: tuple[str, ...]) -> tuple[Member, ...]:
     """Everybody chooses for itself, or most take the order of all."""
-    services = PROTOCOLS["intergroup"]
+    services = SERVICES
     members = []
     for name in names:
         service = chance.choice(services) if shape in ("mixed", "sites") else chance.choice(["", "", "total", "fifo"])
@@ -105,7 +105,7 @@ def _members(chance: random.Random, shape: str, names: tuple[str, ...], senders:
                 process=name,
                 group="g",
                 role="receiver" if receives else "both",
-                service=service,  # type: ignore[arg-type]
+                service=service,
                 sources=tuple(chance.sample(senders, chance.randint(1, len(senders)))) if some else None,
             )
         )

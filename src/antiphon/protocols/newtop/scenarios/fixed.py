@@ -2,8 +2,9 @@
 
 import random
 
-from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
-from antiphon.scenario.model import Group, Network, Options, Scenario, Workload
+from antiphon.protocols.newtop.options import NewtopOptions
+from antiphon.scenario.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
+from antiphon.scenario.model import Group, Network, Scenario, Workload
 from antiphon.scenario.units import Bandwidth, Duration
 
 
@@ -14,7 +15,7 @@ def draw_fixed_group(chance: random.Random) -> Scenario:
     return Scenario(
         name="fixed-group",
         duration=Duration(120_000 * MS),
-        options=Options(
+        options=NewtopOptions(
             suspect_after=Duration(0),
             time_silence=Duration(chance.choice([0, 0, 5, 40]) * MS),
             packing=chance.random() < 0.7,

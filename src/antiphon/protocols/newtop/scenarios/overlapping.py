@@ -9,11 +9,11 @@ import random
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from antiphon.campaign.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
-from antiphon.campaign.shapes import SHAPES, members_by_group
-from antiphon.scenario.model import Group, Network, Options, Scenario, Workload
+from antiphon.protocols.newtop.options import WINDOW_MIN, NewtopOptions
+from antiphon.scenario.draws import MS, draw_fault, draw_hosts, draw_latency, draw_workload
+from antiphon.scenario.model import Group, Network, Scenario, Workload
+from antiphon.scenario.shapes import SHAPES, members_by_group
 from antiphon.scenario.units import Bandwidth, Duration
-from antiphon.scenario.validate import WINDOW_MIN
 
 Service = Literal["total", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 
@@ -56,10 +56,10 @@ def draw_newtop(chance: random.Random) -> Scenario:
     )
 
 
-def _options(chance: random.Random, service: Service) -> Options:
+def _options(chance: random.Random, service: Service) -> NewtopOptions:
     frame_bytes = chance.choice([64, 1_000, 65_536])
     flow_control = chance.choice([0, *WINDOW_MIN])
-    return Options(
+    return NewtopOptions(
         suspect_after=Duration(0),
         time_silence=Duration(chance.choice([0, 0, 5, 40]) * MS),
         packing=chance.random() < 0.5,  # full buffers, hence evictions, need many frames

@@ -6,12 +6,16 @@ grows together again. In a share of the runs groups have a sequencer, some of th
 """
 
 import random
+from itertools import chain
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from antiphon.campaign.draws import MS
-from antiphon.campaign.membership import draw_with_failures
+from antiphon.protocols.newtop.options import NewtopOptions, options_of
+from antiphon.protocols.newtop.scenarios.membership import draw_with_failures
+from antiphon.protocols.newtop.validation import problems
+from antiphon.scenario.changes import change_problems, complete_changes
+from antiphon.scenario.draws import MS
 from antiphon.scenario.model import (
     Crash,
     Fault,
@@ -20,15 +24,12 @@ from antiphon.scenario.model import (
     Join,
     Leave,
     Merge,
-    Options,
     Recover,
     Scenario,
     Workload,
     members_of,
 )
-from antiphon.scenario.read import completed
 from antiphon.scenario.units import Duration
-from antiphon.scenario.validate import problems
 
 MERGED: Final = 0.7
 """Share of the runs in which members look for one another."""
@@ -56,7 +57,7 @@ def draw_symmetric_changes(chance: random.Random) -> Scenario:
         scenario,
         duration=Duration(80_000 * MS),
         options=replace(scenario.options, merge_every=Duration(merge_every)),
-        group=tuple(replace(group, state_bytes=_state_bytes(chance, scenario.options)) for group in scenario.group),
+        group=tuple(replace(group, state_bytes=_state_bytes(chance, options_of(scenario))) for group in scenario.group),
     )
     if chance.random() < FORMED:
         scenario = _with_formed_group(chance, scenario, phase)
@@ -99,7 +100,7 @@ def _bearable(scenario: Scenario) -> Scenario:
     return replace(scenario, hosts=replace(scenario.hosts, service=min(scenario.hosts.service, most)))
 
 
-def _state_bytes(chance: random.Random, options: Options) -> int:
+def _state_bytes(chance: random.Random, options: NewtopOptions) -> int:
     """Sometimes many frames, and more than the window holds; but no more rows than a run is worth."""
     return chance.choice([32, 32, 1_000, min(100_000, 20 * options.frame_bytes)])
 
@@ -158,7 +159,7 @@ def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Faul
 
 def _possible(scenario: Scenario) -> Scenario:
     """Without what cannot happen when it would, and with somebody in every group from the start."""
-    while (problem := next(problems(completed(scenario)), None)) is not None:
+    while (problem := _first_problem(complete_changes(scenario))) is not None:
         table, place = problem[0].partition("[")[0], int(problem[0].partition("[")[2].partition("]")[0])
         if table == "fault":
             scenario = _without(scenario, place)
@@ -170,6 +171,10 @@ def _possible(scenario: Scenario) -> Scenario:
             ]
             scenario = _without(scenario, joins[0])
     return scenario
+
+
+def _first_problem(scenario: Scenario) -> tuple[str, str] | None:
+    return next(chain(change_problems(scenario), problems(scenario)), None)
 
 
 def _without(scenario: Scenario, place: int) -> Scenario:

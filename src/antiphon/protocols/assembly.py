@@ -1,0 +1,54 @@
+"""From a scenario to what drivers need of each process: its core, its recorder, its `start` row, its groups."""
+
+import random
+
+import msgspec
+
+from antiphon.protocols.contract import Build, Facts
+from antiphon.protocols.registry import family_of
+from antiphon.scenario.model import Scenario, absent_at_first
+from antiphon.scenario.placement import groups_of, joined_later
+from antiphon.trace.recorder import Recorder, compact_json
+from antiphon.types import GroupId, ProcessId
+
+
+def core_builder(scenario: Scenario, chance: random.Random) -> Build:
+    """What makes the cores of this scenario; `chance` is drawn from in the order in which they are asked for."""
+    return family_of(scenario).build(scenario, chance)
+
+
+def facts_of(scenario: Scenario) -> Facts:
+    """What drivers must know about the runs of this scenario."""
+    return family_of(scenario).facts(scenario)
+
+
+def listened_to(scenario: Scenario, process: ProcessId) -> list[GroupId]:
+    """The groups whose multicasts reach a process from the start."""
+    return [
+        GroupId(group.name)
+        for group in groups_of(scenario, process)
+        if process not in absent_at_first(scenario, group.name)
+    ]
+
+
+def outside_of(scenario: Scenario, process: ProcessId) -> frozenset[GroupId]:
+    """Where members agree on who is in a group: the groups that a process is not in when it starts."""
+    return joined_later(scenario, process) if family_of(scenario).abilities.formation else frozenset()
+
+
+def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
+    """The history of a process, empty."""
+    family, facts = family_of(scenario), facts_of(scenario)
+    services = {
+        GroupId(group.name): str(family.told(scenario, group, process)["service"])
+        for group in groups_of(scenario, process)
+    }
+    return Recorder(process, services, rides=facts.rides, agreed=facts.agreed)
+
+
+def start_detail(scenario: Scenario, process: ProcessId) -> str:
+    """What the `start` row of a process tells: protocol, options, its groups."""
+    family = family_of(scenario)
+    options = msgspec.to_builtins(scenario.options, enc_hook=str)
+    groups = {group.name: family.told(scenario, group, process) for group in groups_of(scenario, process)}
+    return compact_json({"protocol": family.name, "options": options, "groups": groups})

@@ -1,0 +1,48 @@
+"""The frames of the classic family as bytes: kinds 16 to 23."""
+
+from typing import Final
+
+import msgspec
+
+from antiphon.core.effects import Frame
+from antiphon.protocols.classic.frames import (
+    AnswerFrame,
+    CommitFrame,
+    DataFrame,
+    InquiryFrame,
+    ProposalFrame,
+    QueryFrame,
+    RelayFrame,
+    ReportFrame,
+)
+from antiphon.wire.layout import Wire
+from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
+
+
+def _stamp_bytes(frame: Frame) -> int:
+    """The number of a proposal or a commit; under algorithm C the context that travels along."""
+    if isinstance(frame, DataFrame):
+        return sum(len(msgspec.msgpack.encode(each)) for each in frame.copies)
+    return NUMBER_BYTES if isinstance(frame, ProposalFrame | CommitFrame) else 0
+
+
+def _is_complete(frame: DataFrame) -> bool:
+    """A message gets its stamp where it is delivered."""
+    return frame.stamp is None
+
+
+WIRE: Final[Wire] = tuple_wire(
+    {
+        16: DataFrame,
+        17: RelayFrame,
+        18: ProposalFrame,
+        19: CommitFrame,
+        20: InquiryFrame,
+        21: ReportFrame,
+        22: QueryFrame,
+        23: AnswerFrame,
+    },
+    stamp_bytes=_stamp_bytes,
+    message=DataFrame,
+    is_complete=_is_complete,
+)

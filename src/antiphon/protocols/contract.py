@@ -1,0 +1,170 @@
+"""What the product knows about a protocol family: one `Family` value, which its package exposes as `FAMILY`.
+
+`registry.py` lists the families. Everything else asks this value for a fact or a function; nothing outside this
+package compares the name of a protocol.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from antiphon.core.contract import Core
+from antiphon.scenario.model import Group, Options, Scenario
+from antiphon.types import ProcessId
+from antiphon.wire.layout import Wire
+
+Build = Callable[[ProcessId], Core]
+"""Makes the core of one process."""
+Problems = Iterator[tuple[str, str]]
+"""Each mistake of a scenario: the key, and a sentence about it."""
+
+
+def _no_problems(_scenario: Scenario) -> Problems:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What drivers must know about the runs of one scenario."""
+
+    perpetual: bool = False
+    """Processes never fall silent, so a run ends a quiet time after the last request and the last fault."""
+    agreed: bool = False
+    """Members detect failures themselves and agree on views."""
+    changing: bool = False
+    """Groups are formed, joined, left or merged while they work."""
+    merges: bool = False
+    """Members that lost each other unite again without being asked."""
+    rides: bool = False
+    """Messages carry acknowledgments, so a trace tells of each message which processes its sender counts (S5)."""
+    waiting: tuple[frozenset[ProcessId], ...] = ()
+    """Sets of processes in which one that takes no messages may hold up all others."""
+    told_after_ns: int | None = None
+    """Survivors are told of a crash this long after it; None: nobody tells them."""
+    broken_after_ns: int = 0
+    """Both ends of a stream that lost frames learn of it within this time."""
+    recheck_ns: int = 0
+    """How long after a failed check a driver looks again whether all is settled; 0: a quiet time."""
+    settling_ns: int = 0
+    """Members that failed are excluded within this time, if nothing else breaks."""
+    uniting_ns: int = 0
+    """Connected members that look for each other are in one view within this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a campaign counts the runs of one scenario by, beside shape and transport."""
+
+    service: str = ""
+    """Stands for the service where services do not tell runs apart."""
+    flow_control: int = 0
+    view_change: str = "none"
+    """How views change; "none" if they never do, or without agreement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """Which parts of the scenario language a family supports beyond those that all support."""
+
+    formation: bool = False
+    """Groups can be formed, joined through contacts, left and merged, and crashed processes can come back."""
+    numbering: bool = False
+    """A group may choose what flow control counts (`numbering`)."""
+    sequencer: bool = False
+    """A group may have a sequencer (`mode`)."""
+    sites: bool = False
+    """Sites, and paths between them, act."""
+    own_services: bool = False
+    """Each member may choose its own service."""
+    lossy_streams: bool = False
+    """Acknowledgments travel beside the streams, so loss acts on streams too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errata:
+    """The printed rules that can be followed in place of the adopted ones."""
+
+    names: tuple[str, ...] = ()
+    concerns: Callable[[str, Scenario], bool] = lambda _erratum, _scenario: True
+    """Whether the printed rule acts in this scenario."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """By erratum, what its rule is about, where the groups alone do not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomScenarios:
+    """A named source of random scenarios for `antiphon campaign`."""
+
+    name: str
+    """Scenarios bear it, alone or followed by a dash and their shape."""
+    sentence: str
+    """What its runs have in common."""
+    draw: Callable[[random.Random], Scenario]
+
+
+def _unchanged(_original: Scenario, changed: Scenario, _choice: str) -> Scenario:
+    return changed
+
+
+def _no_notes(_original: Scenario, _changed: Scenario) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variants:
+    """How `antiphon compare` turns a scenario of another family into one of this family."""
+
+    option: str | None = None
+    """The option that tells the variants apart; None: the service does."""
+    choices: tuple[str, ...] = ()
+    """Values of that option."""
+    adapt: Callable[[Scenario, Scenario, str], Scenario] = _unchanged
+    """From the original, the generic variant and the choice: the variant."""
+    notes: Callable[[Scenario, Scenario], Mapping[str, str]] = _no_notes
+    """By option, a sentence that tells why `adapt` changed it."""
+
+
+Player = Literal["groups", "multicast", "streams"]
+"""How `antiphon run` plays a process: with the public API, over multicast sockets, or a bare core over TCP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sockets:
+    """What `antiphon run` needs to play the family with real processes."""
+
+    player: Player
+    problems: Callable[[Scenario], Problems] = _no_problems
+    """What real processes cannot play."""
+    reconnects: bool = False
+    """After a partition, connections carry messages again also where groups never change."""
+    weather: bool = False
+    """Processes drop, repeat and reorder received datagrams themselves, as the scenario's network says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One protocol family."""
+
+    name: str
+    """What `protocol` says in a scenario."""
+    services: tuple[str, ...]
+    """What a group may ask for; the first is the default."""
+    options: type[Options]
+    """The `[options]` table of its scenarios."""
+    build: Callable[[Scenario, random.Random], Build]
+    """From a scenario to what makes its cores; randomness is drawn in the order in which they are made."""
+    told: Callable[[Scenario, Group, ProcessId], dict[str, object]]
+    """What the `start` row of a process tells of a group, its `service` at least."""
+    wire: Wire
+    """Its frames as bytes."""
+    facts: Callable[[Scenario], Facts] = lambda _scenario: Facts()
+    labels: Callable[[Scenario], Labels] = lambda _scenario: Labels()
+    problems: Callable[[Scenario], Problems] = _no_problems
+    """What the family refuses beyond what all refuse."""
+    abilities: Abilities = Abilities()
+    errata: Errata = Errata()
+    scenarios: tuple[RandomScenarios, ...] = ()
+    variants: Variants = Variants()
+    sockets: Sockets | None = None
+    """None: the family runs in the simulator only."""

@@ -1,0 +1,113 @@
+"""Newtop as the registry knows it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from antiphon.protocols.contract import Abilities, Errata, Family, RandomScenarios, Sockets, Variants
+from antiphon.protocols.newtop import as_printed
+from antiphon.protocols.newtop.building import build, facts, labels, told
+from antiphon.protocols.newtop.options import NewtopOptions, asymmetric, membership, options_of
+from antiphon.protocols.newtop.scenarios.changes import draw_changes
+from antiphon.protocols.newtop.scenarios.fixed import draw_fixed_group
+from antiphon.protocols.newtop.scenarios.membership import draw_membership
+from antiphon.protocols.newtop.scenarios.overlapping import draw_newtop
+from antiphon.protocols.newtop.scenarios.safe import draw_safe
+from antiphon.protocols.newtop.scenarios.sequencer import draw_sequencer
+from antiphon.protocols.newtop.validation import problems
+from antiphon.protocols.newtop.wire.declared import WIRE
+from antiphon.scenario.model import Crash, Scenario, members_of
+from antiphon.scenario.units import Duration
+
+NAME: Final = "newtop"
+
+
+def _concerns(erratum: str, scenario: Scenario) -> bool:
+    options = options_of(scenario)
+    return as_printed.concerns(
+        erratum,
+        frozenset(group.service for group in scenario.group),
+        options.flow_control,
+        options.view_change,
+        membership=membership(scenario),
+        overlapping=any(sum(name in members_of(group) for group in scenario.group) > 1 for name in scenario.processes),
+        sequencer=asymmetric(scenario),
+    )
+
+
+def _adapt(original: Scenario, changed: Scenario, choice: str) -> Scenario:
+    """Options that do not go with the service are reset; without crashes, a run of another family has no membership.
+
+    Its probes would be traffic that the original did not ask for.
+    """
+    options = options_of(changed)
+    if original.protocol != NAME and not any(isinstance(fault, Crash) for fault in original.fault):
+        options = replace(options, suspect_after=Duration(0))
+    if choice != "total":
+        options = replace(options, view_change="cut")
+    if choice not in ("causal-fast", "causal-vector"):
+        options = replace(options, compression=False)
+    return replace(changed, options=options)
+
+
+def _notes(original: Scenario, changed: Scenario) -> Mapping[str, str]:
+    alone = not membership(changed) and original.protocol != NAME
+    told = "without membership (options.suspect_after = 0s): nobody fails here"
+    return {"suspect_after": told} if alone else {}
+
+
+FAMILY: Final = Family(
+    name=NAME,
+    services=("total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"),
+    options=NewtopOptions,
+    build=build,
+    told=told,
+    wire=WIRE,
+    facts=facts,
+    labels=labels,
+    problems=problems,
+    abilities=Abilities(formation=True, numbering=True, sequencer=True),
+    errata=Errata(names=as_printed.ERRATA, concerns=_concerns),
+    scenarios=(
+        RandomScenarios(
+            name="newtop",
+            sentence="Overlapping groups without failures: every service, flow control, streams and datagrams.",
+            draw=draw_newtop,
+        ),
+        RandomScenarios(
+            name="membership",
+            sentence=(
+                "Groups under crashes, partitions, one-way cuts, pauses and false suspicions: agreement and views."
+            ),
+            draw=draw_membership,
+        ),
+        RandomScenarios(
+            name="safe",
+            sentence=(
+                "Safe delivery under the failures of the family membership, in some runs beside groups in total order."
+            ),
+            draw=draw_safe,
+        ),
+        RandomScenarios(
+            name="changes",
+            sentence="Groups that are formed, joined, left and merged, and processes that come back, amid failures.",
+            draw=draw_changes,
+        ),
+        RandomScenarios(
+            name="sequencer",
+            sentence=(
+                "Groups with a sequencer, alone and mixed with symmetric ones, under the faults of the family "
+                "membership."
+            ),
+            draw=draw_sequencer,
+        ),
+        RandomScenarios(
+            name="fixed-group",
+            sentence="One group in total order over streams, under faults that nobody leaves for.",
+            draw=draw_fixed_group,
+        ),
+    ),
+    variants=Variants(adapt=_adapt, notes=_notes),
+    sockets=Sockets(player="groups"),
+)

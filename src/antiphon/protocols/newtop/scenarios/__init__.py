@@ -1,0 +1,1 @@
+"""Random Newtop scenarios for campaigns, one file for each kind."""
