@@ -4,7 +4,7 @@ As in `tests/planted/newtop.py`; the rules are those of intergroup.md 4 to 7 wit
 the family `intergroup`, where receivers come and go and every service is chosen by somebody.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -12,17 +12,24 @@ from typing import Any, Final
 import pytest
 
 from antiphon.core.effects import Discard, Scope
-from antiphon.protocols.intergroup.buffer import Buffer
-from antiphon.protocols.intergroup.follower import Follower
+from antiphon.protocols.intergroup.delivery.orders import (
+    GroupTimestamp,
+    UnreliableSourceOrder,
+    UnreliableTimestampOrder,
+)
+from antiphon.protocols.intergroup.delivery.stream import Stream
 from antiphon.protocols.intergroup.frames import DataFrame, InterGroupFrame, ReportFrame
-from antiphon.protocols.intergroup.holder import Holder
-from antiphon.protocols.intergroup.listener import Listener
-from antiphon.protocols.intergroup.orders import GroupTimestamp, UnreliableSourceOrder, UnreliableTimestampOrder
-from antiphon.protocols.intergroup.repairs import Repairs
-from antiphon.protocols.intergroup.requests import Pending, Requests, Ticket
-from antiphon.protocols.intergroup.sender import Sender
-from antiphon.protocols.intergroup.stability import Stability
-from antiphon.protocols.intergroup.stream import Stream
+from antiphon.protocols.intergroup.outlet import Outlet
+from antiphon.protocols.intergroup.receiving.source_order import SourceOrderReceiver
+from antiphon.protocols.intergroup.receiving.total_order import TotalOrderReceiver
+from antiphon.protocols.intergroup.repair.buffer import Buffer
+from antiphon.protocols.intergroup.repair.repairs import Repairs
+from antiphon.protocols.intergroup.repair.requests import Pending, Requests
+from antiphon.protocols.intergroup.sending.sender import Sender
+from antiphon.protocols.intergroup.sending.window import SendWindow
+from antiphon.protocols.intergroup.stability.log import OrderedLog
+from antiphon.protocols.intergroup.stability.stability import Stability
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 from tests.planted.newtop import Bug, Traits
 
@@ -45,22 +52,22 @@ def _joined(traits: Traits) -> bool:
 def the_largest_is_acknowledged(patch: Patch) -> None:
     """How far somebody is, not how far all are."""
 
-    def ack(self: Holder, now: int) -> int:
+    def ack(self: OrderedLog, now: int) -> int:
         horizons = [int(stream.horizon) for stream in self._order.streams.values()]
         return self._stability.own_ack(max([self._order.gate, *horizons]), now)
 
-    patch.setattr(Holder, "_ack", ack)
+    patch.setattr(OrderedLog, "ack", ack)
 
 
 def one_is_missing_from_the_acknowledgment(patch: Patch) -> None:
     """How far all are but one."""
 
-    def ack(self: Holder, now: int) -> int:
+    def ack(self: OrderedLog, now: int) -> int:
         named = sorted(self._order.streams.items())[1:]
         horizon = min([int(stream.horizon) for _, stream in named], default=self._order.gate)
         return self._stability.own_ack(max(self._order.gate, horizon), now)
 
-    patch.setattr(Holder, "_ack", ack)
+    patch.setattr(OrderedLog, "ack", ack)
 
 
 def one_is_missing_from_the_minimum(patch: Patch) -> None:
@@ -77,18 +84,19 @@ def one_is_missing_from_the_minimum(patch: Patch) -> None:
 
 def freed_on_receipt(patch: Patch) -> None:
     """What is delivered is not kept for others (T4)."""
-    advance = Holder._advance
+    advance = OrderedLog.advance
 
-    def forgetful(self: Holder, now: int) -> None:
-        advance(self, now)
+    def forgetful(self: OrderedLog, now: int) -> list[DataFrame]:
+        stable = advance(self, now)
         freed = self._buffer.free(_FAR)
         for message in freed:
-            self._let_go(Ticket(message.sender, message.seq))
+            self._repairs.freed(Ticket(message.sender, message.seq))
         if freed:
             last = {message.sender: message.label + len(message.payloads) - 1 for message in freed}
-            self._effects.append(Discard(self._name, tuple(sorted(last.items()))))
+            self._outlet.add(Discard(self._context.group, tuple(sorted(last.items()))))
+        return [*stable, *freed]
 
-    patch.setattr(Holder, "_advance", forgetful)
+    patch.setattr(OrderedLog, "advance", forgetful)
 
 
 def stable_when_delivered(patch: Patch) -> None:
@@ -130,12 +138,12 @@ def the_departed_count(patch: Patch) -> None:
 
 def listeners_claim_everything(patch: Patch) -> None:
     """A receiver in source order acknowledges more than it has."""
-    say = Listener._say
+    transmit = Outlet.transmit
 
-    def boastful(self: Listener, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
-        say(self, replace(frame, ack=_FAR) if isinstance(frame, ReportFrame) and frame.sources else frame, to)
+    def boastful(self: Outlet, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
+        transmit(self, replace(frame, ack=_FAR) if isinstance(frame, ReportFrame) and frame.sources else frame, to)
 
-    patch.setattr(Listener, "_say", boastful)
+    patch.setattr(Outlet, "transmit", boastful)
 
 
 # -------------------------------------------------------------------------------- order
@@ -230,60 +238,59 @@ def requests_not_repeated(patch: Patch) -> None:
 
 def window_one_too_large(patch: Patch) -> None:
     """§4.5.3: the window closes one message late."""
-    may_send = Sender._may_send
+    is_open = SendWindow.is_open
 
-    def late(self: Sender) -> bool:
-        self._freed += 1
+    def late(self: SendWindow) -> bool:
+        self._stable += 1
         try:
-            return may_send(self)
+            return is_open(self)
         finally:
-            self._freed -= 1
+            self._stable -= 1
 
-    patch.setattr(Sender, "_may_send", late)
+    patch.setattr(SendWindow, "is_open", late)
 
 
 def gaps_skipped(patch: Patch) -> None:
     """M16: a follower that lacks what is gone goes on behind it."""
 
-    def skip(self: Follower, now: int) -> None:
-        streams: Mapping[ProcessId, Stream[DataFrame]] = self._order.streams
-        for sender, stream in streams.items():
+    def skip(self: TotalOrderReceiver, now: int) -> None:
+        for sender, stream in self._log.streams.items():
             lowest = min(stream._stored, default=stream.expected + 1)
             stream.last = max(stream.last, lowest - 1)
-            self._requests.forget(sender, below=stream.last + 1)
+            self._recovery.forget(sender, below=stream.last + 1)
             if lowest in stream._stored:
-                self._order.data(sender, stream._stored.pop(lowest))
+                self._log._order.data(sender, stream._stored.pop(lowest))
             stream._apply_keep_alive()
         self._moved_at = now
 
-    patch.setattr(Follower, "_reset", skip)
+    patch.setattr(TotalOrderReceiver, "_reset", skip)
 
 
 def resets_untold(patch: Patch) -> None:
     """M16: a follower that begins anew does not say so by a view of its own."""
-    patch.setattr(Follower, "_reset", Follower._forget)
+    patch.setattr(TotalOrderReceiver, "_reset", TotalOrderReceiver._forget)
 
 
 def lost_sources_untold(patch: Patch) -> None:
     """A listener that loses a source, and asks anew, does not leave it out of its view meanwhile."""
-    follow = Listener._follow_these
+    install = SourceOrderReceiver._install_view
 
-    def only_more(self: Listener, senders: Iterable[ProcessId]) -> None:
-        named = {*senders}
-        if self._view is None or named - {*self._view.members}:
-            follow(self, named)
+    def only_more(self: SourceOrderReceiver, sources: Iterable[ProcessId]) -> None:
+        named, view = {*sources}, self._views.current
+        if view is None or named - {*view.members}:
+            install(self, named)
 
-    patch.setattr(Listener, "_follow_these", only_more)
+    patch.setattr(SourceOrderReceiver, "_install_view", only_more)
 
 
 def late_for_what_was_begun(patch: Patch) -> None:
     """D1: a source tells a newcomer one number too many, and so it misses a message."""
-    activate = Listener._accepted
+    activate = SourceOrderReceiver._accepted
 
-    def accepted(self: Listener, frame: Any, now: int) -> None:
+    def accepted(self: SourceOrderReceiver, frame: Any, now: int) -> None:
         activate(self, replace(frame, first=frame.first + 1), now)
 
-    patch.setattr(Listener, "_accepted", accepted)
+    patch.setattr(SourceOrderReceiver, "_accepted", accepted)
 
 
 _RIG: Final = ("intergroup",)

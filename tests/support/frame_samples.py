@@ -6,7 +6,7 @@ from antiphon.core.effects import Frame
 from antiphon.protocols.acks import frames as acks
 from antiphon.protocols.classic import frames as classic
 from antiphon.protocols.intergroup import frames as intergroup
-from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.protocols.newtop.frames import (
     AbortFrame,
     AckFrame,

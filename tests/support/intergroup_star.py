@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from antiphon.protocols.intergroup.adaptation import Profile
-from antiphon.protocols.intergroup.repairs import Repairs
-from antiphon.protocols.intergroup.requests import Requests, Ticket
+from antiphon.protocols.intergroup.repair.adaptation import Profile
+from antiphon.protocols.intergroup.repair.repairs import Repairs
+from antiphon.protocols.intergroup.repair.requests import Requests
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 SOURCE = ProcessId("s")

@@ -2,9 +2,10 @@
 
 import pytest
 
-from antiphon.protocols.intergroup.adaptation import SECOND, Bounds, Profile, RepairBounds, RequestBounds
-from antiphon.protocols.intergroup.repairs import Repairs
-from antiphon.protocols.intergroup.requests import BACKOFFS_MAX, BASE, DELAY_MAX, Requests, Ticket
+from antiphon.protocols.intergroup.repair.adaptation import SECOND, Bounds, Profile, RepairBounds, RequestBounds
+from antiphon.protocols.intergroup.repair.repairs import Repairs
+from antiphon.protocols.intergroup.repair.requests import BACKOFFS_MAX, BASE, DELAY_MAX, Requests
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 D = 1_000_000

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import pytest
 
 from antiphon.protocols.intergroup.as_printed import ERRATA, printed
-from antiphon.protocols.intergroup.orders import GroupTimestamp
-from antiphon.protocols.intergroup.requests import DELAY_MAX, Ticket
+from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
+from antiphon.protocols.intergroup.repair.requests import DELAY_MAX
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 A, B = ProcessId("a"), ProcessId("b")

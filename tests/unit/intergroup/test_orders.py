@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.protocols.intergroup.names import Collected
-from antiphon.protocols.intergroup.orders import (
+from antiphon.protocols.intergroup.delivery.containers import CollectedMessages
+from antiphon.protocols.intergroup.delivery.orders import (
     GroupTimestamp,
     SourceOrder,
     UnreliableSourceOrder,
     UnreliableTimestampOrder,
 )
-from antiphon.protocols.intergroup.stream import GAP_MAX, Stream
+from antiphon.protocols.intergroup.delivery.stream import GAP_MAX, Stream
 from antiphon.types import ProcessId
 
 A, B, C = map(ProcessId, "abc")
@@ -52,7 +52,7 @@ def test_no_number_makes_one_look_for_more_than_a_window_could_hold() -> None:
     stream: Stream[Said] = Stream(1, 0)
     stream.keep_alive(2**62, 100)
     assert sum(1 for _ in stream.missing(2**62)) == GAP_MAX
-    assert Collected().lacking(A, b"bids", 2**62) == tuple(range(1, GAP_MAX + 1))
+    assert CollectedMessages().newly_missing(A, b"bids", 2**62) == tuple(range(1, GAP_MAX + 1))
 
 
 def test_gaps_fill_in_any_order() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from antiphon.protocols.intergroup.rate import Rate, RateSettings
-from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.protocols.intergroup.sending.rate import Rate, RateSettings
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 SECOND = 1_000_000_000

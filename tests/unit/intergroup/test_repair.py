@@ -4,11 +4,12 @@ import statistics
 
 import pytest
 
-from antiphon.protocols.intergroup.adaptation import SECOND, Profile, RepairBounds, RequestBounds
 from antiphon.protocols.intergroup.as_printed import printed
-from antiphon.protocols.intergroup.repairs import Repairs
-from antiphon.protocols.intergroup.requests import DELAY_MAX, Requests, Ticket
+from antiphon.protocols.intergroup.repair.adaptation import SECOND, Profile, RepairBounds, RequestBounds
+from antiphon.protocols.intergroup.repair.repairs import Repairs
+from antiphon.protocols.intergroup.repair.requests import DELAY_MAX, Requests
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 from tests.support.intergroup_star import ACROSS, DISTANCE, Repaired, Star
 

@@ -3,7 +3,7 @@
 from antiphon.core.effects import Gauge
 from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, HOLD_NS, InterGroupSettings
-from antiphon.protocols.intergroup.stability import Stability
+from antiphon.protocols.intergroup.stability.stability import Stability
 from antiphon.types import ProcessId, ViewId
 from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
 

@@ -22,7 +22,7 @@ from antiphon.protocols.classic.frames import (
     Stamp,
 )
 from antiphon.protocols.intergroup import frames as intergroup
-from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import GroupId, ProcessId, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
 from antiphon.wire.frame import open_envelope, seal

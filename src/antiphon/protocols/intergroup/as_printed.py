@@ -1,6 +1,6 @@
 """The printed rules that are wrong, each in a class of its own: evidence, for the simulator only.
 
-Nothing else in the product knows of them. Numbers are those of docs/spec/errata-intergroup.md.
+Nothing else in the product knows of them. The numbers are those of docs/spec/errata-intergroup.md.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,18 +8,21 @@ from dataclasses import replace
 from typing import Any, Final
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.protocols.intergroup.requests import BASE, Pending, Requests, Ticket
+from antiphon.protocols.intergroup.delivery.stream import Message, Stream
+from antiphon.protocols.intergroup.repair.requests import BASE, Pending, Requests
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
-from antiphon.protocols.intergroup.stability import Stability
-from antiphon.protocols.intergroup.stream import Message, Stream
+from antiphon.protocols.intergroup.stability.stability import Stability
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 
 class EveryRequestCounts(Requests):
-    """R1, §3.3: each request that is heard makes one wait three times as long, and nothing bounds that."""
+    """R1, §3.3: each request that a process hears triples its delay, and nothing bounds the delay.
+
+    The requests of one round arrive together, so they multiply it several times at once.
+    """
 
     def heard(self, ticket: Ticket, now: int) -> None:
-        """Those of one round arrive together."""
         pending = self._pending.get(ticket)
         if pending is not None:
             self._duplicates += pending.backoffs > 0
@@ -35,26 +38,23 @@ class EveryRequestCounts(Requests):
 
 
 class AskedOnce(Requests):
-    """R2, Fig. 3.1: with its request the processing of a loss ends."""
+    """R2, Fig. 3.1: the request ends the processing of a loss; it is never repeated."""
 
-    def _asked(self, ticket: Ticket, pending: Pending, now: int) -> None:
-        """It is not missed again."""
+    def _asked(self, ticket: Ticket, pending: Pending, now: int) -> None: ...
 
 
 class NoHold(Stability):
-    """T5, §4.7.1: only the newcomer itself freezes what it reports, and that takes its time to get about."""
+    """T5, §4.7.1: only the joiner itself freezes what it reports, and the others learn that too late."""
 
-    def hold(self, joiner: ProcessId, start: int, until: int) -> None:
-        """Nothing."""
+    def hold(self, joiner: ProcessId, start: int, until: int) -> None: ...
 
 
 class WallClock(TimestampClock):
-    """T6: the reading of the clock is the stamp, if it is not below the last one."""
+    """T6: the reading of the clock is the stamp, if it is not below the last one; two messages may have one stamp."""
 
     __slots__ = ()
 
     def stamp(self, now: int) -> int:
-        """Two messages at one reading have one stamp."""
         self.value = max(self.value, now)
         return self.value
 
@@ -69,12 +69,11 @@ class AfterTheFirst(Stream[Message]):
 
 
 class HastyKeepAlive(Stream[Message]):
-    """D5, Fig. 4.3: a keep-alive counts at once, whatever is missing before it."""
+    """D5, Fig. 4.3: a keep-alive counts at once, even if messages before it are missing."""
 
     __slots__ = ()
 
     def keep_alive(self, seq: int, clock: int) -> None:
-        """As if nothing were."""
         if seq >= self.last:
             self.horizon = max(self.horizon, clock)
 
@@ -88,11 +87,11 @@ _PRINTED: Final[Mapping[str, Mapping[str, Any]]] = {
     "D5": {"stream": HastyKeepAlive},
 }
 ERRATA: Final = tuple(_PRINTED)
-"""Those whose printed rule can be followed."""
+"""The errata whose printed rule can be run."""
 
 
 def printed(errata: Iterable[str]) -> Rules:
-    """The adopted rules, with these printed ones in their place."""
+    """The adopted rules, except that these errata follow the printed rule."""
     rules = ADOPTED
     for erratum in errata:
         rules = replace(rules, **_PRINTED[erratum])

@@ -7,7 +7,7 @@ from antiphon.protocols.contract import Build, Facts
 from antiphon.protocols.intergroup.as_printed import printed
 from antiphon.protocols.intergroup.options import InterGroupOptions, options_of
 from antiphon.protocols.intergroup.process import InterGroupProcess
-from antiphon.protocols.intergroup.rate import RateSettings
+from antiphon.protocols.intergroup.sending.rate import RateSettings
 from antiphon.protocols.intergroup.settings import DISTANCE_MIN, Distance, InterGroupPlan, InterGroupSettings
 from antiphon.scenario.model import Fixed, Group, Scenario, absent_at_first, role_of, senders_of, service_of
 from antiphon.scenario.placement import groups_of

@@ -1,15 +1,14 @@
-"""The frames of InterGroup: all datagrams, multicast to whoever listens to the group unless they are for one process.
+"""The frames of InterGroup. All are datagrams, multicast to all that listen to the group or addressed to one process.
 
-Two sorts are numbered on a sender's stream: data, and keep-alives, which bear the number of the last data. Everything
-else may be lost and is said again while it matters. Deeply immutable values.
+Two kinds have a number on their sender's stream: data, and keep-alives, which carry the number of the last data frame.
+Every other frame may be lost, and is repeated while it matters. Frames are deeply immutable values.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from antiphon.core.frames import FrameDefaults
-from antiphon.protocols.intergroup.names import container_of
-from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.protocols.intergroup.tickets import Ticket, container_of
 from antiphon.types import GroupId, ProcessId, ViewId
 
 
@@ -17,17 +16,18 @@ class _DataFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     seq: int
+    """Its number on the sender's stream."""
     stamp: int
     """Microseconds of the sender's clock."""
     epoch: ViewId
     """The view in which the sender sends it."""
     ack: int
-    """Its sender has delivered everything stamped up to here (J0)."""
+    """The sender has delivered everything with a stamp up to here (J0)."""
     payloads: tuple[bytes, ...]
     label: int = 0
     """Opaque: number of the first payload, for the recorder."""
     name: bytes = b""
-    """What its application calls it, a path; may be empty (`names.py`)."""
+    """The name that the application gave it, a path; may be empty (`delivery/containers.py`)."""
     place: int = 0
     """Its number in the container that the name begins with."""
 
@@ -39,23 +39,21 @@ class DataFrame(_DataFields, FrameDefaults):
 
     @property
     def ticket(self) -> Ticket:
-        """By what an application that frames its data asks for it."""
+        """The ticket by which an application of the framed service requests it."""
         return Ticket(self.sender, self.place, container_of(self.name))
 
     @property
     def clock(self) -> int:
-        """The timestamp."""
         return self.stamp
 
     @property
     def serial(self) -> int:
-        """Its number on the stream."""
         return self.seq
 
 
 @dataclass(frozen=True, slots=True)
 class KeepAliveFrame(FrameDefaults):
-    """Its sender is there, has sent so much, and gives greater stamps only from now on (D7)."""
+    """The sender lives, has sent messages up to number `seq`, and its later stamps are above `stamp` (D7)."""
 
     group: GroupId
     sender: ProcessId
@@ -64,22 +62,21 @@ class KeepAliveFrame(FrameDefaults):
     epoch: ViewId
     ack: int
     known: tuple[tuple[bytes, int], ...] = ()
-    """How many messages there are in each of the containers that it used last."""
+    """The containers that the sender used last, with their numbers of messages."""
 
     @property
     def clock(self) -> int:
-        """The timestamp."""
         return self.stamp
 
     @property
     def serial(self) -> int:
-        """The timestamp: no two of its sender's are alike."""
+        """The timestamp: no two of one sender are equal."""
         return self.stamp
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFrame(FrameDefaults):
-    """RTR: somebody lacks a message."""
+    """RTR: the sender lacks a message."""
 
     group: GroupId
     sender: ProcessId
@@ -88,7 +85,7 @@ class RequestFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class RepairFrame(FrameDefaults):
-    """RTX: somebody who holds a message sends it again, unchanged."""
+    """RTX: a process that holds a message transmits it again, unchanged."""
 
     group: GroupId
     sender: ProcessId
@@ -96,13 +93,12 @@ class RepairFrame(FrameDefaults):
 
     @property
     def copies(self) -> tuple[DataFrame, ...]:
-        """The message."""
         return (self.message,)
 
 
 @dataclass(frozen=True, slots=True)
 class GoneFrame(FrameDefaults):
-    """RTN: a message that was asked for is stable, and nobody keeps it any longer (R9)."""
+    """RTN: a requested message is stable, and no process keeps it any longer (R9)."""
 
     group: GroupId
     sender: ProcessId
@@ -113,19 +109,19 @@ class GoneFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class ReportFrame(FrameDefaults):
-    """What a process acknowledges that does not send: it has everything stamped up to here."""
+    """The acknowledgment of a process that does not send: it has everything with a stamp up to `ack`."""
 
     group: GroupId
     sender: ProcessId
     epoch: ViewId
     ack: int
     sources: tuple[ProcessId, ...] | None
-    """Of these senders only; None: of all."""
+    """The senders that it speaks of; None: all; empty: the process leaves the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRequestFrame(FrameDefaults):
-    """To one sender: who has seen everything up to a stamp wants to receive the group's messages from later on."""
+    """To one sender: a joiner that has seen everything up to `floor` wants to receive the group's later messages."""
 
     group: GroupId
     sender: ProcessId
@@ -134,21 +130,21 @@ class JoinRequestFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class JoinInfoFrame(FrameDefaults):
-    """The answer: where to begin (J8)."""
+    """The answer to a join request: where to begin (J8)."""
 
     group: GroupId
     sender: ProcessId
     to: ProcessId
     epoch: ViewId
     start: int
-    """T: what is stamped above it is delivered."""
+    """T: messages with stamps above it are delivered."""
     first: tuple[tuple[ProcessId, int], ...]
-    """Of each member, the number of the first message that is wanted; sorted."""
+    """For each member, the number of the first message to be delivered; sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRequestFrame(FrameDefaults):
-    """To one sender: somebody wants its messages, in the order in which it sends them (§4.7.1)."""
+    """To one sender: the process wants to receive its messages in source order (§4.7.1)."""
 
     group: GroupId
     sender: ProcessId
@@ -157,7 +153,7 @@ class SourceRequestFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class SourceAcceptFrame(FrameDefaults):
-    """The answer: from which number on, inclusive (D1)."""
+    """The answer to a source request: the number to begin with, inclusive (D1)."""
 
     group: GroupId
     sender: ProcessId
@@ -167,10 +163,18 @@ class SourceAcceptFrame(FrameDefaults):
     members: tuple[ProcessId, ...]
     first: int
     start: int
-    """Everything of the source that is stamped above this comes from that number on."""
+    """Every message of the source with a stamp above this has number `first` or a later one."""
 
 
-Answer = GoneFrame | ReportFrame | JoinRequestFrame | JoinInfoFrame | SourceRequestFrame | SourceAcceptFrame
-"""What is said between a newcomer, or one who asks in vain, and those who can help it."""
-
-InterGroupFrame = DataFrame | KeepAliveFrame | RequestFrame | RepairFrame | Answer
+InterGroupFrame = (
+    DataFrame
+    | KeepAliveFrame
+    | RequestFrame
+    | RepairFrame
+    | GoneFrame
+    | ReportFrame
+    | JoinRequestFrame
+    | JoinInfoFrame
+    | SourceRequestFrame
+    | SourceAcceptFrame
+)

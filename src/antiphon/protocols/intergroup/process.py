@@ -1,6 +1,6 @@
-"""A process under InterGroup: its groups, each with its own part in it, and one clock for all of them (Berket00 §4.3).
+"""A process under InterGroup: a member of each of its groups, and one clock for all of them (Berket00 §4.3).
 
-Offers the contract of `core/contract.py`. `draw` is where chance comes in: the cores have none of their own.
+Implements the contract of `core/contract.py`. The cores have no randomness of their own: it comes in through `draw`.
 """
 
 from collections.abc import Mapping
@@ -9,21 +9,32 @@ from typing import ClassVar, Final, get_args
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.core.timers import Timers
-from antiphon.protocols.intergroup.bystander import Bystander
-from antiphon.protocols.intergroup.follower import Follower
-from antiphon.protocols.intergroup.framer import Framer
+from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.frames import InterGroupFrame
-from antiphon.protocols.intergroup.listener import Listener
-from antiphon.protocols.intergroup.party import Part, Party
-from antiphon.protocols.intergroup.requests import Draw, Ticket
+from antiphon.protocols.intergroup.member import GroupMember
+from antiphon.protocols.intergroup.receiving.framed import FramedReceiver
+from antiphon.protocols.intergroup.receiving.source_order import SourceOrderReceiver
+from antiphon.protocols.intergroup.receiving.total_order import TotalOrderReceiver
+from antiphon.protocols.intergroup.receiving.unreliable import UnreliableReceiver
+from antiphon.protocols.intergroup.repair.requests import Draw
+from antiphon.protocols.intergroup.role import Role
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
-from antiphon.protocols.intergroup.sender import Sender
+from antiphon.protocols.intergroup.sending.sender import Sender
 from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
+from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import GroupId, ProcessId
+
+_FRAMES: Final = get_args(InterGroupFrame)
+_RECEIVERS: Final[Mapping[Service, type[Role]]] = {
+    "total": TotalOrderReceiver,
+    "fifo": SourceOrderReceiver,
+    "framed": FramedReceiver,
+}
+"""The role of a process that only receives, by its delivery service; the other services are unreliable."""
 
 
 class InterGroupProcess:
-    """One participant, in its groups from the start or not yet."""
+    """One participant; it is in a group from the start, or joins it later."""
 
     capabilities: ClassVar = Capabilities(joins=True, leaves_in_order=True, names_messages=True)
     heeds_application: ClassVar[bool] = True
@@ -37,94 +48,87 @@ class InterGroupProcess:
         rules: Rules = ADOPTED,
     ) -> None:
         self.deadline: int | None = None
-        """When time alone makes something due; a plain attribute, for it is read after every event."""
+        """A plain attribute, because drivers read it after every event."""
         clock = rules.clock(physical=True)
-        self._parties: dict[GroupId, Party] = {
-            name: _party(me, plan)(Part(me, plan, settings, clock, draw, rules)) for name, plan in groups.items()
+        self._members: dict[GroupId, GroupMember] = {
+            name: GroupMember(MemberContext(me, plan, settings, clock, draw, rules), _role(me, plan))
+            for name, plan in groups.items()
         }
-        self._absent = [name for name, plan in groups.items() if plan.present]
-        """Groups that it is in from the start: that is when time is first known."""
-        self._stirred = dict.fromkeys(groups)
+        self._to_join = [name for name, plan in groups.items() if plan.present]
+        """The groups that the process is in from the start; it joins at the first input, which tells the time."""
+        self._touched = dict.fromkeys(groups)
+        """The groups in which something has happened since the last `drain`, in order."""
         self._timers: Timers[tuple[GroupId]] = Timers()
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:  # noqa: ARG002
-        """Keep a message until `drain` lets it leave; a name begins with a container, as in `bids/7`."""
-        assert isinstance(self._parties[group], Sender), "who only receives has nothing to send"
-        self._stir(group).outbox.append((payload, label, name))
+        """Queue a message until `drain` transmits it; a name begins with a container, as in `bids/7`."""
+        self._touch(group).send(payload, label, name)
 
     def receive(self, frame: Frame, now: int) -> None:
-        """Take a frame; those of other groups and families are not ours."""
-        if frame.group in self._parties and isinstance(frame, get_args(InterGroupFrame)):
+        """Receive a frame; those of other groups and families are ignored."""
+        if frame.group in self._members and isinstance(frame, _FRAMES):
             self._start(now)
-            self._stir(frame.group).receive(frame, now)
+            self._touch(frame.group).receive(frame, now)
 
     def tick(self, now: int) -> None:
-        """Nothing but the passing of time: `drain` looks at what is due."""
+        """Note which groups are due; `drain` does the rest."""
         for (name,) in self._timers.due(now):
-            self._stir(name)
+            self._touch(name)
         self.deadline = self._timers.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
-        """What the application has taken may be acknowledged."""
-        self._stir(group).consumed(position)
+        """The application has consumed messages, which may now be acknowledged."""
+        self._touch(group).consumed(position)
         return True
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
-        """While the transport is full, application messages wait; all else leaves, others need it."""
-        for name in self._parties:
-            self._stir(name).writable = ready
+        """While the transport is full, application messages wait. Everything else leaves, because others need it."""
+        for name in self._members:
+            self._touch(name).set_writable(ready)
 
     def request(self, effect: Missing, now: int) -> None:
-        """The application, which frames its data, wants messages that it lacks."""
-        party = self._stir(effect.group)
-        assert isinstance(party, Framer), "others are given what they miss, or do not want it"
+        """The application of the framed service requests messages that it lacks."""
+        member = self._touch(effect.group)
         for place in effect.places:
-            party.request(Ticket(effect.sender, place, effect.container), now)
+            member.request(Ticket(effect.sender, place, effect.container), now)
 
     def join(self, group: GroupId, now: int) -> None:
-        """Be in a group from now on."""
-        self._stir(group).join(now)
+        self._touch(group).join(now)
 
     def leave(self, group: GroupId, now: int) -> None:  # noqa: ARG002
-        """Be in it no more."""
-        self._stir(group).leave()
+        self._touch(group).leave()
 
     @property
     def unfinished(self) -> bool:
-        """Whether it is on its way into some group, or messages wait to leave."""
-        return any(party.unfinished for party in self._parties.values())
+        """True if it still joins some group, or messages wait to be transmitted."""
+        return any(member.unfinished for member in self._members.values())
 
     def drain(self, now: int) -> list[Effect]:
-        """What follows in every group that something has happened in."""
+        """The effects in every group in which something has happened."""
         self._start(now)
         effects: list[Effect] = []
-        for name in self._stirred:
-            party = self._parties[name]
-            party.settle(now, effects)
-            self._timers.set((name,), party.deadline)
-        self._stirred.clear()
+        for name in self._touched:
+            member = self._members[name]
+            member.settle(now, effects)
+            self._timers.set((name,), member.deadline)
+        self._touched.clear()
         self.deadline = self._timers.deadline
         return effects
 
     def unstable(self, group: GroupId) -> int:
-        """How many messages are held because somebody may lack them."""
-        return self._parties[group].unstable
+        return self._members[group].unstable
 
     def _start(self, now: int) -> None:
-        for name in self._absent:
-            self._parties[name].join(now)
-        self._absent.clear()
+        for name in self._to_join:
+            self._members[name].join(now)
+        self._to_join.clear()
 
-    def _stir(self, group: GroupId) -> Party:
-        self._stirred[group] = None
-        return self._parties[group]
+    def _touch(self, group: GroupId) -> GroupMember:
+        self._touched[group] = None
+        return self._members[group]
 
 
-def _party(me: ProcessId, plan: InterGroupPlan) -> type[Party]:
+def _role(me: ProcessId, plan: InterGroupPlan) -> type[Role]:
     if me in plan.view.members:
         return Sender
-    return _RECEIVERS.get(plan.service, Bystander)
-
-
-_RECEIVERS: Final[Mapping[Service, type[Party]]] = {"total": Follower, "fifo": Listener, "framed": Framer}
-"""Who only receives, by what it wants; others take what comes."""
+    return _RECEIVERS.get(plan.service, UnreliableReceiver)

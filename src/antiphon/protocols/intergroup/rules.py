@@ -1,12 +1,12 @@
-"""Which classes a process is made of: the adopted rules, or a printed one in place of one of them (`literal.py`)."""
+"""The classes that implement the rules: the adopted ones, unless `as_printed.py` replaces some by printed ones."""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.protocols.intergroup.requests import Requests
-from antiphon.protocols.intergroup.stability import Stability
-from antiphon.protocols.intergroup.stream import Stream
+from antiphon.protocols.intergroup.delivery.stream import Stream
+from antiphon.protocols.intergroup.repair.requests import Requests
+from antiphon.protocols.intergroup.stability.stability import Stability
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,26 @@
-"""How long requests and repairs wait: bounds that follow what was observed (Berket00 Figs 3.1, 3.2; errata R3, R4, R7).
+"""How long requests and repairs wait: bounds that adapt to what is observed.
 
-A timer is drawn from [low, low + high] distances. Too many duplicates widen the range, long delays move it down. The
-figures compare delays with 1 and do not say of what: seconds in the default profile. The SRM literature counts in round
-trips.
+Berket00 Figs 3.1, 3.2; errata R3, R4, R7. A timer is drawn from [low, low + high] distances. Too many duplicates widen
+the range, long delays move it down. The figures compare delays with 1 and do not name the unit. In the default profile
+it is a second; the SRM literature counts in round trips.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 Profile = Literal["default", "intergroup", "srm", "distances", "round-trips"]
-"""`intergroup` begins repairs as slowly as printed; `srm` adapts requests in the order of the SRM literature.
+"""`intergroup`: repairs begin as slowly as printed. `srm`: requests adapt in the order of the SRM literature.
 
-`distances` and `round-trips` adapt requests in the printed order, and count delays in these (R3).
+`distances`, `round-trips`: requests adapt in the printed order, and delays are counted in these units (R3).
 """
 
 SECOND: Final = 1_000_000_000
 _DISTANCES: Final[dict[Profile, int]] = {"distances": 1, "round-trips": 2, "srm": 2}
-"""How many distances make the unit of a request's delay; where none is named, it is a second."""
+"""The unit of a request's delay, in distances; for other profiles it is a second."""
 _EVERY_LOSS: Final[frozenset[Profile]] = frozenset(("distances", "round-trips"))
-"""Where a loss is timed, as §3.2.2 says, until it was first asked for, by whomever.
+"""Profiles that time each loss until the first request by any process, as §3.2.2 says.
 
-Elsewhere, as in Fig. 3.1, every request of one's own is.
+The others time every request of our own, as in Fig. 3.1.
 """
 _GAIN: Final = 0.25
 _SLACK: Final = 0.1
@@ -30,7 +30,7 @@ _TARGET: Final = 1.0
 
 @dataclass(slots=True)
 class Bounds:
-    """Of a timer, in distances; each within its own range."""
+    """The bounds of a timer, in distances; each stays within its own range."""
 
     low: float
     high: float
@@ -38,12 +38,12 @@ class Bounds:
     high_range: tuple[float, float]
 
     def move(self, low: float = 0.0, high: float = 0.0) -> None:
-        """Clamped after each change (R4)."""
+        """Add to the bounds, and clamp them after each change (R4)."""
         self.low = min(max(self.low + low, self.low_range[0]), self.low_range[1])
         self.high = min(max(self.high + high, self.high_range[0]), self.high_range[1])
 
     def delay(self, distance: int, share: float) -> int:
-        """The delay at that share of the range."""
+        """The delay at that share of the range, 0 to 1."""
         return int((self.low + self.high * share) * distance)
 
 
@@ -52,7 +52,7 @@ def _averaged(average: float, observed: float) -> float:
 
 
 class RequestBounds:
-    """How long requests wait."""
+    """The bounds of the timers of requests."""
 
     def __init__(self, profile: Profile = "default") -> None:
         self.bounds = Bounds(2.0, 2.0, (0.5, 2.0), (1.0, 100.0))
@@ -61,18 +61,18 @@ class RequestBounds:
         self._duplicates = self._delay = 0.0
 
     def asked(self, elapsed: int, distance: int, *, again: bool = False) -> None:
-        """A request of ours left, so long after the loss was noticed: the first one for it, or another."""
+        """A request of ours left, `elapsed` after we noticed the loss; `again`: not the first one for it."""
         if not (again and self._every_loss):
             self._took(elapsed, distance)
         self.bounds.move(low=-0.05)
 
     def overheard(self, elapsed: int, distance: int) -> None:
-        """The first request for it is somebody else's, so long after the loss was noticed."""
+        """The first request for a loss came from another process, `elapsed` after we noticed the loss."""
         if self._every_loss:
             self._took(elapsed, distance)
 
     def renew(self, duplicates: int) -> None:
-        """Before the timer of a new ticket: so many duplicates there were since that of the last."""
+        """Adapt before the timer of a new ticket starts; `duplicates`: requests heard twice since the last ticket."""
         self._duplicates = _averaged(self._duplicates, duplicates)
         if self._srm:
             self._as_srm()
@@ -84,7 +84,7 @@ class RequestBounds:
         self._delay = _averaged(self._delay, elapsed / unit)
 
     def _as_printed(self) -> None:
-        """Fig. 3.1: delays are looked at before duplicates."""
+        """Fig. 3.1: delays are compared before duplicates."""
         few, quick = self._duplicates < _TARGET - _SLACK, self._delay < _TARGET - _SLACK
         if self._delay >= _TARGET:
             self.bounds.move(low=-0.05, high=-0.1 if few else 0.0)
@@ -105,27 +105,25 @@ class RequestBounds:
 
 
 class RepairBounds:
-    """How long repairs wait."""
+    """The bounds of the timers of repairs."""
 
     def __init__(self, profile: Profile = "default") -> None:
-        first = (
-            10.0 if profile == "intergroup" else 1.0
-        )  # R7: as printed, the first repairs wait for 10 to 20 distances
+        first = 10.0 if profile == "intergroup" else 1.0  # R7: as printed, first repairs wait 10 to 20 distances
         self.bounds = Bounds(first, first, (0.5, 10.0), (1.0, 100.0))
         self._delay = 0.0
 
     def sent(self, elapsed: int) -> None:
-        """A repair of ours left, so long after it was asked for."""
+        """A repair of ours left, `elapsed` after the request for it."""
         self._delay = _averaged(self._delay, elapsed / SECOND)
         self.bounds.move(low=-0.05)
 
     def cancelled(self, elapsed: int) -> None:
-        """Somebody else was quicker."""
+        """Another process was quicker with its repair."""
         self._delay = _averaged(self._delay, elapsed / SECOND)
         self.bounds.move(high=-0.05 if self._delay >= _TARGET else 0.1)
 
     def renew(self) -> None:
-        """Before the timer of a new repair."""
+        """Adapt before the timer of a new repair starts."""
         if self._delay >= _TARGET:
             self.bounds.move(low=-0.05)
         elif self._delay < _TARGET - _SLACK:

@@ -1,10 +1,10 @@
-"""How fast a sender sends: a rate that grows while nothing is lost, and a window (Berket00 §4.5.3; errata R8)."""
+"""The rate of a sender: it grows while nothing is lost (Berket00 §4.5.3; errata R8)."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from antiphon.protocols.intergroup.adaptation import SECOND
-from antiphon.protocols.intergroup.requests import Ticket
+from antiphon.protocols.intergroup.repair.adaptation import SECOND
+from antiphon.protocols.intergroup.tickets import Ticket
 
 REDUCTION: Final = 0.75
 _SIZE_GAIN: Final = 1 / 16
@@ -13,17 +13,18 @@ _FIRST_SIZE: Final = 128.0
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """Bytes a second, of all senders of a group together; None: as fast as one likes."""
+    """Bytes per second of all senders of a group together."""
 
     first: float | None = None
+    """The rate at the beginning; None: no limit."""
     increment: float = 10_000.0
-    """Added each second without a loss."""
+    """Added after each second without a loss."""
     lowest: float = 1_000.0
     highest: float = 12_500_000.0
 
 
 class Rate:
-    """Of one sender in one group."""
+    """The rate of one sender in one group."""
 
     def __init__(self, settings: RateSettings, senders: int) -> None:
         self._settings, self._senders = settings, senders
@@ -33,10 +34,10 @@ class Rate:
         self._reduced: dict[Ticket, int] = {}
         self._last_reduction: int | None = None
         self.next_at = 0
-        """When the next message may leave."""
+        """The time from which the next message may leave."""
 
     def sent(self, size_bytes: int, share: float, now: int) -> None:
-        """A message leaves; the next one waits for the senders' common interval, drawn at that share of its range."""
+        """A message leaves. The next one waits for an interval that is drawn at that share of its range, 0 to 1."""
         if self.bytes_per_second is None:
             return
         self._size += (size_bytes - self._size) * _SIZE_GAIN
@@ -44,7 +45,7 @@ class Rate:
         self.next_at = now + int(mean * (0.5 + share))
 
     def lost(self, ticket: Ticket, round_trip: int, now: int) -> None:
-        """Somebody asks for a message of ours: at most one reduction for a ticket and in a round trip (R8)."""
+        """A message of ours is requested: reduce the rate, at most once per ticket and per round trip (R8)."""
         rate, last = self.bytes_per_second, self._last_reduction
         if rate is None or ticket in self._reduced or (last is not None and now - last < round_trip):
             return
@@ -52,11 +53,11 @@ class Rate:
         self.bytes_per_second = max(rate * REDUCTION, self._settings.lowest)
 
     def freed(self, ticket: Ticket) -> None:
-        """It is stable: nobody will ask for it again."""
+        """The message is stable: it will not be requested again."""
         self._reduced.pop(ticket, None)
 
     def quiet(self, now: int) -> None:
-        """Time has passed: each second without a loss allows for more."""
+        """Time has passed: raise the rate for each second without a loss."""
         if self.bytes_per_second is None:
             return
         seconds = (now - self._raised) // SECOND

@@ -1,128 +1,113 @@
-"""What an application gets of what its process has: the delivery service that it chose (Berket00 §4.6 to 4.9).
+"""The delivery services: which messages an application gets, and when (Berket00 §4.6 to 4.9).
 
-A process tells its service of every message that arrives, of those that are in their sender's order, and of those in
-the group's, as far as it knows about these itself; a service takes what it is about.
+A process tells its service of every message that arrives, of every message that is next in its sender's order, and of
+every message that is next in the group's order, as far as the process knows these orders. A service returns what is
+to be delivered, and ignores what does not concern it.
 """
 
 from typing import Final
 
+from antiphon.protocols.intergroup.delivery.containers import CollectedMessages
+from antiphon.protocols.intergroup.delivery.orders import UnreliableSourceOrder, UnreliableTimestampOrder
 from antiphon.protocols.intergroup.frames import DataFrame
-from antiphon.protocols.intergroup.names import Collected
-from antiphon.protocols.intergroup.orders import UnreliableSourceOrder, UnreliableTimestampOrder
 from antiphon.protocols.intergroup.settings import InterGroupSettings, Service
 from antiphon.types import ProcessId
 
 
-class Offered:
-    """Nothing, unless a service says otherwise."""
-
-    reliable = True
-    """Whether messages that are missing are asked for."""
+class DeliveryService:
+    """Delivers nothing; each service overrides the events that it delivers at."""
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:  # noqa: ARG002
-        """A message came, for the first time or again; or leaves, if it is ours."""
+        """A message arrived, for the first time or again; or a message of our own leaves."""
         return []
 
     def in_source_order(self, message: DataFrame) -> list[DataFrame]:  # noqa: ARG002
-        """It is the next of its sender."""
+        """It is the next message of its sender."""
         return []
 
     def in_group_order(self, message: DataFrame) -> list[DataFrame]:  # noqa: ARG002
-        """It is the next of all."""
+        """It is the next message in the order of the whole group."""
         return []
 
     def heard(self, sender: ProcessId, stamp: int) -> None:
-        """A sender's clock was so far."""
+        """The sender's clock has reached `stamp`."""
 
     def due(self, now_us: int) -> list[DataFrame]:  # noqa: ARG002
-        """What time alone brings."""
+        """What is delivered because time has passed."""
         return []
 
     @property
     def deadline_us(self) -> int | None:
-        """When that may be."""
+        """The time at which `due` is next needed."""
         return None
 
 
-class Unreliable(Offered):
-    """UU: whatever the network brings; repairs are for others."""
-
-    reliable = False
+class Unreliable(DeliveryService):
+    """UU: delivers what the network brings, at once. Repairs are for others."""
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:
-        """At once."""
         return [] if repair else [message]
 
 
-class SourceOrdered(Offered):
+class SourceOrdered(DeliveryService):
     """RSO."""
 
     def in_source_order(self, message: DataFrame) -> list[DataFrame]:
-        """As its sender sent it."""
         return [message]
 
 
-class GroupOrdered(Offered):
+class GroupOrdered(DeliveryService):
     """RGTO."""
 
     def in_group_order(self, message: DataFrame) -> list[DataFrame]:
-        """As everybody gets it."""
         return [message]
 
 
-class Framed(Offered):
-    """Whatever comes, once: repairs that others asked for too."""
+class Framed(DeliveryService):
+    """Delivers whatever arrives, once and at once; also repairs that others requested."""
 
     def __init__(self) -> None:
-        self._collected = Collected()
+        self._collected = CollectedMessages()
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:  # noqa: ARG002
-        """At once, unless it was there before."""
-        return [message] if self._collected.take(message.ticket) else []
+        return [message] if self._collected.add(message.ticket) else []
 
 
-class UnreliablySourceOrdered(Offered):
-    """In the order of each sender, without what comes late."""
-
-    reliable = False
+class UnreliablySourceOrdered(DeliveryService):
+    """Delivers in the order of each sender; a message that comes after a later one is dropped."""
 
     def __init__(self) -> None:
         self._order: UnreliableSourceOrder[DataFrame] = UnreliableSourceOrder()
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:
-        """Unless a later one was there before."""
         return [] if repair else self._order.data(message.sender, message)
 
 
-class UnreliablyGroupOrdered(Offered):
-    """In one order of stamps, without what comes late."""
-
-    reliable = False
+class UnreliablyGroupOrdered(DeliveryService):
+    """Delivers in the order of the stamps; a message that comes too late is dropped."""
 
     def __init__(self, settings: InterGroupSettings, members: tuple[ProcessId, ...]) -> None:
         self._order: UnreliableTimestampOrder[DataFrame] = UnreliableTimestampOrder(members, settings.wait_us)
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:
-        """It waits for its turn."""
         if not repair:
             self._order.data(message.sender, message)
         return []
 
     def heard(self, sender: ProcessId, stamp: int) -> None:
-        """Whoever is so far sends nothing below."""
+        """The sender will send nothing below `stamp`."""
         self._order.seen(sender, stamp)
 
     def due(self, now_us: int) -> list[DataFrame]:
-        """Whose turn has come, or who has waited long enough."""
+        """The messages whose turn has come, or that have waited for MAX_WAIT."""
         return self._order.deliverable(now_us)
 
     @property
     def deadline_us(self) -> int | None:
-        """When the next one has."""
         return self._order.deadline()
 
 
-_PLAIN: Final[dict[Service, type[Offered]]] = {
+_PLAIN: Final[dict[Service, type[DeliveryService]]] = {
     "unreliable": Unreliable,
     "fifo": SourceOrdered,
     "total": GroupOrdered,
@@ -131,8 +116,8 @@ _PLAIN: Final[dict[Service, type[Offered]]] = {
 }
 
 
-def offered(service: Service, settings: InterGroupSettings, members: tuple[ProcessId, ...]) -> Offered:
-    """The service of that name, in a group of these senders."""
+def delivery_service(service: Service, settings: InterGroupSettings, members: tuple[ProcessId, ...]) -> DeliveryService:
+    """The service of that name in a group with these senders."""
     if service == "unreliable-total":
         return UnreliablyGroupOrdered(settings, members)
     return _PLAIN[service]()

@@ -1,14 +1,16 @@
-"""What one sender sends, put back into its order (Berket00 §4.7, Figs 4.1, 4.2; errata D1 to D5).
+"""The messages of one sender, put back into their order (Berket00 §4.7, Figs 4.1, 4.2; errata D1 to D5).
 
-Gap detection and order are one component (D3). `last` is the last number up to which nothing is missing; numbers begin
-wherever one comes in, and the first one delivered is the one after `last` (D1).
+Gap detection and order are one component (D3). Nothing up to number `last` is missing. A stream may begin at any
+number; the first message that it delivers is number `last + 1` (D1).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
+from antiphon.types import ProcessId
+
 GAP_MAX: Final = 65_536
-"""No more than so many are found missing at once: no window is as large, and a number may be anything."""
+"""At most this number of messages is found missing at once: no window is larger, and a peer may claim any number."""
 
 
 class Numbered(Protocol):
@@ -24,25 +26,25 @@ Message = TypeVar("Message", bound=Numbered)
 
 
 class Stream(Generic[Message]):
-    """Of one sender, at one receiver."""
+    """The stream of one sender at one receiver."""
 
     __slots__ = ("_keep_alive", "_stored", "expected", "horizon", "last")
 
     def __init__(self, first: int, horizon: int) -> None:
-        """`first`: the number of the first message that is wanted."""
+        """`first`: the number of the first message to be delivered."""
         self.last = self.expected = first - 1
-        """The greatest number heard of, in a message or a keep-alive."""
+        """`expected`: the largest number known to be sent, from a message or a keep-alive."""
         self.horizon: float = horizon
-        """All that its sender has stamped up to here has come (T3)."""
+        """Everything that the sender has stamped up to here has arrived (T3)."""
         self._stored: dict[int, Message] = {}
-        self._keep_alive = (first - 1, horizon)  # the greatest that runs ahead of a gap
+        self._keep_alive = (first - 1, horizon)  # the greatest (number, clock); it may be ahead of a gap
 
     def lacks(self, seq: int) -> bool:
-        """Whether a message of that number is wanted, and has not come."""
+        """True if the message of that number is to be delivered and has not arrived."""
         return seq > self.last and seq not in self._stored
 
     def data(self, message: Message) -> list[Message]:
-        """A message came: what is in order now. A duplicate, or one from before we came, is none."""
+        """Add a message; returns those that are now in order. A duplicate or a number before `first` adds nothing."""
         if not self.lacks(message.seq):
             return []
         self._stored[message.seq] = message
@@ -55,13 +57,13 @@ class Stream(Generic[Message]):
         return in_order
 
     def keep_alive(self, seq: int, clock: int) -> None:
-        """Its sender had sent so much, and stamps above that clock only. Ahead of a gap it has to wait (D5)."""
+        """The sender had sent messages up to `seq`, and later stamps are above `clock`. It waits behind a gap (D5)."""
         if seq >= self.last:
             self._keep_alive = max(self._keep_alive, (seq, clock))
             self._apply_keep_alive()
 
     def missing(self, seq: int) -> Iterable[int]:
-        """What is newly known to be missing, now that its sender is known to have sent number `seq`."""
+        """The numbers newly known to be missing, now that the sender is known to have sent number `seq`."""
         begin, upto = self.expected + 1, min(seq, self.expected + GAP_MAX)
         self.expected = max(self.expected, upto)
         return (number for number in range(begin, upto + 1) if self.lacks(number))
@@ -70,3 +72,12 @@ class Stream(Generic[Message]):
         seq, clock = self._keep_alive
         if seq == self.last and clock > self.horizon:
             self.horizon = clock
+
+
+class StreamOrder(Protocol[Message]):
+    """An order that puts the messages of several streams together."""
+
+    @property
+    def streams(self) -> Mapping[ProcessId, Stream[Message]]: ...
+    def data(self, sender: ProcessId, message: Message, /) -> list[Message]:
+        """Add a message; returns those of its sender that are now in the sender's order."""

@@ -1,14 +1,18 @@
-"""Answering requests: whoever holds a message may, and one answer is enough (Berket00 §3.4, Fig. 3.2; errata R6)."""
+"""Answers to requests: every holder of a message may answer, and one answer is enough.
+
+Berket00 §3.4, Fig. 3.2; errata R6.
+"""
 
 from dataclasses import dataclass
 from typing import Final
 
 from antiphon.core.timers import Timers
-from antiphon.protocols.intergroup.adaptation import Profile, RepairBounds
-from antiphon.protocols.intergroup.requests import Draw, Ticket
+from antiphon.protocols.intergroup.repair.adaptation import Profile, RepairBounds
+from antiphon.protocols.intergroup.repair.requests import Draw
+from antiphon.protocols.intergroup.tickets import Ticket
 
 HOLD_DOWN: Final = 3
-"""After a repair, requests for it are late ones for so many distances (R6)."""
+"""For this number of distances after a repair, requests for the message count as late ones (R6)."""
 
 
 @dataclass(slots=True)
@@ -29,11 +33,10 @@ class Repairs:
 
     @property
     def deadline(self) -> int | None:
-        """When the next repair may be due."""
         return self._timers.deadline
 
     def asked(self, ticket: Ticket, distance: int, now: int) -> None:
-        """Somebody so far away asks for what we hold."""
+        """A process at that distance requests a message that we hold."""
         if ticket in self._pending or now < self._held_down.get(ticket, now):
             return
         self.bounds.renew()
@@ -41,7 +44,10 @@ class Repairs:
         self._timers.set(ticket, now + self.bounds.bounds.delay(distance, self._draw()))
 
     def heard(self, ticket: Ticket, distance: int, now: int) -> None:
-        """Somebody else has repaired it: whoever asked us is so far away, if we were not about to."""
+        """Another process has repaired the message.
+
+        `distance` of that process counts only if no repair of ours was pending; otherwise the requester's does.
+        """
         pending = self._pending.pop(ticket, None)
         if pending is not None:
             self.bounds.cancelled(now - pending.asked)
@@ -49,13 +55,13 @@ class Repairs:
         self._held_down[ticket] = now + HOLD_DOWN * (pending.distance if pending else distance)
 
     def freed(self, ticket: Ticket) -> None:
-        """We hold it no longer."""
+        """We hold the message no longer."""
         self._pending.pop(ticket, None)
         self._held_down.pop(ticket, None)
         self._timers.set(ticket, None)
 
     def due(self, now: int) -> list[Ticket]:
-        """What is to be repaired now."""
+        """The messages to transmit again now."""
         repaired = self._timers.due(now)
         for ticket in repaired:
             pending = self._pending.pop(ticket)

@@ -1,0 +1,1 @@
+"""Streams, orders and delivery services: what the application of a process gets, and in which order."""

@@ -1,0 +1,80 @@
+"""Names of messages: a path such as `bids/7`, the last part of which is a leaf in a container.
+
+Ours; docs/spec/intergroup.md 6.4. A sender numbers its messages in each container from 1. Keep-alives tell how many
+messages a container has, so that an application can find out what it lacks and request it. Messages without a name
+share one container.
+"""
+
+from typing import Final
+
+from antiphon.protocols.intergroup.delivery.stream import GAP_MAX
+from antiphon.protocols.intergroup.tickets import Ticket, container_of
+from antiphon.types import ProcessId
+
+CONTAINERS_TOLD: Final = 32
+"""A keep-alive tells of at most this number of containers, those used last."""
+
+
+class ContainerCounts:
+    """How many messages a sender has sent in each of its containers."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, int] = {}  # in the order of last use
+
+    def next_place(self, name: bytes) -> int:
+        """The number of the next message in the container of that name."""
+        container = container_of(name)
+        count = self._counts.pop(container, 0) + 1
+        self._counts[container] = count
+        if len(self._counts) > CONTAINERS_TOLD:
+            del self._counts[next(iter(self._counts))]
+        return count
+
+    def told(self) -> tuple[tuple[bytes, int], ...]:
+        """What keep-alives tell: containers used last, with their numbers of messages."""
+        return tuple(self._counts.items())
+
+
+class _Places:
+    """The messages that a receiver has of one container of one sender."""
+
+    __slots__ = ("_ahead", "_prefix", "known")
+
+    def __init__(self) -> None:
+        self._prefix = self.known = 0
+        """Everything up to `_prefix` is here; messages up to `known` are known to exist."""
+        self._ahead: set[int] = set()
+
+    def add(self, place: int) -> bool:
+        """Note that the message is here; False if it was here before."""
+        if place <= self._prefix or place in self._ahead:
+            return False
+        self._ahead.add(place)
+        while self._prefix + 1 in self._ahead:
+            self._prefix += 1
+            self._ahead.remove(self._prefix)
+        return True
+
+    def newly_missing(self, upto: int) -> tuple[int, ...]:
+        """The places up to `upto` that were not known to exist before, and that are not here."""
+        begin, upto = self.known + 1, min(upto, self.known + GAP_MAX)
+        self.known = max(self.known, upto)
+        return tuple(place for place in range(begin, upto + 1) if place > self._prefix and place not in self._ahead)
+
+
+class CollectedMessages:
+    """What a receiver has of each container, from the first message on."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[ProcessId, bytes], _Places] = {}
+
+    def add(self, ticket: Ticket) -> bool:
+        """Note that a message is here; False if it was here before."""
+        return self._of(ticket.sender, ticket.container).add(ticket.seq)
+
+    def newly_missing(self, sender: ProcessId, container: bytes, upto: int) -> tuple[int, ...]:
+        """What is newly known to be missing, now that the container is known to have `upto` messages."""
+        return self._of(sender, container).newly_missing(upto)
+
+    def _of(self, sender: ProcessId, container: bytes) -> _Places:
+        return self._places.setdefault((sender, container), _Places())

@@ -1,0 +1,49 @@
+"""The effects of one process in one group, collected until `drain` takes them."""
+
+from collections.abc import Iterable
+
+from antiphon.core.effects import Channel, Effect, InstallView, Scope, Transmit
+from antiphon.protocols.intergroup.context import MemberContext
+from antiphon.protocols.intergroup.frames import InterGroupFrame
+from antiphon.types import ProcessId, View, onlooker_view
+
+
+class Outlet:
+    """The only list of effects that the parts of a group member write to."""
+
+    def __init__(self) -> None:
+        self._effects: list[Effect] = []
+
+    def add(self, *effects: Effect) -> None:
+        self._effects += effects
+
+    def transmit(self, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
+        self._effects.append(Transmit(frame, to, Channel.DATAGRAM))
+
+    def move_to(self, effects: list[Effect]) -> None:
+        """Append everything collected to `effects`, and begin again with nothing."""
+        effects += self._effects
+        self._effects.clear()
+
+
+class Views:
+    """The views that one process installs in one group."""
+
+    def __init__(self, context: MemberContext, outlet: Outlet) -> None:
+        self._context, self._outlet = context, outlet
+        self._installed = 0
+        self.current: View | None = None
+
+    def install(self, view: View) -> None:
+        self.current = view
+        self._installed += 1
+        self._outlet.add(InstallView(view))
+
+    def install_private(self, senders: Iterable[ProcessId]) -> None:
+        """Install a view that only this receiver has: the senders that it receives from."""
+        context = self._context
+        self.install(onlooker_view(context.me, context.group, self._installed, senders, self.current))
+
+    def clear(self) -> None:
+        """The process has left: the next view has no predecessor."""
+        self.current = None

@@ -1,0 +1,192 @@
+"""A receiver in source order: asks each of its sources where to begin (Berket00 §4.7; errata D1, T5, J9)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from antiphon.protocols.intergroup.context import MemberContext
+from antiphon.protocols.intergroup.delivery.handoff import Handoff
+from antiphon.protocols.intergroup.delivery.orders import SourceOrder
+from antiphon.protocols.intergroup.frames import (
+    DataFrame,
+    GoneFrame,
+    KeepAliveFrame,
+    RepairFrame,
+    ReportFrame,
+    RequestFrame,
+    SourceAcceptFrame,
+    SourceRequestFrame,
+)
+from antiphon.protocols.intergroup.outlet import Outlet, Views
+from antiphon.protocols.intergroup.repair.recovery import Recovery
+from antiphon.protocols.intergroup.role import Handlers, Role
+from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES
+from antiphon.protocols.intergroup.tickets import Ticket
+from antiphon.types import ProcessId
+
+
+@dataclass(slots=True)
+class _Activation:
+    """A source that has not accepted our request yet."""
+
+    nonce: int
+    tries: int
+    next_at: int
+
+
+class SourceOrderReceiver(Role):
+    """Its views are private: they name the sources that it receives from."""
+
+    def __init__(self, context: MemberContext, outlet: Outlet, views: Views, handoff: Handoff) -> None:
+        super().__init__(context, outlet, views, handoff)
+        self._recovery = Recovery(context, outlet, handoff)
+        self._order: SourceOrder[DataFrame] = SourceOrder(context.rules.stream)
+        self._activating: dict[ProcessId, _Activation] = {}
+        self._nonces = 0
+        self._heard: dict[ProcessId, int] = {}
+        """By source, when something was last heard of it."""
+        self._gone: dict[Ticket, int] = {}
+        """Messages that we lack and that no process holds any more, with the time at which we were told."""
+        self._report_at = 0
+        self._acked = 0
+        """The largest stamp that we have acknowledged."""
+        self._consumed_at = 0
+        """When the application last consumed something, or had nothing to consume."""
+        self._has_consumed = False
+        """True if it has consumed something since the last `conclude`."""
+
+    def begin(self, now: int) -> None:
+        for source in self._context.plan.sources:
+            self._activate(source, now)
+        self._install_view(self._order.streams)
+
+    def end(self) -> None:
+        context = self._context
+        self._outlet.transmit(ReportFrame(context.group, context.me, context.epoch, 0, ()))
+        for source in [*self._order.streams]:
+            self._drop(source)
+        self._activating.clear()
+
+    def consumed(self) -> None:
+        self._has_consumed = True
+
+    # Frames
+
+    def data(self, message: DataFrame, now: int) -> None:
+        self._heard[message.sender] = now
+        self._recovery.received(self._order, message, now)
+
+    def repair(self, frame: RepairFrame, now: int) -> None:
+        self._recovery.received(self._order, frame.message, now, repair=True)
+
+    def keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        self._heard[frame.sender] = now
+        self._recovery.keep_alive(self._order, frame, now)
+
+    def requested(self, frame: RequestFrame, now: int) -> None:
+        self._recovery.heard(frame, now)
+
+    @property
+    def handlers(self) -> Handlers:
+        return {SourceAcceptFrame: self._accepted, GoneFrame: self._note_gone}
+
+    def _note_gone(self, frame: GoneFrame, now: int) -> None:
+        if frame.ticket in self._recovery:
+            self._gone.setdefault(frame.ticket, now)
+
+    def _accepted(self, frame: SourceAcceptFrame, now: int) -> None:
+        activation = self._activating.get(frame.sender)
+        if frame.to != self._context.me or activation is None or activation.nonce != frame.nonce:
+            return
+        if frame.start < self._acked:
+            return  # others may free what we have acknowledged, also of this source: it answers again (T3)
+        if not self._order.streams:
+            self._acked = frame.start
+        del self._activating[frame.sender]
+        self._order.activate(frame.sender, frame.first, frame.start)
+        self._heard[frame.sender] = now
+        self._install_view(self._order.streams)
+        self._report_at = now  # the report names the source, and so ends its hold (J9)
+
+    # Consequences
+
+    def conclude(self, now: int) -> None:
+        self._recovery.transmit_due(now)
+        self._gone = {ticket: at for ticket, at in self._gone.items() if ticket in self._recovery}
+        if not self._handoff or self._has_consumed:
+            self._consumed_at = now
+        self._has_consumed = False
+        for source in [*self._order.streams]:
+            if self._is_lost(source, now):
+                self._drop(source)
+                self._install_view(self._order.streams)
+                self._activate(source, now)
+        for source, activation in [*self._activating.items()]:
+            if now >= activation.next_at and not self._handoff:
+                self._try(source, activation, now)
+        if self._order.streams and now >= self._report_at:
+            self._report(now)
+
+    def _report(self, now: int) -> None:
+        context, ack = self._context, self._acknowledgeable(now)
+        self._acked = max(self._acked, ack)
+        sources = tuple(sorted(self._order.streams))
+        self._outlet.transmit(ReportFrame(context.group, context.me, context.epoch, ack, sources))
+        self._report_at = now + int(context.settings.report_every_ns * (0.5 + context.draw()))
+
+    def _acknowledgeable(self, now: int) -> int:
+        """What we have of all sources.
+
+        While a source is to begin, it is no more than before: the source may begin below that (T3).
+        """
+        has = self._handoff.acknowledgeable(int(min(stream.horizon for stream in self._order.streams.values())))
+        if any(self._may_accept(source, activation, now) for source, activation in self._activating.items()):
+            return min(has, self._acked)
+        return has
+
+    def _may_accept(self, source: ProcessId, activation: _Activation, now: int) -> bool:
+        """True if the source may still answer: it has tries left, or was heard recently."""
+        return activation.tries < SOURCE_TRIES or self._heard.get(source, -1) >= now - 2 * ASK_EVERY_NS
+
+    def _is_lost(self, source: ProcessId, now: int) -> bool:
+        """True if the source is silent, if a message of it is gone, or if our application does not keep up (J16)."""
+        settings = self._context.settings
+        gone = [at for ticket, at in self._gone.items() if ticket.sender == source]
+        waited = settings.suspect_after_ns
+        stalled = now - self._consumed_at >= settings.stall_ns
+        return stalled or now - self._heard[source] >= 2 * waited or any(now - at >= waited for at in gone)
+
+    def _drop(self, source: ProcessId) -> None:
+        stream = self._order.streams[source]
+        self._recovery.forget(source, below=stream.expected + 1)
+        self._order.drop(source)
+        self._gone = {ticket: at for ticket, at in self._gone.items() if ticket.sender != source}
+
+    def _activate(self, source: ProcessId, now: int) -> None:
+        """Ask the source where to begin, from now on until it answers."""
+        self._nonces += 1
+        self._activating[source] = _Activation(self._nonces, 0, now)
+
+    def _try(self, source: ProcessId, activation: _Activation, now: int) -> None:
+        """Ask five times, a second apart; after that, only when the source has been heard again."""
+        context = self._context
+        if activation.tries < SOURCE_TRIES or self._heard.get(source, -1) >= activation.next_at - ASK_EVERY_NS:
+            activation.tries += 1
+            self._outlet.transmit(SourceRequestFrame(context.group, context.me, activation.nonce), source)
+        activation.next_at = now + ASK_EVERY_NS
+
+    def _install_view(self, sources: Iterable[ProcessId]) -> None:
+        self._views.install_private(sources)
+
+    def deadlines(self) -> Iterable[int]:
+        settings, streams = self._context.settings, self._order.streams
+        waits = [2 * settings.suspect_after_ns + self._heard[source] for source in streams]
+        waits += [at + settings.suspect_after_ns for at in self._gone.values()]
+        if self._handoff and streams:
+            waits.append(self._consumed_at + settings.stall_ns)
+        reports = [self._report_at] if streams else []
+        asking = [each.next_at for each in self._activating.values()] if not self._handoff else []
+        return (*self._recovery.deadlines(), *waits, *reports, *asking)
+
+    @property
+    def unfinished(self) -> bool:
+        return len(self._recovery) > 0 or (bool(self._activating) and not self._handoff)

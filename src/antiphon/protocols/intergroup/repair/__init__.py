@@ -1,0 +1,1 @@
+"""Requests for missing messages and the repairs that answer them (Berket00 §3)."""
