@@ -112,9 +112,12 @@ def held_bytes(member: Member) -> int:
     """Payload bytes that a member holds, each counted once: unstable, unread, in part, or waiting to leave."""
     payloads: dict[int, bytes] = {}
     for group in member.core._groups.values():
-        for frame in group.buffers.held():
+        for frame in group.holdings.buffers.held():
             payloads.update((id(each), each) for each in frame.payloads)
-        waiting = [*group.outbox.waiting, *(piece for pieces in group.fragments.open.values() for piece in pieces)]
+        waiting = [
+            *group.outgoing.outbox.waiting,
+            *(piece for pieces in group.fragments.open.values() for piece in pieces),
+        ]
         payloads.update((id(each), each) for each in waiting)
     for shown in member._groups.values():
         payloads.update((id(each), each) for each in shown._batch)

@@ -209,7 +209,7 @@ def test_i1_stability_is_never_claimed_too_early(algorithm: int, block: bool, sl
             assert all(flow.super_stable <= stable for flow in flows), seed
         cluster.finish(rounds=60)
         assert all(len(delivered) == schedule.sent for delivered in cluster.delivered.values()), seed
-        assert not any(group_of(cluster, name).blocked for name in schedule.names), seed
+        assert not any(group_of(cluster, name).gate.blocked for name in schedule.names), seed
 
 
 @pytest.mark.parametrize("slow", [False, True])
@@ -225,11 +225,11 @@ def test_i2_i3_i5_i9_buffers_stay_bounded(algorithm: int, block: bool, slow: boo
         schedule = Schedule(seed, algorithm, block=block, slow=slow)
         for name in schedule.steps():
             group, flow = group_of(schedule.cluster, name), flow_of(schedule.cluster, name)
-            rows = {number: row for number, row in group.buffers.bounded._rows.items() if number > flow.stable}
+            rows = {number: row for number, row in group.holdings.buffers.bounded._rows.items() if number > flow.stable}
             senders = Counter(frame.sender for row in rows.values() for frame in row)
             bound = schedule.window - 1 if algorithm == 1 else schedule.window
             assert max(senders.values(), default=0) <= bound, seed
-            assert group.buffers.bounded.frames <= schedule.window * len(schedule.names), seed
+            assert group.holdings.buffers.bounded.frames <= schedule.window * len(schedule.names), seed
             if algorithm == 1:
                 assert len({number % schedule.window for number in rows}) == len(rows), seed
 

@@ -17,6 +17,7 @@ from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.formation.formation import Formations, _Formation
 from antiphon.protocols.newtop.formation.transfer import Shelf, Transfer, _group
 from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame, ProposeFrame
+from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
 from antiphon.protocols.newtop.membership.suspector import Suspector
@@ -80,9 +81,9 @@ def no_null_in_other_groups(patch: pytest.MonkeyPatch) -> None:
     """E-54, the second null: a group that is silent below the base does not get there."""
 
     def own(_process: NewtopProcess, group: NewtopGroup, _base: int, number: int, now: int) -> None:
-        if group.largest < number:
-            group.null(number, now, group.early)
-            group.expect(number, now)
+        if group.discipline.largest < number:
+            group.discipline.null(number, now, group.voice.early)
+            group.numbers.expect(number, now)
 
     _answering_at_install(patch, own)
 
@@ -101,7 +102,7 @@ def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
     def begin(self: Formations, now: int) -> bool:
         for name in [*self._leaves]:
             group = self._grounds.current(name)
-            if group is None or not (group.outbox.waiting or group.transfer):
+            if group is None or not (group.outgoing.outbox.waiting or group.transfer):
                 self._go(name, now, graceful=True)
                 return True
         return False
@@ -123,10 +124,11 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
             if group is None:
                 self._go(name, now, graceful=True)
                 return True
-            if not (group.outbox.waiting or group.transfer or group.frozen):
+            if not (group.outgoing.outbox.waiting or group.transfer or group.gate.holds(Reason.STOPPED)):
                 outbox = Outbox(packing=False, frame_bytes_max=64)
                 outbox.put(b"leave", 0)
-                group.donation, group.frozen = (_LEAVE, outbox), True
+                group.donate(_LEAVE, outbox)
+                group.gate.hold(Reason.STOPPED)
                 self._grounds.stir()
                 return True
         return False
@@ -156,7 +158,7 @@ def _delivered_leave(
     if frame.sender == process._me:
         assert process._formations is not None
         process._formations._go(name_of(frame.group), now, graceful=True)
-    elif frame.sender in group.ranks and frame.sender not in group.agreement.failed:
+    elif frame.sender in group.roster.ranks and frame.sender not in group.agreement.failed:
         _forget(group.agreement, frame.sender)
         gone = Departure(frame.sender, frame.block, "left", (), 0, 0)
         detection = Detection(((frame.sender, frame.block),), (gone,), now)
@@ -215,7 +217,7 @@ def sends_go_on(patch: pytest.MonkeyPatch) -> None:
 
     def unheld(self: NewtopGroup, number: int | None) -> None:
         stop_at(self, number)
-        self.frozen = False
+        self.gate.hold(Reason.STOPPED, closed=False)
 
     patch.setattr(NewtopGroup, "stop_at", unheld)
 

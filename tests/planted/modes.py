@@ -17,9 +17,10 @@ from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.membership.suspector import SteadySuspector
 from antiphon.protocols.newtop.membership.views import SequencerChange
 from antiphon.protocols.newtop.ordering.blocks import SafeOrder, TotalOrder
-from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
+from antiphon.protocols.newtop.sequencing.asymmetric import Asymmetric
+from antiphon.protocols.newtop.sequencing.origin import Origin
 from antiphon.protocols.newtop.sequencing.turns import Turns
-from antiphon.types import View
+from antiphon.protocols.newtop.symmetric import Symmetric
 from tests.planted.newtop import Bug, Traits, duties_go_with_rows, no_announcements, no_sign_of_life
 
 Patch = pytest.MonkeyPatch
@@ -40,32 +41,32 @@ def out_of_turn(patch: Patch) -> None:
 def counter_behind_the_return(patch: Patch) -> None:
     """Rule 2: the origin does not take over the number that its message has got."""
 
-    def came_back(self: SequencedGroup, frame: BlockFrame, place: int) -> None:
-        self._submissions.came_back(frame, place)
+    def came_back(self: Asymmetric, frame: BlockFrame, place: int) -> None:
+        self._origin.came_back(frame, place)
 
-    patch.setattr(SequencedGroup, "_came_back", came_back)
+    patch.setattr(Asymmetric, "_came_back", came_back)
 
 
 def needs_are_not_asked(patch: Patch) -> None:
     """Rule 5 left out."""
-    patch.setattr(SequencedGroup, "_ask", lambda *_: None)
+    patch.setattr(Asymmetric, "_ask", lambda *_: None)
 
 
 def needs_are_asked_once(patch: Patch) -> None:
     """Rule 6.7: a new sequencer is not asked again."""
-    install = SequencedGroup.install
+    turn = Origin.turn
 
-    def forgetful(self: SequencedGroup, view: View) -> None:
+    def forgetful(self: Origin, *, to_me: bool) -> None:
         asked = self._asked
-        install(self, view)
+        turn(self, to_me=to_me)
         self._asked = asked
 
-    patch.setattr(SequencedGroup, "install", forgetful)
+    patch.setattr(Origin, "turn", forgetful)
 
 
 def nobody_says_that_it_lives(patch: Patch) -> None:
     """Rule 6.2: silence speaks against members, and they do not break it."""
-    patch.setattr(SequencedGroup, "say_alive", lambda *_, **__: None)
+    patch.setattr(Asymmetric, "say_alive", lambda *_, **__: None)
 
 
 def silence_is_no_charge(patch: Patch) -> None:
@@ -92,29 +93,29 @@ def vanished_rows_relied_on(patch: Patch) -> None:
 def nothing_submitted_again(patch: Patch) -> None:
     """Rule 6.6."""
 
-    def resubmit(self: SequencedGroup, now: int, effects: list[Effect]) -> None:
-        self._unsent = False
+    def resubmit(self: Asymmetric, now: int, effects: list[Effect]) -> None:
+        self._origin._unsent = False
 
-    patch.setattr(SequencedGroup, "_resubmit", resubmit)
+    patch.setattr(Asymmetric, "_resubmit", resubmit)
 
 
 def places_not_counted(patch: Patch) -> None:
     """Rule 6.6: a new sequencer does not know what the old one has numbered."""
-    enter = SequencedGroup._enter
+    enter = Asymmetric._enter
 
-    def ignorant(self: SequencedGroup, frame: BlockFrame, ordering: Ordering) -> None:
-        last = dict(self._last)
+    def ignorant(self: Asymmetric, frame: BlockFrame, ordering: Ordering) -> None:
+        last = dict(self._queue._last)
         enter(self, frame, ordering)
-        if frame.sender != self._me:
-            self._last = last
+        if frame.sender != self._roster.me:
+            self._queue._last = last
 
-    def came_back(self: SequencedGroup, frame: BlockFrame, place: int) -> None:
-        self.counter.witness(frame.block)
-        if frame.sender == self._me:
-            self._submissions.came_back(frame, place)
+    def came_back(self: Asymmetric, frame: BlockFrame, place: int) -> None:
+        self._numbers.counter.witness(frame.block)
+        if frame.sender == self._roster.me:
+            self._origin.came_back(frame, place)
 
-    patch.setattr(SequencedGroup, "_enter", ignorant)
-    patch.setattr(SequencedGroup, "_came_back", came_back)
+    patch.setattr(Asymmetric, "_enter", ignorant)
+    patch.setattr(Asymmetric, "_came_back", came_back)
 
 
 # -------------------------------------------------------------------------------- safe delivery
@@ -132,12 +133,12 @@ def cut_before_it_is_stable(patch: Patch) -> None:
 
 def acknowledge_what_one_has_sent(patch: Patch) -> None:
     """Rule 2: an acknowledgment says how far its sender is, not what it has completed."""
-    true = NewtopGroup._alive
+    true = Symmetric.alive
 
-    def alive(self: NewtopGroup) -> AliveFrame:
-        return replace(true(self), complete_block=self.sent)
+    def alive(self: Symmetric) -> AliveFrame:
+        return replace(true(self), complete_block=self._numbers.sent)
 
-    patch.setattr(NewtopGroup, "_alive", alive)
+    patch.setattr(Symmetric, "alive", alive)
 
 
 def nothing_acknowledged(patch: Patch) -> None:

@@ -11,19 +11,24 @@ from typing import Any, Final
 import pytest
 
 from antiphon.core.effects import Effect, Frame, InstallView
-from antiphon.core.vectors import MinVector
+from antiphon.core.vectors import BEYOND
+from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import BlockFrame, RefuteFrame, SequencedFrame, SuspectFrame
 from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.holdings import Holdings
 from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
 from antiphon.protocols.newtop.membership.suspector import Suspector
 from antiphon.protocols.newtop.membership.views import ClosedChange, FlushChange, RemoveChange, ViewChange
 from antiphon.protocols.newtop.news import News
+from antiphon.protocols.newtop.numbers import Numbers
 from antiphon.protocols.newtop.ordering.blocks import SlowOrder, TotalOrder
 from antiphon.protocols.newtop.ordering.relative import RelativeOrder
 from antiphon.protocols.newtop.ordering.vectors import FastOrder
 from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.protocols.newtop.progress import Progress
 from antiphon.protocols.newtop.recovery.streams import _Incoming, _Outgoing, _Store
 from antiphon.protocols.newtop.silence import Silence
+from antiphon.protocols.newtop.symmetric import Symmetric
 from antiphon.sim.links import Links
 from antiphon.types import ProcessId, View
 
@@ -145,10 +150,8 @@ def _paced_flushing(traits: Traits) -> bool:
 
 
 def removed_member_holds_stability(patch: pytest.MonkeyPatch) -> None:
-    def vectors(self: NewtopGroup) -> list[MinVector]:
-        return [self.last_received] if self.flow is None else [self.last_received, self.flow.received]
-
-    patch.setattr(NewtopGroup, "_vectors", vectors)
+    for vectors in (Progress, FlowControl):
+        patch.setattr(vectors, "fail", lambda self, rank: self.received.raise_to(rank, BEYOND))
 
 
 def failed_one_by_one(patch: pytest.MonkeyPatch) -> None:
@@ -205,7 +208,7 @@ def the_removed_still_heard(patch: pytest.MonkeyPatch) -> None:
     record = NewtopProcess._record
 
     def heeding(self: NewtopProcess, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
-        if frame.sender in group.ranks or frame.sender not in group.columns or not frame.payloads:
+        if frame.sender in group.roster.ranks or frame.sender not in group.roster.columns or not frame.payloads:
             return record(self, group, frame, now)
         self._order.received(group, frame, now)
         self._stirred[frame.group] = group
@@ -215,7 +218,7 @@ def the_removed_still_heard(patch: pytest.MonkeyPatch) -> None:
 
 
 def buffers_of_the_removed_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(NewtopGroup, "drop", lambda _self, _frames: None)
+    patch.setattr(Holdings, "drop", lambda _self, _frames: None)
 
 
 # -------------------------------------------------------------------------------- agreement
@@ -299,12 +302,12 @@ def votes_kept(patch: pytest.MonkeyPatch) -> None:
 
 def no_marks(patch: pytest.MonkeyPatch) -> None:
     """E-45: messages do not say whom their sender has excluded."""
-    transmit = NewtopGroup._transmit
+    transmit = Symmetric._transmit
 
-    def unmarked(self: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
+    def unmarked(self: Symmetric, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
         return transmit(self, frame._replace(excluded=()), now, effects)
 
-    patch.setattr(NewtopGroup, "_transmit", unmarked)
+    patch.setattr(Symmetric, "_transmit", unmarked)
 
 
 def pending_before_news(patch: pytest.MonkeyPatch) -> None:
@@ -353,7 +356,7 @@ def gaps_taken(patch: pytest.MonkeyPatch) -> None:
     on_refute = Agreement._on_refute
 
     def careless(self: Agreement, frame: RefuteFrame, now: int) -> None:
-        if frame.suspect not in self._group.ranks or frame.suspect in self.failed or frame.suspect == self._me:
+        if frame.suspect not in self._group.roster.ranks or frame.suspect in self.failed or frame.suspect == self._me:
             on_refute(self, frame, now)
             return
         before, chained = self._group.reached(frame.suspect), []
@@ -371,12 +374,12 @@ def counter_behind_the_suspect(patch: pytest.MonkeyPatch) -> None:
     suspect = Agreement.suspect
 
     def low(self: Agreement, process: ProcessId, reason: str, now: int) -> None:
-        counter = self._group.counter
+        counter = self._group.numbers.counter
         before = counter.value
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(Agreement, "evaluate", lambda *_: None)
             suspect(self, process, reason, now)
-        counter.value = max(before, self._group.sent)
+        counter.value = max(before, self._group.numbers.sent)
         self.evaluate(now)
 
     patch.setattr(Agreement, "suspect", low)
@@ -388,9 +391,9 @@ def counter_behind_the_cut(patch: pytest.MonkeyPatch) -> None:
     confirmed = NewtopProcess._confirmed
 
     def low(self: NewtopProcess, group: NewtopGroup, detection: Detection, now: int) -> None:
-        before = group.counter.value
+        before = group.numbers.counter.value
         confirmed(self, group, detection, now)
-        group.counter.value = max(before, group.sent)
+        group.numbers.counter.value = max(before, group.numbers.sent)
 
     patch.setattr(NewtopProcess, "_confirmed", low)
 
@@ -435,7 +438,7 @@ def accused_only_if_silent(patch: pytest.MonkeyPatch) -> None:
         return [
             process
             for process in accused(self, before)
-            if group.suspector._silent_since(group.ranks[process]) <= before
+            if group.suspector._silent_since(group.roster.ranks[process]) <= before
         ]
 
     patch.setattr(Agreement, "accused", old)
@@ -470,7 +473,7 @@ def no_sign_of_life_to_suspects(patch: pytest.MonkeyPatch) -> None:
 
 def blocking_is_no_charge(patch: pytest.MonkeyPatch) -> None:
     """E-51, clause d left out."""
-    patch.setattr(NewtopGroup, "waits_for", lambda *_: False)
+    patch.setattr(Symmetric, "waits_for", lambda *_: False)
 
 
 def no_announcements(patch: pytest.MonkeyPatch) -> None:
@@ -539,18 +542,17 @@ def duties_go_with_rows(patch: pytest.MonkeyPatch) -> None:
     exclude = NewtopGroup.exclude
 
     def forgetting(self: NewtopGroup, detection: Detection, dropped: Any) -> None:
-        failed = {self.columns[process] for process, _ in detection.failed}
+        failed = {self.roster.columns[process] for process, _ in detection.failed}
         exclude(self, detection, dropped)
         living = [
             number
-            for rank, number in enumerate(self.last_received.values)
-            if rank not in failed and rank != self.my_rank and number < 1 << 61
+            for rank, number in enumerate(self.progress.received.values)
+            if rank not in failed and rank != self.roster.my_rank and number < 1 << 61
         ]
-        self.received = min(self.received, max([detection.last, *living]))
-        self.silence._duties = type(self.silence._duties)(
-            duty for duty in self.silence._duties if duty[0] <= self.received
-        )
-        self.silence.deadline = self.silence._duties[0][1] if self.silence._duties else None
+        numbers, silence = self.numbers, self.numbers.silence
+        numbers.received = min(numbers.received, max([detection.last, *living]))
+        silence._duties = type(silence._duties)(duty for duty in silence._duties if duty[0] <= numbers.received)
+        silence.deadline = silence._duties[0][1] if silence._duties else None
 
     patch.setattr(NewtopGroup, "exclude", forgetting)
 
@@ -561,24 +563,24 @@ def duties_to_the_failed_go(patch: pytest.MonkeyPatch) -> None:
 
     def forgetting(self: NewtopGroup, detection: Detection, dropped: Any) -> None:
         exclude(self, detection, dropped)
-        self.silence._duties.clear()
-        self.silence.deadline = None
+        self.numbers.silence._duties.clear()
+        self.numbers.silence.deadline = None
 
     patch.setattr(NewtopGroup, "exclude", forgetting)
 
 
 def nulls_freed_by_flow_number(patch: pytest.MonkeyPatch) -> None:
     """E-49."""
-    free = NewtopGroup._free
+    free = Holdings.free
 
-    def early(self: NewtopGroup, stable: int, effects: list[Effect]) -> None:
+    def early(self: Holdings, stable: int, effects: list[Effect]) -> None:
         free(self, stable, effects)
         nulls = self.buffers.nulls
         if nulls is not self.buffers.bounded:
             for frame in [frame for frame in nulls.held() if frame.flow is not None and frame.flow.number <= stable]:
                 nulls.drop(frame.block, frame)
 
-    patch.setattr(NewtopGroup, "_free", early)
+    patch.setattr(Holdings, "free", early)
 
 
 def slow_cut_one_too_low(patch: pytest.MonkeyPatch) -> None:
@@ -601,7 +603,7 @@ def flush_counts_unagreed(patch: pytest.MonkeyPatch) -> None:
     def eager(self: NewtopProcess, frame: Frame, now: int) -> None:
         if isinstance(frame, BlockFrame) and frame.notice is not None and frame.notice.kind == "flush":
             group = self._groups[frame.group]
-            if frame.sender in group.ranks and self._me not in frame.excluded:
+            if frame.sender in group.roster.ranks and self._me not in frame.excluded:
                 group.change.flushed(frame)
                 self._stirred[frame.group] = group
         take(self, frame, now)
@@ -617,7 +619,7 @@ def flush_of_the_failed_awaited(patch: pytest.MonkeyPatch) -> None:
 
 def blocks_named_elsewhere_not_answered(patch: pytest.MonkeyPatch) -> None:
     """E-63."""
-    patch.setattr(NewtopGroup, "expect", lambda *_: False)
+    patch.setattr(Numbers, "expect", lambda *_: False)
 
 
 def the_lost_awaited_until_the_view(patch: pytest.MonkeyPatch) -> None:
@@ -653,7 +655,7 @@ def orphans_kept(patch: pytest.MonkeyPatch) -> None:
 
     def relative(self: RelativeOrder, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
         for process, last in detection.failed:
-            self._limits[group.view.group][group.columns[process]] = last
+            self._limits[group.view.group][group.roster.columns[process]] = last
         return []
 
     patch.setattr(FastOrder, "failed", fast)
@@ -662,22 +664,18 @@ def orphans_kept(patch: pytest.MonkeyPatch) -> None:
 
 def refused_nulls_never_step(patch: pytest.MonkeyPatch) -> None:
     """E-76."""
-    patch.setattr(NewtopGroup, "_step", lambda self, _block, _flow, now, _effects: self._stall(now))
+    patch.setattr(Symmetric, "_step", lambda self, _block, _flow, now, _effects: self._stall(now))
 
 
 def flush_waits_for_the_window(patch: pytest.MonkeyPatch) -> None:
     """E-79."""
-    send = NewtopGroup.send_waiting
+    send = Symmetric.send_waiting
 
-    def patient(self: NewtopGroup, order: Any, now: int, effects: list[Effect]) -> int:
-        if self.flow is not None and self.notices and self.notices[0].kind == "flush":
-            self._account(self.flow)
-            if not self.flow.permits(self._next_number(self.flow), 0):
-                self._tell_blocked(self._slowest(self.flow), now, effects)
-                return 0
-        return send(self, order, now, effects)
+    def patient(self: Symmetric, order: Any, now: int, effects: list[Effect]) -> int:
+        refused = self._flow is not None and self._outgoing.flushes and self._admit(self._flow, now, effects) is None
+        return 0 if refused else send(self, order, now, effects)
 
-    patch.setattr(NewtopGroup, "send_waiting", patient)
+    patch.setattr(Symmetric, "send_waiting", patient)
 
 
 def unseen_views_sent_in(patch: pytest.MonkeyPatch) -> None:

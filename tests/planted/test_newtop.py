@@ -11,7 +11,6 @@ from antiphon.properties.judge import judge
 from antiphon.protocols.newtop.flow.buffers import Buffers
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import BlockFrame
-from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.news import News
 from antiphon.protocols.newtop.ordering import blocks
 from antiphon.protocols.newtop.ordering.blocks import TotalOrder
@@ -19,6 +18,7 @@ from antiphon.protocols.newtop.ordering.relative import RelativeOrder
 from antiphon.protocols.newtop.ordering.vectors import FastOrder, Key, Known
 from antiphon.protocols.newtop.outbox import Outbox
 from antiphon.protocols.newtop.silence import Silence
+from antiphon.protocols.newtop.symmetric import Symmetric
 from antiphon.scenario.model import Scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.table import events_table
@@ -139,9 +139,9 @@ def never_free(patch: pytest.MonkeyPatch) -> None:
 
 def forget_who_was_blocked(patch: pytest.MonkeyPatch) -> None:
     """A sender that flow control stopped is never looked at again."""
-    send = NewtopGroup.send_waiting
-    patch.setattr(NewtopGroup, "send_waiting", lambda self, *each: 0 if self.blocked else send(self, *each))
-    patch.setattr(NewtopGroup, "released", property(lambda _self: False))
+    send = Symmetric.send_waiting
+    patch.setattr(Symmetric, "send_waiting", lambda self, *each: 0 if self._gate.blocked else send(self, *each))
+    patch.setattr(Symmetric, "released", property(lambda _self: False))
 
 
 @pytest.mark.parametrize(

@@ -450,14 +450,14 @@ class Oracle:
 
     def _at_peace(self, name: str, group: str) -> None:
         own = self._cluster.core(name)._groups[GroupId(group)]
-        if own.agreement.active or own.agreement.failed or own.wary:
+        if own.agreement.active or own.agreement.failed or own.agreement.wary:
             raise BrokenError("L1", f"{name} is still at an agreement in {group}: {own.agreement.suspicions}")
-        if own.outbox.waiting or own.notices:
+        if own.outgoing.outbox.waiting or own.outgoing.notices:
             raise BrokenError("L7", f"{name} may not send in {group}")
         delivered = [each for _, messages in self._histories[name, group] for each in messages if each[0] == name]
         if len(delivered) != self._sent[name, group]:
             raise BrokenError("L3", f"{name} has delivered {len(delivered)} of {self._sent[name, group]} of its own")
-        if held := [frame.block for frame in own.buffers.held() if frame.payloads]:
+        if held := [frame.block for frame in own.holdings.buffers.held() if frame.payloads]:
             raise BrokenError("L8", f"{name} still holds messages of {group}: {held}")
 
 

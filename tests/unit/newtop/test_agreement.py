@@ -327,7 +327,7 @@ def test_iv_refutations_about_the_failed_or_about_us_bring_nothing() -> None:
     member.news()
     member.feed(refute("b", "a", 0, data("a", 1)), refute("b", "me", 0, data("me", 1)))
     assert member.news() == []
-    assert member.group.sent == 0
+    assert member.group.numbers.sent == 0
 
 
 # (v), (vi) Agreement

@@ -356,7 +356,7 @@ def test_who_has_got_beyond_the_base_of_its_new_group_takes_the_others_along(alg
     hand_over(cluster, "c", "a", ProbeFrame)
     hand_over(cluster, "a", "b", ProposeFrame)
     for _ in range(4):
-        cluster.core("b")._groups[GROUP].show_life(cluster.now)
+        cluster.core("b")._groups[GROUP].discipline.show_life(cluster.now)
         cluster.settle("b")
         cluster.move_between("a", "b")
     cluster.move_all()

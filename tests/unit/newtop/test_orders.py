@@ -50,24 +50,24 @@ class Bench:
         own = self.groups[group]
         frame = BlockFrame(group, sender, block, self._last(sender, group), 0, (b"x",), stamp=stamp)
         assert self.order.fits(own, frame)
-        assert own.receive(frame, 0) is not None
+        assert own.discipline.receive(frame, 0) is not None
         self.order.received(own, frame, 0)
         return self.take()
 
     def null(self, sender: ProcessId, block: int, *, group: GroupId = G) -> list[tuple[str, int]]:
         """A null comes, or is ours."""
         if sender == ME:
-            self.groups[group].null(block, 0, [])
+            self.groups[group].discipline.null(block, 0, [])
         else:
-            self.groups[group].receive(BlockFrame(group, sender, block, self._last(sender, group), 0), 0)
+            self.groups[group].discipline.receive(BlockFrame(group, sender, block, self._last(sender, group), 0), 0)
         return self.take()
 
     def send(self, *, group: GroupId = G) -> tuple[BlockFrame, list[tuple[str, int]]]:
         """Our own message leaves."""
         own = self.groups[group]
-        own.outbox.put(b"own", 0)
+        own.outgoing.outbox.put(b"own", 0)
         effects: list[Effect] = []
-        own.send_waiting(self.order, 0, effects)
+        own.discipline.send_waiting(self.order, 0, effects)
         (transmit,) = effects
         assert isinstance(transmit, Transmit)
         assert isinstance(transmit.frame, BlockFrame)
@@ -80,7 +80,7 @@ class Bench:
 
     def _last(self, sender: ProcessId, group: GroupId) -> int:
         own = self.groups[group]
-        return own.last_received.values[own.view.ranks[sender]]
+        return own.progress.received.values[own.view.ranks[sender]]
 
 
 def known(*entries: Entry) -> MapStamp:
@@ -313,8 +313,8 @@ def test_relative_owes_an_answer_to_a_block_that_is_only_named() -> None:
     """Whoever sent it may be gone (E-63)."""
     bench = Bench("causal-relative", G, H)
     bench.receive(A, 9, relative([0, 0, 0], g=20, h=6, k=7))
-    assert [group.silence.due(0) for group in bench.groups.values()] == [True, True]
-    assert [group.received for group in bench.groups.values()] == [9, 6]
+    assert [group.numbers.silence.due(0) for group in bench.groups.values()] == [True, True]
+    assert [group.numbers.received for group in bench.groups.values()] == [9, 6]
 
 
 # What fits

@@ -522,4 +522,4 @@ def test_a_peer_that_keeps_a_larger_window_is_refused_not_fatal(
         cluster.core("p1").receive(BlockFrame(GROUP, P2, number, number - 1, 0, (b"x",), number - 1, header), 0)
         cluster.settle("p1")
     assert cluster.core("p1").unstable(GROUP) <= 3 * 3 + 40  # the pool, and our nulls beside it
-    assert cluster.core("p1")._groups[GROUP].buffers.bounded.frames <= 3 * 3
+    assert cluster.core("p1")._groups[GROUP].holdings.buffers.bounded.frames <= 3 * 3

@@ -91,9 +91,9 @@ def unstable_below(cluster: Cluster) -> None:
         cluster.move("c", "a", min(1, len(cluster.channels["c", "a"])) if not cluster.control["c"] else 0)
         cluster.wait(SLOW_NS)
     group = cluster.core("a")._groups
-    assert group[GroupId(Y)].stable_block >= 2
+    assert group[GroupId(Y)].progress.stable_block >= 2
     assert min(each.complete_block for each in group.values()) >= 2
-    assert group[GroupId(X)].stable_block < 1
+    assert group[GroupId(X)].progress.stable_block < 1
 
 
 @pytest.mark.parametrize("merely_total", [frozenset[str](), frozenset([Y])])
@@ -242,9 +242,9 @@ def test_nulls_need_no_acknowledgment() -> None:
     """E-83: what brings a null numbered above it brings no word for that one; that would be owed for ever."""
     member = lone("b", "c")
     member.feed(null("b", 1), null("c", 1))
-    member.core._groups[GROUP].show_life(member.now)
+    member.core._groups[GROUP].discipline.show_life(member.now)
     member.settle()
-    assert member.group.stable_block < member.group.complete_block
+    assert member.group.progress.stable_block < member.group.complete_block
     assert not member.group.unacknowledged
     member.wait(8 * OMEGA_NS)
     assert suspected(member) == []
@@ -347,7 +347,7 @@ def test_flow_control_calls_stable_what_applications_have_taken_and_safe_deliver
     group = cluster.core("a")._groups[GROUP]
     assert group.flow is not None
     assert group.flow.stable == 0
-    assert group.stable_block >= 2
+    assert group.progress.stable_block >= 2
     cluster.wake("b")
     cluster.finish()
     assert cluster.delivered == {name: [b"1", b"2", b"3"] for name in "ab"}

@@ -6,7 +6,7 @@ import pytest
 
 from antiphon.core.effects import Blocked, Deliver, InstallView, Refuted, Suspected, Transmit, Unblocked
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, NeedFrame, Ordering, SubmitFrame
-from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
+from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.types import GroupId, ProcessId
 from tests.support.cluster import GROUP, OMEGA_NS, Cluster, Lone, accuse
 
@@ -29,9 +29,9 @@ def mixed(**settings: Any) -> Cluster:
     return Cluster(groups=OVERLAP, asymmetric=frozenset({X}), **settings)
 
 
-def group_of(cluster: Cluster, name: str, group: GroupId = GROUP) -> SequencedGroup:
+def group_of(cluster: Cluster, name: str, group: GroupId = GROUP) -> NewtopGroup:
     own = cluster.core(name)._groups[group]
-    assert isinstance(own, SequencedGroup)
+    assert own.discipline.sequenced
     return own
 
 
@@ -79,7 +79,7 @@ def test_numbers_rise_above_what_the_origin_has_seen() -> None:
     cluster.move_all()
     numbers = [frame.block for frame in cluster.transmitted["a"] if frame.payloads]
     assert numbers[0] > 3
-    assert cluster.core("b")._groups[X].counter.value >= numbers[0]
+    assert cluster.core("b")._groups[X].numbers.counter.value >= numbers[0]
 
 
 def test_a_message_is_delivered_in_one_order_whatever_the_arrivals() -> None:
@@ -207,7 +207,8 @@ def test_the_last_evidence_is_enough_whatever_was_missed() -> None:
         cluster.move_one_way(accuser, "c")
         cluster.move_one_way("c", "a" if accuser == "b" else "b")
     first, second = cluster.transmitted["c"]
-    assert group_of(cluster, "a").stored(C, 0) == () or group_of(cluster, "a").stored(C, 0)[-1] in (first, second)
+    stored = group_of(cluster, "a").discipline.stored(C, 0)
+    assert stored == () or stored[-1] in (first, second)
     cluster.finish()
     assert all(cluster.views_of(name) == ["a b c"] for name in "abc")
 
@@ -374,7 +375,7 @@ def test_what_was_numbered_is_not_numbered_again() -> None:
         cluster.suspect(name, "a")
     cluster.finish(rounds=12, pause_ns=OMEGA_NS // 4)
     assert cluster.story("b") == cluster.story("c") == ["a b c", b"m", "b c"]
-    assert not group_of(cluster, "c").awaits_return
+    assert not group_of(cluster, "c").discipline.awaits_return
 
 
 def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:

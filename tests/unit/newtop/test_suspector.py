@@ -247,9 +247,9 @@ def full_window(algorithm: int, **settings: Any) -> Lone:
     """Our messages fill the window: b has said that it completed all, a has answered all rows and said no more."""
     member = Lone("me", "a", "b", flow_control=algorithm, window=3, packing=False, **settings)
     member.send(b"1", b"2", b"3", b"4")
-    while (answered := member.group.complete_block) < (sent := member.group.sent):
+    while (answered := member.group.complete_block) < (sent := member.group.numbers.sent):
         member.feed(null("a", sent, answered, flow=flow(sent, 0)), null("b", sent, answered, flow=flow(sent, sent)))
-    assert member.group.blocked
+    assert member.group.gate.blocked
     return member
 
 
@@ -274,12 +274,12 @@ def keep_talking_with_flow(member: Lone, duration_ns: int, number: int) -> None:
 def test_d_a_slow_member_that_answers_is_not_suspected(algorithm: int) -> None:
     """Clause d: its application is slow, but it answers when we ask who lives."""
     member = full_window(algorithm)
-    sent = member.group.sent
+    sent = member.group.numbers.sent
     for _ in range(24):
         member.wait(LOOK_NS)
         member.feed(alive("a", sent, 0, flow(sent, 0)), alive("b", sent, 0, flow(sent, 0)))
     assert suspected(member) == []
-    assert member.group.blocked
+    assert member.group.gate.blocked
 
 
 def test_d_whoever_is_refused_for_long_asks_and_is_answered_once_a_period() -> None:

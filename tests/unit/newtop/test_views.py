@@ -378,13 +378,13 @@ def test_an_exclusion_frees_the_window(algorithm: int, settings: dict[str, Any],
         cluster.send("1", b"1:%d" % number)
         cluster.send("2", b"2:%d" % number)
     cluster.move_all()
-    assert cluster.core("1")._groups[GROUP].blocked
+    assert cluster.core("1")._groups[GROUP].gate.blocked
     cluster.finish(rounds=40)
     for name in "12":
         assert cluster.views_of(name) == ["1 2 3", "1 2"]
         assert len(cluster.delivered[name]) == 20
         assert cluster.core(name).unstable(GROUP) == 0
-        assert not cluster.core(name)._groups[GROUP].blocked
+        assert not cluster.core(name)._groups[GROUP].gate.blocked
 
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
@@ -414,7 +414,7 @@ def test_a_remove_that_the_window_refuses_finds_the_dead_member_that_fills_it(vi
     """9.2 d: an own send refused for ω; a `remove` is one, and goes through flow control like data (E-26l)."""
     member = Lone("me", "a", "b", "c", flow_control=2, window=3, packing=False, view_change=view_change)
     member.send(b"1", b"2", b"3")
-    while (answered := member.group.complete_block) < (sent := member.group.sent):
+    while (answered := member.group.complete_block) < (sent := member.group.numbers.sent):
         for name, complete in (("a", 0), ("b", sent), ("c", sent)):
             member.feed(null(name, sent, answered, flow=Flow(sent, complete, 0, 0)))
     member.suspect("c")
@@ -434,13 +434,13 @@ def test_slow_the_null_of_the_cut_waits_for_the_window_and_is_not_forgotten() ->
         block_numbered=frozenset({GROUP}), silence_timeout_ns=SLOW_NS,
     )  # fmt: skip
     member.send(b"1", b"2", b"3")
-    while (answered := member.group.complete_block) < (sent := member.group.sent):
+    while (answered := member.group.complete_block) < (sent := member.group.numbers.sent):
         member.feed(*(null(name, sent, answered, flow=Flow(sent, 0, 0, 0)) for name in "abc"))
     assert sent == 3
     member.suspect("c")
     member.feed(accuse("a", "c", 3), accuse("b", "c", 3))
     assert member.found(Confirmed)
-    assert member.group.sent == 3  # 4 does not fit into the window: nobody has said that 1 is complete
+    assert member.group.numbers.sent == 3  # 4 does not fit into the window: nobody has said that 1 is complete
     member.feed(*(alive(name, 3, 3, Flow(3, 3, 0, 0)) for name in "ab"))
     assert member.group.flow is not None
     assert member.group.flow.permits(4, 0)
@@ -491,7 +491,7 @@ def test_flush_is_not_refused_for_messages_that_wait_for_it(algorithm: int, serv
     cluster.finish(rounds=40)
     for name in "12":
         assert cluster.story(name) == ["1 2 a b c", "1 2"]
-        assert not cluster.core(name)._groups[GROUP].notices
+        assert not cluster.core(name)._groups[GROUP].outgoing.notices
 
 
 # Datagrams

@@ -89,7 +89,7 @@ class ReversedRelativeTest(RelativeOrder):
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:
         """Stamps are made as printed, so what others are told is not what was delivered here."""
         super().sent(group, frame, now)
-        self._delivered[frame.group][group.my_rank] = 0
+        self._delivered[frame.group][group.roster.my_rank] = 0
 
 
 _ANY_GROUP: Final = GroupId("any")
@@ -133,8 +133,8 @@ class OpenRowsOnly(Suspector):
     def _accuse(self, group: NewtopGroup, now: int) -> None:
         while self._samples and self._samples[0][1] <= group.complete_block:
             self._samples.popleft()
-        for process, rank in [*group.ranks.items()]:
-            if rank != group.my_rank and self._charge(group, process, rank, {}, now) == "silent":
+        for process, rank in [*group.roster.ranks.items()]:
+            if rank != group.roster.my_rank and self._charge(group, process, rank, {}, now) == "silent":
                 group.agreement.suspect(process, "silent", now)
 
     def _probes(self, group: NewtopGroup) -> bool:  # noqa: ARG002
@@ -220,10 +220,10 @@ class TotalWithoutDuties(TotalOrder):
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
         """As adopted, but for the silence."""
         gone = {process for process, _ in detection.failed}
-        theirs = {frame.block for frame in group.buffers.held() if frame.sender in gone}
-        others = {frame.block for frame in group.buffers.held() if frame.sender not in gone}
-        assert isinstance(group.silence, ForgivingSilence)
-        group.silence.forgive(theirs - others)
+        theirs = {frame.block for frame in group.holdings.buffers.held() if frame.sender in gone}
+        others = {frame.block for frame in group.holdings.buffers.held() if frame.sender not in gone}
+        assert isinstance(group.numbers.silence, ForgivingSilence)
+        group.numbers.silence.forgive(theirs - others)
         return super().failed(group, detection)
 
 

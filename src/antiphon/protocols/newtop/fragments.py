@@ -51,6 +51,10 @@ class Fragments:
         """Of each, how many bytes have come, and its label."""
         self._bytes_max = bytes_max
 
+    def owns(self, place: int) -> None:
+        """We have the state of this class ourselves."""
+        self.own = place
+
     def join(self, frame: BlockFrame) -> BlockFrame | None:
         """In the order of delivery: None for a piece that others follow, else the frame with its message whole.
 

@@ -52,6 +52,15 @@ class News:
         self._algorithm = settings.flow_control
         self._by_block = by_block
 
+    def set_alarm(self, at: int | None) -> None:
+        """Look at this time whether something must be announced."""
+        self.at = at
+
+    def await_word(self, block: int) -> None:
+        """A message with this number waits for the word of every member that has it."""
+        if block > self.awaited:
+            self.awaited = block
+
     def spoken(self, complete_block: int, flow: Flow | None, now: int) -> None:
         """A message of ours left, and said this. Its alarm stays: there may be more news before it rings."""
         self._spoke_at = now

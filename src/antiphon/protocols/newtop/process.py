@@ -35,7 +35,6 @@ from antiphon.protocols.newtop.membership.agreement import Detection, Surroundin
 from antiphon.protocols.newtop.ordering.contract import FormingOrder
 from antiphon.protocols.newtop.outbox import Outbox, Stream
 from antiphon.protocols.newtop.rules import ADOPTED, Rules
-from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
 from antiphon.protocols.newtop.sequencing.turns import Turns
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of, shrunk_view
@@ -84,6 +83,7 @@ class NewtopProcess:
         self._answered = 0  # as far as all groups have it
         self._stirred = dict(self._groups)
         """Groups in which something may follow from what was fed since the last drain."""
+        self._armed: dict[GroupId, int | None] = {}
         self._timers: Timers[tuple[GroupId]] = Timers()
         forms = self._suspecting and self._order.forms
         self._forming = cast("FormingOrder", self._order) if forms else None
@@ -109,7 +109,7 @@ class NewtopProcess:
             self._early_sends[group].append((payload, label))
             return
         self._stirred[current] = own = self._groups[current]
-        own.outbox.put(payload, label)
+        own.outgoing.outbox.put(payload, label)
 
     def send_all(self, group: GroupId, payloads: list[bytes], now: int) -> None:
         """The same of many, without labels."""
@@ -119,7 +119,7 @@ class NewtopProcess:
                 self.send(group, payload, now)
             return
         self._stirred[current] = own = self._groups[current]
-        own.outbox.put_all(payloads)
+        own.outgoing.outbox.put_all(payloads)
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""
@@ -130,10 +130,10 @@ class NewtopProcess:
         if group is None or isinstance(frame, FormationFrame):
             self._take_strange(frame, now)
             return
-        if group.recovery is None or not isinstance(frame, NewtopFrame):
+        if group.voice.recovery is None or not isinstance(frame, NewtopFrame):
             return
         self._stirred[frame.group] = group
-        ready = group.recovery.receive(frame, now)
+        ready = group.voice.recovery.receive(frame, now)
         clock = group.suspector.clock
         known = clock[:]
         for each in ready:
@@ -147,7 +147,7 @@ class NewtopProcess:
             group = self._groups.get(name)
             if group is not None:
                 self._stirred[name] = group
-                group.armed = None
+                self._armed[name] = None
             elif name == _FORMATIONS and self._formations is not None:
                 self._formations.tick(now)
                 self._arm_formations()
@@ -158,8 +158,8 @@ class NewtopProcess:
         own = None if self._plain else self._groups.get(group)
         if own is None:
             return False  # nobody counts, or the group is no more
-        own.position = position
-        if own.awaits_application:
+        own.consumption.took(position)
+        if own.discipline.awaits_application:
             self._stirred[group] = own
             return True
         return False
@@ -168,8 +168,7 @@ class NewtopProcess:
         """The application has got to a view: what it sends from now on, it sends in this one."""
         group = self._groups.get(view.group)
         if group is not None:
-            group.entered = True
-            group.unseen = group.unseen and group.view.id != view.id
+            group.viewed(view)
             self._stirred[view.group] = group
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
@@ -197,8 +196,8 @@ class NewtopProcess:
     def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
         """Frames of that peer are lost: whatever still comes, it counts as silent (E-47). None: in all groups."""
         for name, group in self._groups.items():
-            if peer in group.ranks and (groups is None or name in groups):
-                group.suspector.severed(group.ranks[peer], now)
+            if peer in group.roster.ranks and (groups is None or name in groups):
+                group.suspector.severed(group.roster.ranks[peer], now)
                 if group.suspector.cut_off(group):
                     self._stirred[name] = group
 
@@ -268,19 +267,23 @@ class NewtopProcess:
             again = again or (formations is not None and formations.busy and formations.advance(now))
             watched: list[NewtopGroup] | None = None
             for name, group in stirred.items():
-                group.settle(now, effects)
-                if group.blocked and self._writable and group.released and self._has_turn(group):
+                group.discipline.settle(now, effects)
+                if group.gate.blocked and self._writable and group.discipline.released and self._has_turn(group):
                     again = True
                 at, watch = group.news.at, group.suspector.at
-                if (at is not None and at <= now) or group.silence.deadline is not None or group.recovery is not None:
-                    group.finish(now, effects)
-                    at = group.deadline
+                if (
+                    (at is not None and at <= now)
+                    or group.numbers.silence.deadline is not None
+                    or group.voice.recovery is not None
+                ):
+                    group.discipline.finish(now, effects)
+                    at = group.discipline.deadline
                 elif watch is not None and (at is None or watch < at):
                     at = watch
                 if watch is not None and watch <= now:
                     watched = [*(watched or ()), group]
-                elif at != group.armed:
-                    group.armed = at
+                elif at != self._armed.get(name):
+                    self._armed[name] = at
                     self._timers.set((name,), at)
                     self.deadline = self._timers.deadline
             for group in watched or ():
@@ -294,7 +297,7 @@ class NewtopProcess:
     def _take_turns(self, effects: list[Effect]) -> list[BlockFrame]:
         """Whatever has its turn, up to where a view changes or a formation has stopped us."""
         for group in self._safe:
-            group.stabilise(effects)
+            group.discipline.stabilise(effects)
         upto, formations = self._cuts[0][0] if self._cuts else BEYOND, self._formations
         return self._order.take(upto if formations is None or upto < formations.limit else formations.limit)
 
@@ -303,11 +306,11 @@ class NewtopProcess:
         if self._turns is not None:
             self._send_in_turn(self._turns, stirred, now, effects)
         for group in stirred.values():
-            waits = group.outbox.waiting or group.notices or group.donation
+            waits = group.outgoing.outbox.waiting or group.outgoing.notices or group.outgoing.donation
             if waits and self._writable and self._turns is None:
                 self._send_waiting(group, now, effects)
-            if group.silence.deadline is not None and not self._crossing:
-                group.answer(now, effects)  # else a message of another group may pay what is owed
+            if group.numbers.silence.deadline is not None and not self._crossing:
+                group.discipline.answer(now, effects)  # else a message of another group may pay what is owed
         if self._crossing:
             self._answer_everywhere(stirred, now, effects)
 
@@ -316,9 +319,9 @@ class NewtopProcess:
         if not self._writable:
             return
         for group in turns.line(stirred):
-            if isinstance(group, SequencedGroup):
-                self._to_answer = max(self._to_answer, group.serve(self._order, now, effects))
-            if (group.outbox.waiting or group.donation) and turns.permits(group):
+            if group.discipline.sequenced:
+                self._to_answer = max(self._to_answer, group.discipline.serve(self._order, now, effects))
+            if (group.outgoing.outbox.waiting or group.outgoing.donation) and turns.permits(group):
                 self._send_waiting(group, now, effects)
 
     def _has_turn(self, group: NewtopGroup) -> bool:
@@ -329,7 +332,7 @@ class NewtopProcess:
         group = self._groups.get(frame.group)
         if group is None:
             self._take_strange(frame, now)
-        elif group.wary:
+        elif group.agreement.wary:
             self._take_warily(group, frame, now)
         elif isinstance(frame, BlockFrame) and not frame.excluded:
             self._record(group, frame, now)  # nearly always
@@ -359,7 +362,7 @@ class NewtopProcess:
             if self._suspecting and group.sign_of_life(frame.sender, now):
                 self._stirred[frame.group] = group
                 if isinstance(frame, WantFrame):
-                    group.want(frame.wanted, now)
+                    group.request_completion(frame.wanted, now)
                 else:
                     group.agreement.receive(frame, now)
         elif isinstance(frame, BlockFrame):
@@ -368,7 +371,7 @@ class NewtopProcess:
                 group.agreement.parted(frame.sender, now)
             else:
                 self._record(group, frame, now)
-        elif isinstance(group, SequencedGroup) and isinstance(frame, ToSequencer) and group.submitted(frame):
+        elif isinstance(frame, ToSequencer) and group.discipline.submitted(frame):
             group.sign_of_life(frame.sender, now)
             self._stirred[frame.group] = group
         else:
@@ -389,7 +392,7 @@ class NewtopProcess:
     def _relayed(self, frame: BlockFrame, now: int) -> bool:
         """A refutation brought a message: that others have it does not say that its sender lives."""
         group = self._groups[frame.group]
-        rank = group.columns[frame.sender]
+        rank = group.roster.columns[frame.sender]
         heard = group.suspector.clock[rank]
         taken = self._record(group, frame, now)
         group.suspector.clock[rank] = heard
@@ -398,19 +401,21 @@ class NewtopProcess:
     def _record(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
         """Enter a numbered frame; False if it is not the next one of its sender, or nothing of ours."""
         if not frame.payloads and frame.notice is None:
-            follows = group.receive(frame, now)
+            follows = group.discipline.receive(frame, now)
             if follows:
                 self._stirred[frame.group] = group
             return follows is not None
         order = self._order
         if frame.notice is not None:
-            if frame.notice.kind != group.change.kind or any(k not in group.columns for k, _ in frame.notice.failed):
+            if frame.notice.kind != group.change.kind or any(
+                k not in group.roster.columns for k, _ in frame.notice.failed
+            ):
                 return False
-        elif (frame.ordering is not None) is not group.sequenced or not (
+        elif (frame.ordering is not None) is not group.discipline.sequenced or not (
             order.fits(group, frame) if order.stamps else frame.stamp is None
         ):
             return False  # its sender and we do not agree whether there is a sequencer, or on the order
-        follows = group.receive(frame, now)
+        follows = group.discipline.receive(frame, now)
         if follows is None:
             return False
         if frame.notice is not None and frame.notice.kind == "flush":
@@ -430,10 +435,10 @@ class NewtopProcess:
 
     def _send_waiting(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """Let leave what the application asked for, and note what follows for other groups and for delivery."""
-        block = group.send_waiting(self._order, now, effects)
+        block = group.discipline.send_waiting(self._order, now, effects)
         if block > self._to_answer:
             self._to_answer = block
-        if group.outbox.in_pieces or group.change.open:
+        if group.outgoing.outbox.in_pieces or group.change.open:
             self._special = True
 
     def _deliver(
@@ -475,7 +480,9 @@ class NewtopProcess:
             self._shelf.place(transfer.complete())
             self._shelf.clear(effects)
         if transfer.over:
-            group.transfer = None
+            group.end_transfer()
+        else:
+            group.weigh_state()
 
     # Views
 
@@ -486,15 +493,15 @@ class NewtopProcess:
             self._shelf.put(_transitional(group), self._early)
         group.exclude(detection, self._order.failed(group, detection) if group.change.discards else ())
         group.mark()
-        notice, number = group.confirmed(detection, self._order.cut_after)
+        notice, number = group.discipline.confirmed(detection, self._order.cut_after)
         if notice is not None:
-            group.notices.append(notice)
+            group.outgoing.tell(notice)
         if number is None:
             return
-        group.counter.witness(number)
-        if self._order.cut_after and group.sent < number:
-            group.null(number, now, self._early)  # nobody else may owe this number (E-60)
-            group.expect(number, now)  # and we do, should flow control hold it back
+        group.numbers.counter.witness(number)
+        if self._order.cut_after and group.numbers.sent < number:
+            group.discipline.null(number, now, self._early)  # nobody else may owe this number (E-60)
+            group.numbers.expect(number, now)  # and we do, should flow control hold it back
         if self._rules.answers_cuts:
             self._to_answer = max(self._to_answer, number)  # in all groups, or a silent one keeps the view from us
         if notice is None:
@@ -543,12 +550,10 @@ class NewtopProcess:
         view = shrunk_view(group.view, failed, skips=len(detections) > 1)
         group.change.installed(detections)
         group.install(view)
-        group.unseen = group.change.closes  # what an application sends before it sees a view, it sends in the old one
-        group.drop(self._order.installed(group, [process for process, _ in failed]))
+        group.holdings.drop(self._order.installed(group, [process for process, _ in failed]))
         left = tuple(left for detection in detections for left in detection.left)
         self._show(group, InstallView(view, left, self._rules.signature and self._rules.signature(view)), effects)
-        group.agreement.installed(now)
-        group.mark()
+        group.installed(now)
 
     def _show(self, group: NewtopGroup, effect: InstallView, effects: list[Effect]) -> None:
         """The application gets to a view when it has the state that it goes with."""
@@ -567,18 +572,17 @@ class NewtopProcess:
         self._shelf.put(InstallView(group.view, snapshot=transfer.wanted), effects)
         if group.agreement.failed:
             self._shelf.put(_transitional(group), effects)
-        group.unseen = group.change.closes
-        group.begin(now)
+        group.await_application()
+        group.discipline.begin(now)
         if transfer.over:
-            group.transfer = None
+            group.end_transfer()
 
     def _donate(self, group: NewtopGroup) -> None:
         """Tell our class's state, if it is on us and our application has said what it is."""
         found = None if group.transfer is None else group.transfer.donate()
         if found is not None:
             place, state = found
-            supply = self._supply(state)
-            group.donation = (place, supply) if supply.waiting else None
+            group.donate(place, self._supply(state))
 
     def _supply(self, state: bytes | StateSource) -> Outbox | Stream:
         frame_bytes_max = self._settings.frame_bytes_max
@@ -602,8 +606,8 @@ class NewtopProcess:
     def reach(self, number: int, now: int) -> None:
         """A null with this number in every group that has none as large."""
         for group in self._groups.values():
-            if group.largest < number:
-                group.reach(number, now)
+            if group.discipline.largest < number:
+                group.discipline.reach(number, now)
 
     def passed(self, number: int) -> bool:
         """Whether everything up to that number is delivered, and every view up to there installed."""
@@ -621,12 +625,10 @@ class NewtopProcess:
         old = self.current(name)
         if old is not None:
             undelivered = self._close(old, now, graceful=True, successor=frame.group)
-            waiting, overdue = old.hand_over(undelivered)
+            waiting, overdue = old.discipline.hand_over(undelivered)
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
         group = self._new_group(view, frame.base, now)
-        group.transfer = Transfer(self._me, view, frame.companies)
-        group.fragments.own = group.transfer.own
-        group.entered = False
+        group.begin_transfer(Transfer(self._me, view, frame.companies))
         self._special = self._changing = True
         self._groups[view.group] = self._stirred[view.group] = group
         self._current[name] = view.group
@@ -639,7 +641,7 @@ class NewtopProcess:
         heappush(self._cuts, (frame.base, self._confirmations, view.group, None))
         number = max(frame.base, self._forming.highest, *(cut[0] for cut in self._cuts))
         self._to_answer, self._answered = max(self._to_answer, number), 0  # in all groups, the new one too (E-54)
-        group.take_over(waiting, overdue)
+        group.outgoing.take_over(waiting, overdue)
         if self._formations is not None:
             self._formations.entered(group, now)
         others = (member for member in view.members if member != self._me)
@@ -653,13 +655,13 @@ class NewtopProcess:
         if group is None:
             self._shelf.put(Left(name, graceful), self._early)
             return
-        self._close(group, now, graceful=graceful and not group.outbox.waiting, successor=None)
+        self._close(group, now, graceful=graceful and not group.outgoing.outbox.waiting, successor=None)
         del self._current[name]
 
     def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> list[BlockFrame]:
         """Say that we leave, and forget the group (11.2 rule 1); gives what was not delivered in it."""
         name = group.view.group
-        group.multicast(LeavingFrame(name, self._me, group.sent), now)
+        group.multicast(LeavingFrame(name, self._me, group.numbers.sent), now)
         if group.transfer is not None and group.transfer.waits:
             self._shelf.drop(name)
         self._shelf.put(Left(name, graceful, successor), self._early)
@@ -668,6 +670,7 @@ class NewtopProcess:
         self._cuts = [cut for cut in self._cuts if cut[2] != name]
         heapify(self._cuts)
         self._timers.set((name,), None)
+        self._armed.pop(name, None)
         self._stirred.pop(name, None)
         self._connections.forget(name)
         del self._groups[name]
@@ -677,12 +680,11 @@ class NewtopProcess:
 
     def _new_group(self, view: View, base: int = 0, now: int = 0) -> NewtopGroup:
         counter = self.counter if self._rules.one_counter else BlockCounter()
-        kind = SequencedGroup if name_of(view.group) in self._settings.asymmetric else NewtopGroup
-        return kind(self._me, view, counter, self._settings, self._rules, self._around, self._early, base, now)
+        return NewtopGroup(self._me, view, counter, self._settings, self._rules, self._around, self._early, base, now)
 
     def _weigh_groups(self) -> None:
         """Groups have come or gone."""
-        self._safe = [group for group in self._groups.values() if group.safe]
+        self._safe = [group for group in self._groups.values() if group.progress.safe]
         if self._turns is not None:
             self._turns.weigh(self._groups)
         self._crossing = self._order.crosses and len(self._groups) > 1
@@ -705,17 +707,17 @@ class NewtopProcess:
         if self._to_answer > self._answered:
             self._answered = block = self._to_answer
             for name, group in self._groups.items():
-                if group.largest < block:
-                    group.null(block, now, effects)
+                if group.discipline.largest < block:
+                    group.discipline.null(block, now, effects)
                     stirred[name] = group
         for group in stirred.values():
-            if group.silence.deadline is not None:
-                group.answer(now, effects)
+            if group.numbers.silence.deadline is not None:
+                group.discipline.answer(now, effects)
 
     def waiting(self, name: GroupId) -> int:
         """How many messages of our application in that group have not left, if only because we are not in it yet."""
         group = self.current(name)
-        return len(self._early_sends.get(name, ())) if group is None else len(group.outbox.waiting)
+        return len(self._early_sends.get(name, ())) if group is None else len(group.outgoing.outbox.waiting)
 
     def retains(self, name: GroupId) -> bool:
         """Whether we hold messages that some member may lack, and not only nulls, of which there are always some.
@@ -725,13 +727,13 @@ class NewtopProcess:
         group = self.current(name)
         if group is None:
             return False
-        under_way = group.awaits_return or group.transfer is not None
-        return under_way or any(frame.payloads for frame in group.buffers.held())
+        under_way = group.discipline.awaits_return or group.transfer is not None
+        return under_way or any(frame.payloads for frame in group.holdings.buffers.held())
 
     def unstable(self, group: GroupId) -> int:
         """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
         own = self._groups.get(group) or self.current(group)
-        return own.buffers.frames if own is not None else 0
+        return own.holdings.buffers.frames if own is not None else 0
 
 
 def _transitional(group: NewtopGroup) -> Transitional:

@@ -8,7 +8,7 @@ the block numbers. A number is *complete* here when everything up to it has come
 from collections import deque
 
 from antiphon.core.pending import Pending
-from antiphon.core.vectors import MinVector
+from antiphon.core.vectors import BEYOND, MinVector
 from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.settings import NewtopSettings
 
@@ -139,6 +139,23 @@ class FlowControl:
         if number > self.counter:
             self.counter = number
         self.received.raise_to(self._my_rank, number)
+
+    def delivered(self, number: int) -> None:
+        """A message with this number has its turn."""
+        if number > self.counter:
+            self.counter = number
+
+    def waits_for(self, rank: int) -> bool:
+        """Whether that member keeps the window from moving."""
+        completed, stable_at = self.completed, self.stable_at
+        return completed.values[rank] == completed.minimum or (
+            self._algorithm == 1 and stable_at.values[rank] == stable_at.minimum
+        )
+
+    def fail(self, rank: int) -> None:
+        """Nobody waits for that member any more."""
+        for vector in (self.received, self.completed, self.stable_at):
+            vector.raise_to(rank, BEYOND)
 
     def counted(self, number: int, size_bytes: int) -> None:
         """A message of ours that the window limits has left."""

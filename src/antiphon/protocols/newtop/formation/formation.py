@@ -24,6 +24,7 @@ from antiphon.protocols.newtop.frames import (
     VoteFrame,
     WantFrame,
 )
+from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import (
     EPOCH_MAX,
@@ -268,7 +269,7 @@ class Formations:
             return self._begin_to_leave(now)
         if isinstance(procedure, _Leave):
             name = name_of(procedure.group.view.group)
-            if not self._grounds.passed(procedure.number) or procedure.group.stable_block < procedure.number:
+            if not self._grounds.passed(procedure.number) or procedure.group.progress.stable_block < procedure.number:
                 return False
             self._go(name, now, graceful=True)
             return True
@@ -298,7 +299,7 @@ class Formations:
         """Step 1: stop delivering, and sending in the group that is to be left."""
         current = self._grounds.current(name_of(group))
         if current is not None:
-            self._grounds.counter.witness(current.promised)
+            self._grounds.counter.witness(current.progress.promised)
         number = self._grounds.counter.value
         formation = _Formation(group, initiator, members, now + self._patience_ns, number)
         self._procedure = formation
@@ -342,7 +343,7 @@ class Formations:
             and self._me in members
             and members[self._me] == predecessor
             and (current is None or current.transfer is None)  # those of one view must have one state
-            and (current is None or not (current.parts or current.in_doubt))
+            and (current is None or not (current.parts or current.discipline.in_doubt))
             and (current is not None or name in self._wishes or self._welcomes(name, members))
             and epoch_of(frame.group) > self._epochs.get(name, 0)
         )
@@ -429,7 +430,7 @@ class Formations:
     def _get_ready(self, formation: _Formation, now: int) -> bool:
         """All of it is delivered, and no view of the predecessor follows before the outcome is known (E-57)."""
         predecessor = self._grounds.current(name_of(formation.group))
-        if predecessor is not None and (predecessor.parts or predecessor.in_doubt):
+        if predecessor is not None and (predecessor.parts or predecessor.discipline.in_doubt):
             # Its view does not tell what it has discarded (E-88), nor what others have delivered elsewhere (E-94).
             self._abandon(formation)
             return True
@@ -549,7 +550,7 @@ class Formations:
         for member in [member for member in formation.members if member not in formation.votes]:
             times = self._mute.get(member, (0, 0))[0] + 1
             self._mute[member] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
-            if group is not None and member in group.ranks:
+            if group is not None and member in group.roster.ranks:
                 group.agreement.suspect(member, "mute", now)
 
     def _answers(self, process: ProcessId, now: int) -> bool:
@@ -569,15 +570,15 @@ class Formations:
             if group is None:
                 self._go(name, now, graceful=True)
                 return True
-            if group.outbox.waiting or group.awaits_return or group.transfer is not None:
+            if group.outgoing.outbox.waiting or group.discipline.awaits_return or group.transfer is not None:
                 continue
             number = self._grounds.counter.value
             self._procedure = _Leave(group, number, until)
             self.limit = number
-            group.frozen = True
+            group.gate.hold(Reason.STOPPED)
             self._grounds.reach(number, now)
-            group.flushes(number, now)
-            group.multicast(WantFrame(group.view.group, self._me, group.sent, number), now)
+            group.leaving.wait_for(number, now)
+            group.multicast(WantFrame(group.view.group, self._me, group.numbers.sent, number), now)
             return True
         return False
 
@@ -612,7 +613,7 @@ class Formations:
         """Ask one of those whom we have been with and are not."""
         self._probes[name] = now + self._probe_ns + self._spread(name)
         group = self._grounds.current(name)
-        lost = [] if group is None else [each for each in self._known[name] if each not in group.ranks]
+        lost = [] if group is None else [each for each in self._known[name] if each not in group.roster.ranks]
         if lost:
             self._probed += 1
             self._grounds.transmit(ProbeFrame(name, self._me, False), lost[self._probed % len(lost)])
@@ -627,7 +628,7 @@ class Formations:
             self._know(name, (frame.sender,))
             self._grounds.transmit(FoundFrame(group.view.group, self._me, group.view.members), frame.sender)
             return
-        for old in _earlier(frame.sender, group.ranks):
+        for old in _earlier(frame.sender, group.roster.ranks):
             group.agreement.renounced(old, now)  # whoever starts anew has crashed before
         if self._free(group) and self._answers(frame.sender, now):
             self._propose(name, {**self._with_us(group), frame.sender: None}, now)
@@ -638,20 +639,22 @@ class Formations:
         group = self._grounds.current(name)
         if (
             group is None
-            or frame.sender in group.ranks
+            or frame.sender in group.roster.ranks
             or not self._free(group)
             or not self._answers(frame.sender, now)
         ):
             return
         others = {
-            member: frame.group for member in frame.members if member not in group.ranks and self._answers(member, now)
+            member: frame.group
+            for member in frame.members
+            if member not in group.roster.ranks and self._answers(member, now)
         }
         self._propose(name, {**others, **self._with_us(group)}, now)
 
     def _free(self, group: "NewtopGroup") -> bool:
         """Whether we may propose what takes its place."""
         leaves = name_of(group.view.group) in self._leaves
-        settled = group.transfer is None and not group.parts and not group.in_doubt
+        settled = group.transfer is None and not group.parts and not group.discipline.in_doubt
         return self._procedure is None and settled and not leaves
 
     def _with_us(self, group: "NewtopGroup") -> dict[ProcessId, GroupId | None]:

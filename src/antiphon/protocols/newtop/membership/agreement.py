@@ -86,6 +86,7 @@ class Agreement:
         "_votes",
         "failed",
         "suspicions",
+        "wary",
     )
 
     def __init__(self, me: ProcessId, group: "NewtopGroup", settings: NewtopSettings, around: Surroundings) -> None:
@@ -93,6 +94,8 @@ class Agreement:
         """Whom we suspect, with the last number that we have of it."""
         self.failed: dict[ProcessId, int] = {}
         """Confirmed, and still in the view; likewise."""
+        self.wary = False
+        """Whether frames must pass the filter: a member is suspected, accused or failed."""
         self._votes: dict[Suspicion, set[ProcessId]] = {}  # T: the suspicions received, our own included
         self._recorded: dict[Suspicion, int] = {}  # when the first of them came
         self._pending: dict[ProcessId, list[Frame]] = {}  # what suspected members sent
@@ -148,26 +151,28 @@ class Agreement:
     def suspect(self, process: ProcessId, reason: str, now: int) -> None:
         """(i) Something speaks against a member: tell all, itself included, and hold what comes of it."""
         group = self._group
-        if process in self.suspicions or process in self.failed or process not in group.ranks or process == self._me:
+        if process in self.suspicions or process in self.failed:
+            return
+        if process not in group.roster.ranks or process == self._me:
             return
         last = group.reached(process)
         self.suspicions[process] = last
-        self._suspected[process] = _Suspected(now, reason, group.suspector.silent_ns(group.ranks[process], now))
+        self._suspected[process] = _Suspected(now, reason, group.suspector.silent_ns(group.roster.ranks[process], now))
         self._vote(self._me, (process, last), now)
-        group.counter.witness(last)  # so that our remove is numbered above it (E-26j)
-        self._tell(SuspectFrame(group.view.group, self._me, group.sent, process, last), now)
-        group.early.append(Suspected(group.view.group, process, last, reason))
+        group.numbers.counter.witness(last)  # so that our remove is numbered above it (E-26j)
+        self._tell(SuspectFrame(group.view.group, self._me, group.numbers.sent, process, last), now)
+        group.voice.early.append(Suspected(group.view.group, process, last, reason))
         self.evaluate(now)
 
     def parted(self, process: ProcessId, now: int) -> None:
         """(viii) By its own word a member has excluded us: what says so is not taken in, it is suspected for sure."""
-        if process in self._group.ranks and process not in self.failed:
+        if process in self._group.roster.ranks and process not in self.failed:
             self._sure.add(process)
             self.suspect(process, "parted", now)
 
     def renounced(self, process: ProcessId, now: int) -> None:
         """By its own word it is no member any more: no silence is needed, and nobody waits for its vote (11.2)."""
-        if process in self._group.ranks and process not in self.failed:
+        if process in self._group.roster.ranks and process not in self.failed:
             self._sure.add(process)
             self._gone.add(process)
             self.suspect(process, "left", now)
@@ -181,7 +186,7 @@ class Agreement:
 
     def noticed(self, process: ProcessId, now: int) -> None:
         """A message of that member was taken in: it may refute what is recorded (iii)."""
-        if process in self.failed or process not in self._group.ranks:
+        if process in self.failed or process not in self._group.roster.ranks:
             return
         reached = self._group.reached(process)
         for pair in sorted(pair for pair in self._votes if pair[0] == process and pair[1] < reached):
@@ -191,7 +196,7 @@ class Agreement:
 
     def installed(self, now: int) -> None:
         """The view has changed: forget those who are gone."""
-        ranks = self._group.ranks
+        ranks = self._group.roster.ranks
         self.failed = {process: last for process, last in self.failed.items() if process in ranks}
         self.evaluate(now)
 
@@ -218,7 +223,7 @@ class Agreement:
             trusted = {*group.view.members} - self.suspicions.keys() - self.failed.keys()
             if all(trusted <= self._votes[pair] for pair in self.suspicions.items()):
                 self._confirm(tuple(sorted(self.suspicions.items())), now)
-        group.wary = self.active or bool(self.failed)
+        self.wary = self.active or bool(self.failed)
 
     # Conditions
 
@@ -227,7 +232,7 @@ class Agreement:
         pair = frame.suspect, frame.last_block
         if frame.suspect == self._me:
             self._show_life(frame.last_block, now)
-        elif frame.suspect in self.failed or frame.suspect not in self._group.ranks:
+        elif frame.suspect in self.failed or frame.suspect not in self._group.roster.ranks:
             return
         elif self._group.reached(frame.suspect) > frame.last_block:
             self._refute(pair, now)
@@ -238,12 +243,12 @@ class Agreement:
         """(iv) Always: its sender's vote is withdrawn, and its messages are taken in if they follow ours (E-22)."""
         suspect, group = frame.suspect, self._group
         self._withdraw(frame.sender, suspect, frame.last_block)
-        if suspect == self._me or suspect in self.failed or suspect not in group.ranks:
+        if suspect == self._me or suspect in self.failed or suspect not in group.roster.ranks:
             return
         following = [message for message in frame.messages if message.sender == suspect]
         news = False
         for message in following:
-            if not self.excludes_me(message) and group.follows(message):
+            if not self.excludes_me(message) and group.discipline.follows(message):
                 news = self._around.accept(message, now) or news
         if news:
             if suspect in self.suspicions:
@@ -272,7 +277,7 @@ class Agreement:
             self.renounced(process, now)  # others had more of it, but it is gone all the same
 
     def _is_cut_off_from(self, process: ProcessId) -> bool:
-        severed = self._group.suspector.is_severed(self._group.ranks[process])
+        severed = self._group.suspector.is_severed(self._group.roster.ranks[process])
         return severed or self._suspected[process].reason == "deaf"
 
     def _weigh_secession(self, process: ProcessId, now: int) -> None:
@@ -283,7 +288,7 @@ class Agreement:
         self._contradicted[process] = times = self._contradicted.get(process, 0) + 1
         if times < (_CONTRADICTIONS if self._me > process else 2 * _CONTRADICTIONS):
             return
-        others = [member for member in self._group.ranks if member != self._me]
+        others = [member for member in self._group.roster.ranks if member != self._me]
         self._sure |= {*others}
         for member in others:
             self.suspect(member, "secession", now)
@@ -299,8 +304,8 @@ class Agreement:
         del self._suspected[process]
         self._sure.discard(process)
         self._withdraw(self._me, process, last)
-        group.suspector.pardon(group.ranks[process], now)
-        group.early.append(Refuted(group.view.group, process))
+        group.suspector.pardon(group.roster.ranks[process], now)
+        group.voice.early.append(Refuted(group.view.group, process))
 
     def _replay(self, process: ProcessId, now: int) -> None:
         """As if it came just now: each frame goes through the filter again, for the first may raise new doubts."""
@@ -324,8 +329,8 @@ class Agreement:
             for pair in [*self._votes]:
                 self._withdraw(process, *pair)
         members = tuple(member for member in group.view.members if member not in self.failed)
-        self._tell(ConfirmedFrame(group.view.group, self._me, group.sent, failed), now)
-        group.early.append(Confirmed(group.view.group, failed, members))
+        self._tell(ConfirmedFrame(group.view.group, self._me, group.numbers.sent, failed), now)
+        group.voice.early.append(Confirmed(group.view.group, failed, members))
         self._around.confirmed(group, Detection(failed, left, now), now)
 
     # Parts
@@ -334,7 +339,8 @@ class Agreement:
         """(iii) Hand over all that we hold of it above that number, nulls too; then the pair is of no more use."""
         group = self._group
         process, last = pair
-        self._tell(RefuteFrame(group.view.group, self._me, group.sent, process, last, group.stored(process, last)), now)
+        messages = group.discipline.stored(process, last)
+        self._tell(RefuteFrame(group.view.group, self._me, group.numbers.sent, process, last, messages), now)
         self._forget(pair)
 
     def _hold(self, frame: Frame) -> None:
@@ -352,7 +358,7 @@ class Agreement:
         pair = frame.suspect, frame.last_block
         if frame.suspect == self._me:
             self._show_life(frame.last_block, now)  # E-67
-        elif frame.suspect in self.failed or frame.suspect not in self._group.ranks:
+        elif frame.suspect in self.failed or frame.suspect not in self._group.roster.ranks:
             return
         elif self._group.reached(frame.suspect) > frame.last_block and (frame.sender, pair) not in self._examined:
             self._examined.add((frame.sender, pair))
@@ -369,8 +375,8 @@ class Agreement:
 
     def _show_life(self, last: int, now: int) -> None:
         """Somebody has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
-        if last >= self._group.sent:
-            self._group.show_life(now)
+        if last >= self._group.numbers.sent:
+            self._group.discipline.show_life(now)
 
     def _tell(self, frame: MembershipFrame, now: int) -> None:
         """To the whole view, whatever flow control says (E-20)."""

@@ -2,7 +2,7 @@
 
 It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
 a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
-does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
+does for acknowledgments, with the largest complete number, where deliveries wait for them (docs/spec/newtop.md 14, rule 3).
 """
 
 from collections import deque
@@ -57,7 +57,7 @@ class Suspector:
     def begin(self, group: "NewtopGroup", now: int) -> None:
         """Somebody owes something from now on."""
         self.idle = False
-        self._samples.append((now, group.largest))
+        self._samples.append((now, group.discipline.largest))
         self._note_completion(group, now)
         self.at = now + self._period_ns
 
@@ -79,7 +79,7 @@ class Suspector:
 
     def cut_off(self, group: "NewtopGroup") -> bool:
         """Whether a connection with a member is broken; who parts with it is merged over the next one (E-89)."""
-        return self._merges and not self._severed.isdisjoint(group.ranks.values())
+        return self._merges and not self._severed.isdisjoint(group.roster.ranks.values())
 
     def pardon(self, rank: int, now: int) -> None:
         """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
@@ -93,19 +93,20 @@ class Suspector:
         """The period is over: accuse whoever has been silent for too long, say that we live, or probe."""
         if self.idle:
             if self._probes(group) and now >= self._probe_due(group):
-                group.show_life(now)
-                if self.idle and group.largest > group.complete_block:
+                group.discipline.show_life(now)
+                if self.idle and group.discipline.largest > group.complete_block:
                     self.begin(group, now)
         else:
             sampled = self._samples[-1][1] if self._samples else group.complete_block
-            if group.largest > sampled:
-                self._samples.append((now, group.largest))
+            if group.discipline.largest > sampled:
+                self._samples.append((now, group.discipline.largest))
             self._note_completion(group, now)
             self._accuse(group, now)
             group.agreement.evaluate(now)  # a time of grace may be over
-            if group.largest <= group.complete_block and self._probes(group) and now >= self._probe_due(group):
-                group.show_life(now)  # we wait for something else than numbers
-        if group.largest > group.complete_block or group.unanswered:
+            owed = group.discipline.largest > group.complete_block
+            if not owed and self._probes(group) and now >= self._probe_due(group):
+                group.discipline.show_life(now)  # we wait for something else than numbers
+        if group.discipline.largest > group.complete_block or group.unanswered:
             self._say_that_we_live(group, now)
             self.at = now + self._period_ns
             self.idle = False
@@ -116,14 +117,14 @@ class Suspector:
         agreement, complete = group.agreement, group.complete_block
         while self._samples and self._samples[0][1] <= complete:
             self._samples.popleft()
-        while self._completed and self._completed[0][1] <= group.stable_block:
+        while self._completed and self._completed[0][1] <= group.progress.stable_block:
             self._completed.popleft()
         owing = group.change.owing(group.view)
-        for process, rank in [*group.ranks.items()]:
-            if rank != group.my_rank and (reason := self._charge(group, process, rank, owing, now)):
+        for process, rank in [*group.roster.ranks.items()]:
+            if rank != group.roster.my_rank and (reason := self._charge(group, process, rank, owing, now)):
                 agreement.suspect(process, reason, now)
         for process in agreement.accused(now - self._patience_ns):
-            if self._pardoned[group.ranks[process]] <= now - self._patience_ns:
+            if self._pardoned[group.roster.ranks[process]] <= now - self._patience_ns:
                 agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
 
     def _charge(
@@ -139,33 +140,35 @@ class Suspector:
             return "deaf"
         if self._silent_since(rank) > limit:
             return None
-        owed = next((when for when, number in self._samples if number > group.last_received.values[rank]), None)
+        owed = next((when for when, number in self._samples if number > group.progress.received.values[rank]), None)
         charges = (
             ("silent", owed),
             ("unacknowledged", self._unacknowledged_since(group, rank)),
             ("mute", group.agreement.mute(process)),
-            ("blocking", group.blocked_at if group.waits_for(rank) else None),
+            ("blocking", group.gate.blocked_at if group.discipline.waits_for(rank) else None),
             ("unready", owing.get(process)),
-            ("unready", group.flush_owed(rank)),
+            ("unready", group.leaving.owed_since(group.progress.acknowledged(rank))),
             ("unready", self._formed_at if group.transfer is not None and group.transfer.awaits(process) else None),
             ("severed", self._pardoned[rank] if self._merges and rank in self._severed else None),
         )
         return next((reason for reason, since in charges if since is not None and since <= limit), None)
 
     def _note_completion(self, group: "NewtopGroup", now: int) -> None:
-        known = self._completed[-1][1] if self._completed else group.stable_block
+        known = self._completed[-1][1] if self._completed else group.progress.stable_block
         if group.unacknowledged and group.awaited_block > known:
             self._completed.append((now, group.awaited_block))
 
     def _unacknowledged_since(self, group: "NewtopGroup", rank: int) -> int | None:
         """Since when we have completed what that member has not said to have (docs/spec/newtop.md 14, rule 3)."""
-        said = group.acknowledged(rank)
+        said = group.progress.acknowledged(rank)
         return next((when for when, number in self._completed if number > said), None)
 
     def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
         """On datagrams, it has not answered for so long that the connection counts as broken."""
         since = group.deaf_since(process)
-        return since is not None and max(since, self._pardoned[group.ranks[process]]) + 2 * self._patience_ns <= now
+        if since is None:
+            return False
+        return max(since, self._pardoned[group.roster.ranks[process]]) + 2 * self._patience_ns <= now
 
     def _silent_since(self, rank: int) -> int:
         if rank in self._severed:
@@ -174,17 +177,18 @@ class Suspector:
 
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
         """While clauses b to e may apply, somebody may take our silence for death; else it may last a probe's time."""
-        asks = group.blocked and group.blocked_at + self._period_ns <= now
-        presses = group.wary or group.wanted or group.unacknowledged or group.transfer is not None
+        asks = group.gate.blocked and group.gate.blocked_at + self._period_ns <= now
+        requested = group.leaving.completion_requested > 0
+        presses = group.agreement.wary or requested or group.unacknowledged or group.transfer is not None
         patience = self._period_ns if presses else self._probe_ns
-        if asks or (patience and group.spoke_at + patience <= now):
-            group.say_alive(now, blocked=asks)
+        if asks or (patience and group.numbers.spoke_at + patience <= now):
+            group.discipline.say_alive(now, blocked=asks)
 
     def _probes(self, group: "NewtopGroup") -> bool:
         return self._probe_ns > 0 and len(group.view.members) > 1
 
     def _probe_due(self, group: "NewtopGroup") -> int:
-        return group.row_at + self._probe_ns + group.place * _PROBE_STEP_NS
+        return group.numbers.row_at + self._probe_ns + group.roster.place * _PROBE_STEP_NS
 
 
 class SteadySuspector(Suspector):
@@ -201,8 +205,8 @@ class SteadySuspector(Suspector):
         """The period is over: whoever has been silent for too long is suspected; then we say that we live."""
         self._accuse(group, now)
         group.agreement.evaluate(now)
-        if group.spoke_at + self._period_ns <= now:
-            group.say_alive(now)
+        if group.numbers.spoke_at + self._period_ns <= now:
+            group.discipline.say_alive(now)
         self.rest(group, now)
 
     def _charge(

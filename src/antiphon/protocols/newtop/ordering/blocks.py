@@ -38,9 +38,10 @@ class TotalOrder:
         self._begin()
 
     def _begin(self) -> None:
-        self._columns = [group.horizon for group in self._groups.values()]
+        self._columns = [group.discipline.horizon for group in self._groups.values()]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
-        self._counter = next((group.counter for group in self._groups.values()), BlockCounter())  # one for all groups
+        counters = (group.numbers.counter for group in self._groups.values())
+        self._counter = next(counters, BlockCounter())  # one for all groups
 
     def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
         """One more that deliveries wait for."""
@@ -50,7 +51,7 @@ class TotalOrder:
         """Nothing of it counts any more."""
         dropped = [frame for row in self._rows.values() for frame in row if frame.group == group.view.group]
         self._drop(dropped)
-        self._columns = [column for column in self._columns if column is not group.horizon]
+        self._columns = [column for column in self._columns if column is not group.discipline.horizon]
         self._only_column = self._columns[0] if len(self._columns) == 1 else None
         return dropped
 
@@ -136,7 +137,7 @@ class SafeOrder(TotalOrder):
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
         """Others deliver it only when they have heard that we have it, so that is news (rule 2)."""
-        group.news.awaited = max(group.news.awaited, frame.block)
+        group.news.await_word(frame.block)
         return super().received(group, frame, now)
 
     sent = received
@@ -163,7 +164,7 @@ class SafeOrder(TotalOrder):
         return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
 
     def _stable(self, frame: BlockFrame) -> bool:
-        return frame.block <= self._groups[frame.group].safe_block
+        return frame.block <= self._groups[frame.group].progress.safe_block
 
 
 class SlowOrder(TotalOrder):

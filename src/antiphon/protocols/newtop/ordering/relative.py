@@ -27,8 +27,8 @@ class RelativeOrder:
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
         self._groups = groups
-        self._delivered = {name: [0] * len(group.columns) for name, group in groups.items()}  # LDV, by rank
-        self._limits = {name: [BEYOND] * len(group.columns) for name, group in groups.items()}
+        self._delivered = {name: [0] * len(group.roster.columns) for name, group in groups.items()}  # LDV, by rank
+        self._limits = {name: [BEYOND] * len(group.roster.columns) for name, group in groups.items()}
         """By rank, the last number that will ever be delivered of a member that has failed."""
         self._blocks: dict[GroupId, int] = {}  # GBN
         self._ready: list[BlockFrame] = []
@@ -37,7 +37,7 @@ class RelativeOrder:
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
         """A number for each member."""
-        return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.columns)
+        return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.roster.columns)
 
     def stamp(self, group: NewtopGroup) -> RelativeStamp:
         """What we sent and delivered so far: by member in this group, by block in others."""
@@ -45,7 +45,7 @@ class RelativeOrder:
 
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
         """Our own message is delivered at once."""
-        self._delivered[frame.group][group.my_rank] = frame.block
+        self._delivered[frame.group][group.roster.my_rank] = frame.block
         self._reach(frame.group, frame.block)
         self._ready.append(frame)
 
@@ -54,7 +54,7 @@ class RelativeOrder:
         self._held.setdefault((frame.group, frame.sender), deque()).append(frame)
         self._undelivered[frame.group].add(frame.block)
         named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]
-        return [name for name, block in named if self._groups[name].expect(block, now)]
+        return [name for name, block in named if self._groups[name].numbers.expect(block, now)]
 
     def take(self, upto: int) -> list[BlockFrame]:  # noqa: ARG002
         """Deliver until nothing changes."""
@@ -76,13 +76,13 @@ class RelativeOrder:
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
         """Drop what builds on something of the detection that nobody has; it is the end of its stream (E-65)."""
         name, limits = group.view.group, self._limits[group.view.group]
-        lasts = {group.columns[process]: last for process, last in detection.failed}
+        lasts = {group.roster.columns[process]: last for process, last in detection.failed}
         dropped = []
         for process, last in detection.failed:
             kept = self._held.get((name, process), deque())
             while kept and any(_stamp(kept[-1]).delivered[rank] > limit for rank, limit in lasts.items()):
                 dropped.append(kept.pop())
-            limits[group.columns[process]] = last
+            limits[group.roster.columns[process]] = last
         return self._forget(dropped)
 
     def settled(self, group: NewtopGroup) -> bool:
@@ -94,7 +94,7 @@ class RelativeOrder:
         """What is left of the removed was sent in a view that we never see."""
         dropped: list[BlockFrame] = []
         for process in removed:
-            rank, name = group.columns[process], group.view.group
+            rank, name = group.roster.columns[process], group.view.group
             dropped += self._held.pop((name, process), ())
             self._limits[name][rank] = self._delivered[name][rank]
         return self._forget(dropped)
@@ -123,9 +123,9 @@ class RelativeOrder:
 
     def _deliver(self, frame: BlockFrame) -> None:
         group = self._groups[frame.group]
-        group.counter.witness(frame.block)
+        group.numbers.counter.witness(frame.block)
         self._undelivered[frame.group].remove(frame.block)
-        self._delivered[frame.group][group.columns[frame.sender]] = frame.block
+        self._delivered[frame.group][group.roster.columns[frame.sender]] = frame.block
         for name, block in _stamp(frame).blocks:
             if name != frame.group:
                 self._reach(name, block)

@@ -76,7 +76,7 @@ class FastOrder:
         taken = []
         while self._ready:
             frame, past = self._ready.popleft()
-            self._groups[frame.group].counter.witness(frame.block)
+            self._groups[frame.group].numbers.counter.witness(frame.block)
             taken.append(frame)
             if frame.sender != self._me:
                 self._learn(frame, past)

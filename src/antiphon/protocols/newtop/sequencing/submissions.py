@@ -42,6 +42,10 @@ class Submissions:
         self.places += 1
         return self.places
 
+    def keep(self, submission: SubmitFrame) -> None:
+        """It leaves for the sequencer, and may have to leave again."""
+        self.kept.append(submission)
+
     def came_back(self, frame: BlockFrame, place: int) -> bool:
         """One has its number; False if nothing was waited for."""
         waited = bool(self.kept)

@@ -7,7 +7,6 @@ get a smaller number, and overtake it. In the same group places keep the order.
 from collections.abc import Iterable, Mapping
 
 from antiphon.protocols.newtop.group import NewtopGroup
-from antiphon.protocols.newtop.sequencing.sequencer import SequencedGroup
 from antiphon.types import GroupId
 
 
@@ -22,7 +21,7 @@ class Turns:
 
     def weigh(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
         """Groups have come or gone."""
-        self._sequenced = [group for group in groups.values() if isinstance(group, SequencedGroup)]
+        self._sequenced = [group for group in groups.values() if group.discipline.sequenced]
         self._waiting = {name: group for name, group in self._waiting.items() if name in groups}
 
     def line(self, stirred: dict[GroupId, NewtopGroup]) -> Iterable[NewtopGroup]:
@@ -36,9 +35,9 @@ class Turns:
 
         What was on its way when its group was replaced counts as being so, and must leave again before anything else.
         """
-        if group.overdue:
+        if group.outgoing.overdue:
             return True
-        if any(other.awaits_return and other is not group for other in self._sequenced) or self._waiting:
+        if any(other.discipline.awaits_return and other is not group for other in self._sequenced) or self._waiting:
             self._waiting[group.view.group] = group
             return False
         return True

@@ -1,0 +1,503 @@
+"""The asymmetric discipline: one member, the sequencer, numbers the messages of all (docs/spec/newtop.md 11.3).
+
+A message goes to the sequencer, gets its number there and comes back with everybody's copy. So a group is complete up
+to the last number of its sequencer: no other member needs to speak, and one process does more work than others. Members
+that send in several groups take turns (`turns.py`). A frame tells by its `Ordering` whose message it is.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from antiphon.core.effects import Effect
+from antiphon.protocols.newtop.frames import (
+    AliveFrame,
+    BlockFrame,
+    NeedFrame,
+    Notice,
+    Ordering,
+    SubmitFrame,
+    ToSequencer,
+)
+from antiphon.protocols.newtop.gate import Reason
+from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.membership.views import SequencerChange
+from antiphon.protocols.newtop.outbox import Unsent
+from antiphon.protocols.newtop.sequencing.chains import Chains
+from antiphon.protocols.newtop.sequencing.claims import Claims
+from antiphon.protocols.newtop.sequencing.horizon import Horizon
+from antiphon.protocols.newtop.sequencing.origin import Origin
+from antiphon.protocols.newtop.sequencing.queue import Queue
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+    from antiphon.protocols.newtop.ordering.contract import Order
+
+
+class Asymmetric:
+    """Invariant: the numbers of the sequencer of the view in force are here without a gap."""
+
+    __slots__ = (
+        "_announces",
+        "_chains",
+        "_change",
+        "_claims",
+        "_gate",
+        "_group",
+        "_heard_at",
+        "_holdings",
+        "_horizon",
+        "_news",
+        "_numbers",
+        "_origin",
+        "_outgoing",
+        "_progress",
+        "_queue",
+        "_roster",
+        "_voice",
+    )
+    sequenced: ClassVar[bool] = True
+
+    def __init__(
+        self, group: "NewtopGroup", change: SequencerChange, settings: NewtopSettings, base: int, *, announces: bool
+    ) -> None:
+        self._group = group
+        self._roster = group.roster
+        self._numbers = group.numbers
+        self._progress = group.progress
+        self._holdings = group.holdings
+        self._news = group.news
+        self._gate = group.gate
+        self._outgoing = group.outgoing
+        self._voice = group.voice
+        self._change = change
+        self._heard_at = group.suspector.clock  # entered in place, as in the symmetric discipline
+        self._announces = announces and len(group.roster.view.members) > 1
+        self._horizon = Horizon(base)
+        self._chains = Chains(base)
+        self._queue = Queue()
+        self._origin = Origin(settings)
+        self._claims = Claims(settings)
+
+    @property
+    def horizon(self) -> Horizon:
+        """Knows D."""
+        return self._horizon
+
+    @property
+    def sequencer(self) -> ProcessId:
+        """q: the lowest of the view."""
+        return self._roster.view.members[0]
+
+    @property
+    def awaits_return(self) -> bool:
+        """Whether a message of ours has left and has no number that we know of."""
+        return self._origin.awaits_return or self._outgoing.overdue > 0
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a message of ours may have got a number elsewhere: from a sequencer that we are not with any more.
+
+        Members that have delivered it there may come along to a group that we enter; so it must get its number first.
+        """
+        return self._outgoing.overdue > 0 or self._origin.in_doubt
+
+    @property
+    def largest(self) -> int:
+        """How far the group is, or has been asked to get."""
+        return max(self._horizon.minimum, self._origin.need)
+
+    @property
+    def released(self) -> bool:
+        """Whether the window is open again, and there is a sequencer to submit to."""
+        gate = self._gate
+        if not gate.blocked or self._leaderless or (gate.shut and self._outgoing.donation is None):
+            return False
+        return self._origin.submissions.permits(self._outgoing.least_bytes)
+
+    @property
+    def deadline(self) -> int | None:
+        """When this group must be looked at again."""
+        recovery = self._voice.recovery
+        repair = None if recovery is None else recovery.deadline
+        times = (self._news.at, self._group.suspector.at, repair, self._origin.repeat_at)
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def awaits_application(self) -> bool:
+        """Whether something may follow at once when our application takes a message: a member may wait for it."""
+        requested = self._group.leaving.completion_requested > 0
+        return self._gate.blocked or requested or self._claims.presses or self._news.at is None
+
+    # What comes in
+
+    def follows(self, frame: BlockFrame) -> bool:
+        """Whether nothing is missing before it."""
+        before = self._chains.before(frame.sender, ordered=frame.ordering is not None)
+        return frame.previous_block == before and frame.block > self._group.reached(frame.sender)
+
+    def receive(self, frame: BlockFrame, now: int) -> bool | None:
+        """Record a numbered frame of another member: an order of the sequencer, or evidence of life."""
+        roster, ordering = self._roster, frame.ordering
+        rank = roster.rank_of(frame.sender)
+        if rank is None or rank == roster.my_rank:
+            return None
+        self._heard_at[rank] = now
+        if not self.follows(frame) or frame.flow is not None:
+            return None
+        if ordering is None:
+            if frame.payloads or frame.notice is not None:
+                return None  # nobody but a sequencer has something to say by numbers
+            self._chains.show(frame)
+        else:
+            if ordering.origin not in roster.columns:
+                return None
+            self._enter(frame, ordering)
+            self._progress.completed.raise_to(rank, frame.complete_block)
+        self._progress.received.raise_to(rank, frame.block)
+        self._look_ahead()
+        return True
+
+    def submitted(self, frame: ToSequencer) -> bool:
+        """A member asks us to number a message, or to get to a number."""
+        if frame.sender not in self._roster.ranks or frame.sender == self._roster.me:
+            return False
+        if isinstance(frame, NeedFrame):
+            self._origin.needs(frame.number)
+        else:
+            self._queue.add(frame)
+        return True
+
+    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
+        """What it has ordered since, or else its last evidence."""
+        return tuple(self._holdings.stored(process, above)) or self._chains.evidence(process, above)
+
+    def delivered(self, frame: BlockFrame) -> int | None:
+        """Its number, where there are windows."""
+        return frame.block if self._claims.counts else None
+
+    # What goes out
+
+    def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """What members owe each other, whatever applications want; returns the last number of ours, or 0.
+
+        A new sequencer tells first where views change, then numbers what came early (rule 6.5).
+        """
+        block, counter = 0, self._numbers.counter
+        if self.sequencer != self._roster.me:
+            self._resubmit(now, effects)
+        else:
+            while self._outgoing.notices:
+                block = self._tell_view(self._outgoing.next_notice(), order, now, effects)
+            stopped = self._gate.holds(Reason.STOPPED)
+            for submission in () if stopped else self._queue.next(self._roster, self._group.agreement.failed):
+                counter.witness(submission.block)
+                block = self._number(submission, counter.advance(), order, now, effects)
+        self._meet_needs(now, effects)
+        return block
+
+    def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Submit what the application asked for, or number it if we are the sequencer; the last number, or 0."""
+        block, outgoing, gate, origin = 0, self._outgoing, self._gate, self._origin
+        self._note_application()
+        while (outgoing.outbox.waiting or outgoing.donation is not None) and not self._leaderless:
+            if gate.shut and outgoing.donation is None:
+                gate.refuse(gate.standing(), self._roster.me, now, effects)
+                break
+            if not origin.submissions.permits(outgoing.least_bytes):
+                gate.refuse(Reason.WINDOW_FULL, self._roster.slowest(self._progress.completed), now, effects)
+                break
+            if not gate.shut:
+                gate.permit(effects)
+            submission = self._next_submission()
+            if self.sequencer == self._roster.me:
+                block = self._number(submission, submission.block, order, now, effects)
+            else:
+                origin.submissions.keep(submission)
+                self._submit(submission, now, effects)
+        if not outgoing.outbox.waiting and outgoing.donation is None:
+            gate.permit(effects)
+        return block
+
+    def answer(self, now: int, effects: list[Effect]) -> None:
+        """Nobody owes a null here: the sequencer's numbers complete the group."""
+
+    def null(self, block: int, now: int, effects: list[Effect]) -> None:
+        """A number of another group waits for ours: the sequencer is to get there (rule 5)."""
+        self._origin.needs(block)
+        self._meet_needs(now, effects)
+
+    def reach(self, number: int, now: int) -> None:
+        """A formation or a leave asks for this number: the sequencer is to get there."""
+        self.null(number, now, self._voice.early)
+
+    def begin(self, now: int) -> None:
+        """Nothing: no window counts blocks here."""
+
+    def show_life(self, now: int) -> None:
+        """A null with a new number. A member that does not order gives it as evidence alone (rule 6.1)."""
+        roster, numbers = self._roster, self._numbers
+        block = max(numbers.counter.value, numbers.sent + 1)
+        if self.sequencer == roster.me:
+            self._order_null(max(block, self._horizon.minimum + 1), now, self._voice.early)
+            return
+        numbers.counter.witness(block)
+        base = self._chains.base
+        frame = BlockFrame(roster.view.group, roster.me, block, base, base, excluded=roster.excluded)
+        self._leave(frame, now, self._voice.early)
+
+    def settle(self, now: int, effects: list[Effect]) -> None:
+        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        progress, holdings, news, leaving = self._progress, self._holdings, self._news, self._group.leaving
+        self._note_application()
+        progress.advance(progress.complete)
+        progress.note_stable(min(progress.complete, max(progress.completed.minimum, self._claims.stable_told)))
+        if progress.stable > holdings.freed:
+            self._let_go(progress.stable, effects)
+        if holdings.buffers.tracing:
+            holdings.buffers.gauge(self._origin.submissions.bytes, effects)
+        if 0 < leaving.completion_requested <= progress.complete:
+            leaving.answered()
+            self._voice.say(self.alive(), now, self._voice.early)
+        elif self._announces and progress.complete > news.block:
+            if self._claims.presses:
+                news.set_alarm(now)
+            elif news.at is None:
+                news.weigh(progress.complete, None, now)
+
+    def stabilise(self, effects: list[Effect]) -> None:
+        """Nothing: asymmetric groups have no safe delivery."""
+
+    def say_alive(self, now: int, *, blocked: bool = False) -> None:
+        """Speak although there may be no news. On datagrams, if there is none, outside the stream: it may get lost.
+
+        In the stream it would be asked for and acknowledged for ever, and a member that misses that seems deaf.
+        """
+        roster, group = self._roster, self._group
+        self._note_application()
+        news = self._progress.complete > self._news.block
+        if self._voice.recovery is None or group.agreement.wary or blocked or news:
+            frame = AliveFrame(roster.view.group, roster.me, self._numbers.sent, 0, blocked=blocked)
+        else:
+            frame = self.alive()
+        self._voice.say_aside(frame, now)
+
+    def alive(self) -> AliveFrame:
+        """An announcement."""
+        self._note_application()
+        self._claims.told()
+        complete = self._progress.complete
+        last = max(self._numbers.sent, complete)  # what is complete here need not be numbered by us
+        return AliveFrame(self._roster.view.group, self._roster.me, last, complete)
+
+    def finish(self, now: int, effects: list[Effect]) -> None:
+        """Do what time has brought; on datagrams, send again what did not come back."""
+        if self._news.at is not None and self._news.at <= now:
+            self._announce(now, effects)
+        if self._voice.recovery is not None:
+            self._voice.recovery.drain(now, effects)
+        if self._origin.due(now) and not self._leaderless and self.sequencer != self._roster.me:
+            for submission in self._origin.repeated():
+                self._submit(submission, now, effects)
+            if self._origin.need > self._horizon.minimum:
+                self._ask(now, effects)
+
+    # Members that fail, and groups that change
+
+    def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:  # noqa: ARG002
+        """The first member that had not failed before orders where the view changes, if it goes on itself.
+
+        Otherwise the view changes behind the last number of it that all have, or an earlier such place (rule 6.3).
+        """
+        view = self._roster.view
+        notice = self._change.confirmed(detection)
+        failed = dict(detection.failed)
+        first = next(each for each in view.members if each in failed or each not in self._group.agreement.failed)
+        if first not in failed:
+            return notice if self.sequencer == self._roster.me else None, None
+        number = self._horizon.cut(failed[first], detection)
+        self._look_ahead()
+        return None, number
+
+    def installed(self, before: ProcessId) -> None:
+        """If we are first in the view, we begin to order (rule 6.5); else we resubmit to a new sequencer (rule 6.6)."""
+        roster, origin = self._roster, self._origin
+        self._announces = self._announces and len(roster.view.members) > 1
+        self._horizon.installed(roster.ranks)
+        self._queue.keep(roster.ranks)
+        self._look_ahead()
+        if self.sequencer == before:
+            return
+        origin.turn(to_me=self.sequencer == roster.me)
+        if self.sequencer == roster.me:
+            self._outgoing.tell(*self._change.untold())
+            self._queue.put_own(roster.me, origin.submissions.kept)
+
+    def waits_for(self, rank: int) -> bool:
+        """Whether the window is shut because of that member."""
+        completed = self._progress.completed
+        return self._gate.blocked and completed.values[rank] == completed.minimum
+
+    def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
+        """Some messages that have left are delivered by no member that goes over with us (E-94)."""
+        assert not self._outgoing.overdue, "a member with messages in doubt does not go over"
+        lost = self._lost(undelivered)
+        return lost + self._outgoing.outbox.remove_all(), len(lost)
+
+    # Steps of the above
+
+    @property
+    def _leaderless(self) -> bool:
+        """Whether the sequencer has failed and the view without it is not there yet."""
+        return self.sequencer in self._group.agreement.failed
+
+    def _enter(self, frame: BlockFrame, ordering: Ordering) -> None:
+        """The sequencer, perhaps we, has numbered something: everybody counts it, at receipt (rule 6.6)."""
+        buffers, roster = self._holdings.buffers, self._roster
+        self._chains.link(frame.sender, frame.block)
+        if frame.payloads:
+            buffers.hold(frame.block, roster.columns[ordering.origin], frame)
+        else:
+            buffers.nulls.hold(frame.block, frame)  # where views change does not wait for a window
+        if self._claims.counts and (frame.payloads or frame.notice is not None):
+            self._group.consumption.unconsumed.add(frame.block)
+            self._claims.came(sum(map(len, frame.payloads)))
+        self._claims.heard_stable(ordering.stable)
+        if ordering.place:
+            self._queue.numbered(ordering.origin, ordering.place)
+            if ordering.origin == roster.me:
+                self._came_back(frame, ordering.place)
+
+    def _came_back(self, frame: BlockFrame, place: int) -> None:
+        """A message of ours has its number: whatever we send next, in any group, is above it (rule 2)."""
+        self._numbers.counter.witness(frame.block)
+        self._origin.came_back(frame, place)
+
+    def _look_ahead(self) -> None:
+        """Rule 6.4."""
+        self._horizon.look(self._progress.received.values[self._roster.columns[self.sequencer]])
+
+    def _note_application(self) -> None:
+        """Complete is what can come no more and, where windows count, our application has taken."""
+        consumption, complete = self._group.consumption, self._horizon.minimum
+        consumption.account()
+        smallest = consumption.unconsumed.smallest
+        self._progress.note_complete(complete if smallest is None else min(complete, smallest - 1))
+
+    def _let_go(self, stable: int, effects: list[Effect]) -> None:
+        self._holdings.free(stable, effects)
+        self._holdings.free_nulls(stable)
+        self._origin.submissions.stable(stable)
+
+    def _next_submission(self) -> SubmitFrame:
+        """The next part of our state, if that is on its way, or of what our application wants."""
+        roster, outgoing, submissions = self._roster, self._outgoing, self._origin.submissions
+        _, state, (label, payloads, more) = outgoing.take(submissions.room_bytes)
+        if state is not None:
+            self._group.weigh_state()
+        elif outgoing.overdue:
+            self._origin.sends_again()
+            outgoing.caught_up(0 if more else len(payloads))
+        place, number = submissions.count(payloads), self._numbers.counter.advance()  # rule CA1
+        return SubmitFrame(
+            roster.view.group, roster.me, number, place, self._progress.stable, payloads, label, more,
+            roster.excluded, state,
+        )  # fmt: skip
+
+    def _lost(self, undelivered: list[BlockFrame]) -> list[Unsent]:
+        """Either they have not come back; or a sequencer that does not go over has numbered them above the base.
+
+        Pieces of a message of which not all have left are not among them: the outbox has all of it.
+        """
+        me = self._roster.me
+        numbered = [frame for frame in undelivered if frame.payloads and frame.author == me]
+        numbered.sort(key=lambda frame: frame.block)
+        parts: list[BlockFrame | SubmitFrame] = [*numbered, *self._origin.submissions.kept]
+        pieces = self._group.fragments.open.get((me, None), [])
+        found: list[Unsent] = []
+        for frame in parts:
+            if frame.more or pieces:
+                pieces = [*pieces, *frame.payloads]
+                if not frame.more:
+                    found.append((b"".join(pieces), frame.label))
+                    pieces = []
+            else:
+                found += [(payload, frame.label + place) for place, payload in enumerate(frame.payloads)]
+        return found
+
+    def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Give a message its number (rule 2)."""
+        stable = max(submission.stable, self._progress.stable)
+        frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
+        frame = frame._replace(
+            payloads=submission.payloads, label=submission.label, more=submission.more, state=submission.state
+        )
+        order.sent(self._group, self._leave(frame, now, effects), now)
+        return frame.block
+
+    def _tell_view(self, notice: Notice, order: "Order", now: int, effects: list[Effect]) -> int:
+        """The view changes here (rule 6.3)."""
+        ordering = Ordering(self._roster.me, 0, self._progress.stable)
+        frame = self._leave(self._ordered(self._numbers.counter.advance(), ordering, notice), now, effects)
+        order.sent(self._group, frame, now)
+        return frame.block
+
+    def _order_null(self, block: int, now: int, effects: list[Effect]) -> None:
+        self._numbers.counter.witness(block)
+        self._leave(self._ordered(block, Ordering(self._roster.me, 0, self._progress.stable)), now, effects)
+
+    def _ordered(self, block: int, ordering: Ordering, notice: Notice | None = None) -> BlockFrame:
+        """A frame of ours as sequencer, without payloads."""
+        roster = self._roster
+        self._note_application()
+        before = self._chains.before(roster.me, ordered=True)
+        return BlockFrame(
+            roster.view.group, roster.me, block, before, self._progress.complete,
+            excluded=roster.excluded, notice=notice, ordering=ordering,
+        )  # fmt: skip
+
+    def _leave(self, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
+        frame = self._voice.place(frame, now)
+        if frame.ordering is not None:
+            self._enter(frame, frame.ordering)
+            self._news.spoken(frame.complete_block, None, now)
+            self._claims.told()
+        self._numbers.left(frame.block, now)
+        self._progress.received.raise_to(self._roster.my_rank, frame.block)
+        self._look_ahead()
+        self._voice.multicast(frame, effects)
+        return frame
+
+    def _announce(self, now: int, effects: list[Effect]) -> None:
+        """Say what we have completed, if nothing did for a while, or if others may wait for it."""
+        complete = self._progress.complete
+        if self._claims.presses and complete > self._news.block:
+            self._news.set_alarm(None)
+        elif not self._news.due(complete, None, now):
+            return
+        self._voice.say(self.alive(), now, effects)
+
+    def _meet_needs(self, now: int, effects: list[Effect]) -> None:
+        """Get to the number that a member needs, or ask the sequencer to (rules 5, 6.7)."""
+        need = self._origin.need
+        if need <= self._horizon.minimum or self._leaderless:
+            return
+        if self.sequencer == self._roster.me:
+            self._order_null(max(self._numbers.counter.value, need), now, effects)
+        elif self._origin.asks():
+            self._ask(now, effects)
+
+    def _resubmit(self, now: int, effects: list[Effect]) -> None:
+        """All that the new sequencer does not have of us (rule 6.6)."""
+        if not self._leaderless:
+            for submission in self._origin.unsent():
+                self._submit(submission, now, effects)
+
+    def _submit(self, submission: SubmitFrame, now: int, effects: list[Effect]) -> None:
+        self._voice.submit(submission, self.sequencer, effects)
+        self._origin.repeat_later(now)
+
+    def _ask(self, now: int, effects: list[Effect]) -> None:
+        need = NeedFrame(self._roster.view.group, self._roster.me, self._origin.need)
+        self._voice.submit(need, self.sequencer, effects)
+        self._origin.repeat_later(now)

@@ -1,0 +1,462 @@
+"""The symmetric discipline: every member numbers its own messages, and nulls let blocks complete (Macedo94 ch. 3, 4).
+
+Here is decided when a member speaks, and what it says: messages while the gate and the window permit, nulls that it
+owes, announcements of what nothing else has said.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from antiphon.core.effects import Effect
+from antiphon.core.vectors import MinVector
+from antiphon.protocols.newtop.flow.windows import FlowControl
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Flow, Notice, ToSequencer
+from antiphon.protocols.newtop.gate import Reason
+from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.outbox import Unsent
+from antiphon.protocols.newtop.settings import NewtopSettings
+from antiphon.types import ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+    from antiphon.protocols.newtop.ordering.contract import Order
+
+
+class Symmetric:
+    """Invariant: `_named` is the largest number that was named elsewhere; nobody need have sent those before it."""
+
+    __slots__ = (
+        "_announces",
+        "_by_block",
+        "_flow",
+        "_gate",
+        "_group",
+        "_heard_at",
+        "_holdings",
+        "_leaving",
+        "_named",
+        "_news",
+        "_numbers",
+        "_outgoing",
+        "_progress",
+        "_repair_max_ns",
+        "_roster",
+        "_voice",
+        "_window_bytes",
+    )
+    sequenced: ClassVar[bool] = False
+
+    def __init__(self, group: "NewtopGroup", settings: NewtopSettings, *, by_block: bool, announces: bool) -> None:
+        # The parts that every frame needs are kept here: one look-up less for each of them
+        self._group = group
+        self._roster = group.roster
+        self._numbers = group.numbers
+        self._progress = group.progress
+        self._holdings = group.holdings
+        self._flow = group.flow
+        self._news = group.news
+        self._gate = group.gate
+        self._outgoing = group.outgoing
+        self._leaving = group.leaving
+        self._voice = group.voice
+        self._heard_at = group.suspector.clock  # entered in place, for a call per frame costs more
+        self._by_block = by_block  # whether flow control counts blocks, nulls included
+        self._announces = announces and len(group.roster.view.members) > 1
+        self._named = 0
+        self._window_bytes = settings.window_bytes
+        self._repair_max_ns = settings.repair_max_ns
+
+    @property
+    def horizon(self) -> MinVector:
+        """The receive vector: its minimum is D."""
+        return self._progress.received
+
+    @property
+    def largest(self) -> int:
+        """max(SENT, RECD)."""
+        return self._numbers.largest
+
+    @property
+    def released(self) -> bool:
+        """Whether a message that was refused would be permitted now."""
+        if not self._gate.blocked or (self._gate.shut and not self._outgoing.privileged):
+            return False
+        flow = self._flow
+        return flow is None or flow.permits(self._next_number(flow), self._outgoing.least_bytes)
+
+    @property
+    def deadline(self) -> int | None:
+        """When this group must be looked at again."""
+        numbers, recovery = self._numbers, self._voice.recovery
+        times = (
+            self._news.at,
+            self._group.suspector.at,
+            None if numbers.stalled else numbers.silence.deadline,
+            None if recovery is None else recovery.deadline,
+        )
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def awaits_application(self) -> bool:
+        """Whether something may follow at once when our application takes a message.
+
+        That we have completed more is news, but it can wait for the alarm that is set already.
+        """
+        flow, news = self._flow, self._news
+        if self._gate.blocked or self._numbers.stalled or news.at is None:
+            return True
+        return flow is not None and news.presses(flow.largest)
+
+    @property
+    def awaits_return(self) -> bool:
+        """Never: we number our messages ourselves."""
+        return False
+
+    @property
+    def in_doubt(self) -> bool:
+        """Never: we number our messages ourselves."""
+        return False
+
+    # What comes in
+
+    def follows(self, frame: BlockFrame) -> bool:
+        """Whether it is the next one of its sender."""
+        return frame.previous_block == self._group.reached(frame.sender)
+
+    def receive(self, frame: BlockFrame, now: int) -> bool | None:
+        """Record a numbered frame of another member (5.3); anything but the next one of its sender is refused: None.
+
+        True if something follows from it: an answer owed, a block complete, a block stable. In a large group most
+        frames only fill a cell of a row.
+        """
+        roster = self._roster
+        rank = roster.rank_of(frame.sender)
+        if rank is None or rank == roster.my_rank:
+            return None  # not in our view, or an echo of ourselves: own copies never travel (Macedo94 §7.1)
+        self._heard_at[rank] = now
+        progress, holdings, flow = self._progress, self._holdings, self._flow
+        block, header, received, completed = frame.block, frame.flow, progress.received, progress.completed
+        if not frame.previous_block == received.values[rank] < block:
+            return None  # a copy or a gap: below us the channel is FIFO and lossless
+        if header is None and holdings.unbounded:
+            holdings.bounded.hold(block, frame)
+        elif (header is None) is not (flow is None):
+            return None  # its sender and we do not agree whether there is flow control
+        elif not holdings.hold(frame, rank):  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
+            return None
+        received.raise_to(rank, block)
+        if frame.complete_block > completed.values[rank]:
+            completed.raise_to(rank, frame.complete_block)
+        follows = received.minimum != progress.complete or completed.minimum != progress.stable
+        if header is not None and flow is not None and flow.heard(rank, header):
+            follows = True
+        numbers = self._numbers
+        if block > numbers.received and numbers.raised(block, now):
+            return True
+        return follows
+
+    def submitted(self, frame: ToSequencer) -> bool:  # noqa: ARG002
+        """Nobody numbers messages of others here."""
+        return False
+
+    def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
+        """The end of its stream without a gap: all members have what is freed."""
+        held = self._holdings.stored(process, above)
+        begin = len(held) - 1
+        while begin > 0 and held[begin].previous_block == held[begin - 1].block:
+            begin -= 1
+        return tuple(held[max(begin, 0) :])
+
+    def delivered(self, frame: BlockFrame) -> int | None:
+        """Its flow number, where there is flow control."""
+        flow, header = self._flow, frame.flow
+        if flow is None or header is None:
+            return None
+        flow.delivered(header.number)
+        if frame.sender != self._roster.me:
+            self._news.delivered(header.number, sum(map(len, frame.payloads)))
+        return header.number
+
+    # What goes out
+
+    def settle(self, now: int, effects: list[Effect]) -> None:
+        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        progress, flow, news, leaving = self._progress, self._flow, self._news, self._leaving
+        complete = progress.received.minimum
+        if complete > progress.complete:
+            progress.advance(complete)
+        if flow is not None:
+            self._holdings.settle(flow, effects)
+        if progress.completed.minimum > progress.stable:
+            self._stabilised(effects)
+        if self._holdings.buffers.tracing:
+            self._holdings.buffers.gauge(0 if flow is None else flow.ahead_bytes, effects)
+        if self._announces and (
+            news.at is None
+            or (flow is not None and news.presses(flow.complete))
+            or (progress.safe and news.awaits(min(complete, leaving.ceiling)))
+        ):
+            news.weigh(min(complete, leaving.ceiling), flow, now)
+        if 0 < leaving.completion_requested <= complete:
+            self._answer_request(now)
+        if self._group.suspector.idle:
+            self._watch(complete, now)
+
+    def stabilise(self, effects: list[Effect]) -> None:
+        """Learn what is stable before anything is delivered for it (14, rule 1)."""
+        progress = self._progress
+        complete = progress.received.minimum
+        if complete > progress.complete:
+            progress.advance(complete)
+        if progress.completed.minimum > progress.stable:
+            self._stabilised(effects)
+
+    def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:  # noqa: ARG002
+        """Nothing beside what waits."""
+        return 0
+
+    def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
+        block, outgoing, gate, flow = 0, self._outgoing, self._gate, self._flow
+        header, room = None, self._window_bytes
+        while outgoing.waiting:
+            if outgoing.flushes:
+                block = self._flush(outgoing.next_notice(), now, effects)
+                continue
+            if gate.shut and not outgoing.privileged:
+                by = min(self._group.agreement.failed, default=self._roster.me)
+                gate.refuse(gate.standing(), by, now, effects)
+                break
+            if flow is not None:
+                header = self._admit(flow, now, effects)
+                if header is None:
+                    break
+                room = self._window_bytes - flow.ahead_bytes
+            if gate.refused is not None and not gate.shut:
+                gate.permit(effects)
+            block = self._send_next(room, header, order, now, effects)
+        if gate.refused is not None and not outgoing.waiting:
+            gate.permit(effects)  # a notice had been refused, and the application has nothing to wait for
+        return block
+
+    def answer(self, now: int, effects: list[Effect]) -> None:
+        """Send the null that is owed and due (rule CA3), unless flow control counts nulls and holds it back."""
+        numbers = self._numbers
+        if numbers.silence.due(now):
+            self.null(numbers.received, now, effects)
+        else:
+            numbers.stall(stalled=False)
+
+    def null(self, block: int, now: int, effects: list[Effect]) -> None:
+        """A null with this number (rules CA3, CA4), if it may leave now."""
+        numbers, flow, header = self._numbers, self._flow, None
+        assert block >= numbers.sent  # that own numbers never even repeat (pr1') is the rule of `Silence` (E-6)
+        if flow is not None:
+            self._holdings.account(flow)
+            if self._by_block:
+                if not flow.permits(block, 0):
+                    self._step(block, flow, now, effects)
+                    return
+                flow.counted(block, 0)
+            header = flow.header(block if self._by_block else flow.largest)
+        numbers.stall(stalled=False)
+        numbers.counter.witness(block)
+        roster = self._roster
+        frame = BlockFrame(
+            roster.view.group, roster.me, block, numbers.sent, self._acknowledged, (), 0, header,
+            excluded=roster.excluded,
+        )  # fmt: skip
+        self._transmit(frame, now, effects)
+
+    def reach(self, number: int, now: int) -> None:
+        """A null with this number, if we have sent none as large; a formation or a leave asks for it.
+
+        It may come from another group, far beyond the window of this one: then we go there in steps (E-90).
+        """
+        numbers = self._numbers
+        if numbers.sent < number:
+            self._named = max(self._named, number)
+            self.null(number, now, self._voice.early)
+            numbers.expect(number, now)
+
+    def begin(self, now: int) -> None:
+        """Where blocks are counted, our next number must be near what all have (E-91).
+
+        While the group was formed, nulls may have taken us beyond its base, and beyond its window.
+        """
+        if self._flow is not None and self._by_block:
+            self.reach(self._numbers.counter.value, now)
+
+    def show_life(self, now: int) -> None:
+        """A null with a new number: others refute a suspicion of us with it, or it probes an idle group."""
+        numbers = self._numbers
+        block = numbers.counter.value + 1
+        self.null(block, now, self._voice.early)
+        if numbers.sent < block:
+            numbers.expect(block, now)  # flow control holds it back for now
+
+    def say_alive(self, now: int, *, blocked: bool = False) -> None:
+        """A sign of life, outside the stream.
+
+        So it tells nothing else: what we call complete or stable is true only behind what we agreed on before (E-66).
+        """
+        roster, numbers = self._roster, self._numbers
+        frame = AliveFrame(roster.view.group, roster.me, numbers.sent, 0, None, numbers.stalled, blocked)
+        self._voice.say_aside(frame, now)
+
+    def alive(self) -> AliveFrame:
+        """An announcement."""
+        roster, numbers, flow, header = self._roster, self._numbers, self._flow, None
+        if flow is not None:
+            header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
+            flow.carried(header.number)
+        return AliveFrame(roster.view.group, roster.me, numbers.sent, self._acknowledged, header, numbers.stalled)
+
+    def finish(self, now: int, effects: list[Effect]) -> None:
+        """Do what time has brought: announcements, repairs."""
+        if self._news.at is not None and self._news.at <= now:
+            self._announce(now, effects)
+        if self._voice.recovery is not None:
+            self._voice.recovery.drain(now, effects)
+
+    # Members that fail, and groups that change
+
+    def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:
+        """Where the view changes follows from the last numbers that all have of those who failed."""
+        return self._group.change.confirmed(detection), None if cut_after is None else detection.last + cut_after
+
+    def installed(self, before: ProcessId) -> None:  # noqa: ARG002
+        """A member that is left alone has nobody to announce anything to."""
+        flow, alone = self._flow, len(self._roster.view.members) == 1
+        self._announces = self._announces and not alone
+        if alone and flow is not None and not self._by_block:
+            flow.carried(flow.largest)  # nothing else would raise it
+
+    def waits_for(self, rank: int) -> bool:
+        """Whether flow control holds our application back because of that member."""
+        flow = self._flow
+        if flow is None or not self._gate.blocked or self._gate.shut:
+            return False
+        return flow.waits_for(rank)
+
+    def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:  # noqa: ARG002
+        """What has not left; whatever has left is numbered."""
+        return self._outgoing.outbox.remove_all(), 0
+
+    # Steps of the above
+
+    @property
+    def _acknowledged(self) -> int:
+        """D, as far as others may hear of it."""
+        complete, ceiling = self._progress.received.minimum, self._leaving.ceiling
+        return min(ceiling, complete)
+
+    def _stabilised(self, effects: list[Effect]) -> None:
+        stable = self._progress.completed.minimum
+        self._progress.note_stable(stable)
+        self._holdings.stabilised(stable, effects)
+
+    def _answer_request(self, now: int) -> None:
+        """We have completed the number that a leaving member waits for."""
+        self._leaving.answered()
+        self._voice.say(self.alive(), now, self._voice.early)
+
+    def _watch(self, complete: int, now: int) -> None:
+        """The suspector begins to look as soon as a member owes something."""
+        numbers, group = self._numbers, self._group
+        if numbers.received > complete or numbers.sent > complete or group.unanswered:
+            group.suspector.begin(group, now)
+
+    def _next_number(self, flow: FlowControl) -> int:
+        """The flow number that our next data message would get."""
+        return 1 + (self._numbers.counter.value if self._by_block else flow.counter)
+
+    def _admit(self, flow: FlowControl, now: int, effects: list[Effect]) -> Flow | None:
+        """The header of the next message, if the window has room for it."""
+        self._holdings.account(flow)
+        number = self._next_number(flow)
+        if flow.permits(number, self._outgoing.least_bytes):
+            return flow.header(number)
+        self._gate.refuse(Reason.WINDOW_FULL, self._roster.slowest(flow.completed), now, effects)
+        return None
+
+    def _send_next(self, room_bytes: int, header: Flow | None, order: "Order", now: int, effects: list[Effect]) -> int:
+        """Number what is next, and let it leave."""
+        roster, flow = self._roster, self._flow
+        notice, state, (label, payloads, more) = self._outgoing.take(room_bytes)
+        if state is not None:
+            self._group.weigh_state()
+        if flow is not None and header is not None:
+            flow.unconsumed.add(header.number)
+            flow.counted(header.number, sum(map(len, payloads)))
+        block = self._numbers.counter.advance()  # rule CA1
+        frame = BlockFrame(
+            roster.view.group, roster.me, block, self._numbers.sent, self._acknowledged, payloads, label, header,
+            order.stamp(self._group) if order.stamps else None, more,
+            excluded=roster.excluded, notice=notice, state=state,
+        )  # fmt: skip
+        order.sent(self._group, self._transmit(frame, now, effects), now)
+        return block
+
+    def _flush(self, notice: Notice, now: int, effects: list[Effect]) -> int:
+        """A line that must not wait for the window: messages behind other lines keep it shut until the view (E-79)."""
+        roster, numbers, flow = self._roster, self._numbers, self._flow
+        block = numbers.counter.advance()
+        header = None if flow is None else flow.header(flow.largest)
+        frame = BlockFrame(
+            roster.view.group, roster.me, block, numbers.sent, self._acknowledged, (), 0, header,
+            excluded=roster.excluded, notice=notice,
+        )  # fmt: skip
+        self._group.change.flushed(self._transmit(frame, now, effects))
+        return block
+
+    def _transmit(self, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
+        voice, holdings, flow, my_rank = self._voice, self._holdings, self._flow, self._roster.my_rank
+        if voice.recovery is not None:
+            frame = voice.place(frame, now)
+        block, header = frame.block, frame.flow
+        if holdings.unbounded:
+            holdings.bounded.hold(block, frame)
+        else:
+            held = holdings.hold(frame, my_rank)
+            assert held, "the window has room for our own"
+        self._progress.received.raise_to(my_rank, block)
+        if header is not None and flow is not None:
+            flow.carried(header.number)
+        self._numbers.left(block, now)
+        self._news.spoken(frame.complete_block, header, now)
+        voice.multicast(frame, effects)
+        return frame
+
+    def _announce(self, now: int, effects: list[Effect]) -> None:
+        """Say what nobody has heard from us yet, if no message did for a while."""
+        numbers, news = self._numbers, self._news
+        complete = self._acknowledged
+        if numbers.silence.deadline is not None and not numbers.stalled:
+            news.set_alarm(numbers.silence.deadline)  # the null that we owe will say it
+            return
+        if not news.due(complete, self._flow, now) and not numbers.stalled:
+            return
+        self._voice.say(self.alive(), now, effects)
+        if numbers.stalled:
+            news.set_alarm(now + self._repair_max_ns)
+
+    def _step(self, block: int, flow: FlowControl, now: int, effects: list[Effect]) -> None:
+        """A null is refused. Its number may be out of reach for ever: go there in steps (E-76, E-90).
+
+        Members that have failed had opened the window for it, or it was named elsewhere: nobody else owes the numbers
+        between.
+        """
+        numbers = self._numbers
+        step = min(block - 1, flow.limit) if self._roster.excluded or block <= self._named else 0
+        if step > numbers.sent:
+            self.null(step, now, effects)
+            assert numbers.sent == step
+            self.null(block, now, effects)
+        else:
+            self._stall(now)
+
+    def _stall(self, now: int) -> None:
+        """A null is refused: it goes out when state allows; until then say every so often that we live (README 12)."""
+        self._numbers.stall(stalled=True)
+        if self._news.at is None:
+            self._news.set_alarm(now + self._repair_max_ns)

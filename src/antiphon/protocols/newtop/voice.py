@@ -1,0 +1,52 @@
+"""How frames of one member leave in one group: their place in the stream, the channel, and what they have told."""
+
+from typing import TypeVar
+
+from antiphon.core.effects import Channel, Effect, Scope, Transmit
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, SequencedFrame, ToSequencer
+from antiphon.protocols.newtop.news import News
+from antiphon.protocols.newtop.numbers import Numbers
+from antiphon.protocols.newtop.recovery.streams import Recovery
+from antiphon.types import ProcessId
+
+Sequenced = TypeVar("Sequenced", bound=SequencedFrame)
+
+
+class Voice:
+    """Invariant: whatever is multicast in the group leaves through here."""
+
+    __slots__ = ("_channel", "_news", "_numbers", "early", "recovery")
+
+    def __init__(self, numbers: Numbers, news: News, recovery: Recovery | None, early: list[Effect]) -> None:
+        self.early = early
+        """Effects of what happens between two drains, in order; one list for all groups of the process."""
+        self.recovery = recovery
+        """On datagrams: the streams of this group."""
+        self._channel = Channel.STREAM if recovery is None else Channel.DATAGRAM
+        self._numbers = numbers
+        self._news = news
+
+    def place(self, frame: Sequenced, now: int) -> Sequenced:
+        """On datagrams, give a frame the next place in our stream."""
+        return frame if self.recovery is None else self.recovery.outgoing(frame, now)
+
+    def multicast(self, frame: BlockFrame | AliveFrame, effects: list[Effect]) -> None:
+        """To the view, as it is."""
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+
+    def say(self, frame: AliveFrame | MembershipFrame, now: int, effects: list[Effect]) -> None:
+        """To the view, without a number, in its place on the channel of the group."""
+        frame = self.place(frame, now)
+        self._numbers.spoke(now)
+        if isinstance(frame, AliveFrame):
+            self._news.spoken(frame.complete_block, frame.flow, now)
+        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+
+    def say_aside(self, frame: AliveFrame, now: int) -> None:
+        """To the view, outside the stream: what is said again soon need not be repaired."""
+        self._numbers.spoke(now)
+        self.multicast(frame, self.early)
+
+    def submit(self, frame: ToSequencer, sequencer: ProcessId, effects: list[Effect]) -> None:
+        """To the sequencer alone."""
+        effects.append(Transmit(frame, sequencer, self._channel))
