@@ -2,7 +2,7 @@
 
 It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
 a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
-does for acknowledgments, with the largest complete number, where deliveries wait for them (docs/spec/newtop.md 14, rule 3).
+does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
 """
 
 from collections import deque
