@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from antiphon.properties.promises import JUDGED, PROMISES
+from antiphon.properties.families import PROMISES
+from antiphon.properties.promises import JUDGED
 from tests.support.traces.changing_mutations import CHANGING_MUTATIONS
 from tests.support.traces.changing_traces import changing_trace
 from tests.support.traces.handmade import verdicts, violated

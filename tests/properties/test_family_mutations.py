@@ -7,7 +7,8 @@ from functools import cache
 import pyarrow as pa
 import pytest
 
-from antiphon.properties.promises import JUDGED, PROMISES
+from antiphon.properties.families import PROMISES
+from antiphon.properties.promises import JUDGED
 from tests.support.traces import acks_mutations, classic_mutations
 from tests.support.traces.acks_traces import good_acks_trace
 from tests.support.traces.classic_traces import SERVICES, good_classic_trace

@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from antiphon.properties.promises import JUDGED, PROMISES
+from antiphon.properties.families import PROMISES
+from antiphon.properties.promises import JUDGED
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.intergroup_mutations import INTERGROUP_MUTATIONS
 from tests.support.traces.intergroup_traces import good_intergroup_trace

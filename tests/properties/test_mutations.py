@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from antiphon.properties.promises import COMING, JUDGED, PROMISES
+from antiphon.properties.families import PROMISES
+from antiphon.properties.promises import COMING, JUDGED
 from tests.support.traces.handmade import good_trace, verdicts, violated
 from tests.support.traces.mutations import GROUP_MUTATIONS, MUTATIONS, Log, Mutation
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from antiphon.properties.promises import CLOSED, JUDGED, NOT_JUDGED, PROMISES
+from antiphon.properties.families import BUILT_IN, PROMISES
+from antiphon.properties.promises import JUDGED, NOT_JUDGED
 from tests.support.traces.handmade import Trace, verdicts
 
+CLOSED = [codes for each in BUILT_IN.values() for codes in each.closed.values()]
 CAUSAL = ("causal-slow", "causal-fast", "causal-relative", "causal-vector")
 
 
@@ -21,7 +23,7 @@ def test_what_newtop_does_not_promise(property_id: str) -> None:
 
 
 def test_every_checker_has_somebody_who_promises() -> None:
-    offered = set().union(*PROMISES.values(), *CLOSED.values())
+    offered = set().union(*PROMISES.values(), *CLOSED)
     assert set(JUDGED) <= offered
     assert not set(JUDGED) & set(NOT_JUDGED)
     assert NOT_JUDGED == ()
@@ -32,7 +34,7 @@ def test_safe_delivery_promises_two_more_than_total_order() -> None:
     assert PROMISES["newtop", "total-safe"] - PROMISES["newtop", "total"] == more
     assert PROMISES["newtop", "total"] < PROMISES["newtop", "total-safe"]
     others = [promised for kind, promised in PROMISES.items() if kind != ("newtop", "total-safe")]
-    assert all(more.isdisjoint(promised) for promised in [*others, *CLOSED.values()])
+    assert all(more.isdisjoint(promised) for promised in [*others, *CLOSED])
 
 
 @pytest.mark.parametrize("suspect_after", ["100ms", "0s"])
@@ -48,13 +50,13 @@ def test_closed_views_promise_more(view_change: str | None) -> None:
     trace = Trace({"a": ["p1", "p2"]}, options={"view_change": view_change} if view_change else {}).begin()
     found = verdicts(trace.end())
     more = {name for (name, _), told in found.items() if told.outcome != "not promised"} - PROMISES["newtop", "total"]
-    assert more == (CLOSED["newtop", "total"] if view_change == "closed" else set())
+    assert more == (BUILT_IN["newtop"].closed["total"] if view_change == "closed" else set())
 
 
 @pytest.mark.parametrize("service", CAUSAL)
 def test_closed_goes_with_total_order_only(service: str) -> None:
     trace = Trace({"a": ["p1", "p2"]}, service=service, options={"view_change": "closed"}).begin()
-    assert {verdicts(trace.end())[name, "a"].outcome for name in CLOSED["newtop", "total"]} == {"not promised"}
+    assert {verdicts(trace.end())[name, "a"].outcome for name in BUILT_IN["newtop"].closed["total"]} == {"not promised"}
 
 
 def test_services_in_one_run_are_judged_each_by_its_own() -> None:

@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from antiphon.errors import ConfigurationError
+from antiphon.properties.families import PROMISES, SENDING
 from antiphon.properties.judge import judge, judge_all
-from antiphon.properties.promises import COMING, JUDGED, PROMISES, SENDING, known
+from antiphon.properties.promises import COMING, JUDGED, known
 from tests.support.traces.acks_traces import good_acks_trace
 from tests.support.traces.classic_traces import SERVICES, good_classic_trace
 from tests.support.traces.handmade import Trace, good_trace, sentence, trio, verdict, verdicts, violated

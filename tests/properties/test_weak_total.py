@@ -2,7 +2,8 @@
 
 import pytest
 
-from antiphon.properties.promises import CLOSED, COMING
+from antiphon.properties.families import BUILT_IN
+from antiphon.properties.promises import COMING
 from tests.support.traces.handmade import Mid, Trace, ring, sentence, trio, verdict, verdicts, violated
 
 # O5
@@ -219,4 +220,4 @@ def test_causal_services_promise_no_common_order(service: str) -> None:
         name for name, _ in found if found[name, None if (name, None) in found else "a"].outcome == "not promised"
     }
     never = {"O5", "O5x", "O6", "O8", "D11", "D13", "D14", "O7", "S3", "S5", "S6"}
-    assert silent == never | CLOSED["newtop", "total"] | COMING
+    assert silent == never | BUILT_IN["newtop"].closed["total"] | COMING

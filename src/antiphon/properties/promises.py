@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.errors import ConfigurationError, TraceError
-from antiphon.properties.families import Family, family
+from antiphon.properties.families import BUILT_IN, PROMISES, SENDING, Codes, Promised, promised_by
 from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
 from antiphon.properties.tables.history import Deliveries, History
 from antiphon.properties.tables.suspectors import Suspectors
@@ -25,123 +25,6 @@ JUDGED: Final = tuple(
 _ACTIVE: Final = [KIND[kind] for kind in ("send", "deliver", "view")]
 """What a process does in a group."""
 
-SENDING: Final = "sending"
-"""The service of a process that only sends in a group: nothing is delivered to it there."""
-
-# -------------------------------------------------------------------------------- Newtop
-
-_N: Final = frozenset(
-    "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 "
-    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
-)
-"""Class N of properties.md 8: Newtop's symmetric total order, where a view is installed at a cut or by a remove."""
-
-_NV: Final = frozenset("M6 M11 D5 D6 D7".split())
-"""What class NV has besides: views that are installed on the last remove, while nobody sends (`closed`).
-
-Only there concurrent views are disjoint, so that of two at most one can hold a majority: hence M11 is promised there
-alone.
-"""
-
-_SAFE: Final = _N | frozenset("S3 D11".split())
-"""Class N with safe delivery: nothing is delivered before it is known to be stable (docs/spec/newtop.md 14).
-
-D11 and S1 are asked, as its rule 5 says, of those for whom a delivery speaks: members whose failure was agreed and
-told before are not among them (`notices.py`, `receipts.py`).
-"""
-
-_SC: Final = _N - frozenset("O5 O5x O6 O8".split())
-"""Class SC of docs/spec/properties.md 8: Newtop's slow causal order.
-
-What the table marks as promised over the Newtop membership counts, for the causal groups run over it. F1, F2 and F3,
-which the table does not promise, are ours: flow control belongs to the group core that all services share.
-"""
-
-_FC: Final = _SC
-"""Class FC, fast causal order: in the table the same; what O4 excuses across groups differs (`reliable.py`)."""
-
-_RC: Final = _SC
-"""Class RC, relative causal order, likewise."""
-
-# -------------------------------------------------------------------------------- the lecture notes
-
-_RM: Final = frozenset("W D1 D2 D3 D13 D14 L2 L3 L8".split())
-"""Class RM: reliable multicast. D13, the agreement of the notes' definition, and D14, answers, are ours to name.
-
-L2 and L3, which the table promises while membership does not change, hold here with crashes too: who is lost drops out
-of what is waited for.
-"""
-
-_FM: Final = _RM | frozenset("O1 O2".split())
-"""Class FM: FIFO multicast."""
-
-_CM: Final = _FM | frozenset("O3 O4".split())
-"""Class CM: causal multicast, of each group by itself."""
-
-_TP: Final = _RM | frozenset("O5 O6 O7".split())
-"""Class TP: two-phase total order, of each group by itself. O5 too holds with crashes.
-
-When O6 and O7 do, `_ALIVE` and `_UNCHANGED` say.
-"""
-
-# -------------------------------------------------------------------------------- acknowledgments
-
-_TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 S6 L2 L3 L6 L8 L10".split())
-"""Class TA: stability by acknowledgments. S6, that the connection rules of Berket98 §6 are kept, is ours to name.
-
-F1, which the table has too, is left out: nothing is bounded there in this version.
-"""
-
-# -------------------------------------------------------------------------------- InterGroup
-
-_UU: Final = frozenset("W D1 D3 L8".split())
-"""Class UU: whatever the network brings."""
-
-_ALF: Final = _UU | frozenset(["D2"])
-"""Application framed: whatever comes, and what was asked for and is still there, once."""
-
-_USO: Final = _UU | frozenset("D2 O1".split())
-"""Unreliable source order, ours to name: of each sender in its order, with gaps, nothing twice."""
-
-_UGTO: Final = _USO | frozenset("O3 O6 O8".split())
-"""Unreliable group timestamp order, ours to name: one order everywhere, with gaps."""
-
-_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L9 L10".split())
-"""Class RSO. M1 is M1s: of senders. L7 is ours: flow control belongs to the sender, whatever is delivered to it.
-
-Left out while the sender group does not change: L5, and of senders L9. That there is one view means of a receiver that
-it begins once: its sources answer one after the other, and none is lost.
-"""
-
-_RGTO: Final = _RSO | frozenset("M4 D8 O3 O4 O5 O6 O8 S5 L4".split())
-"""Class RGTO. Left out while the sender group does not change: M6e, M7, M8, M10, D5w, D9, L1, L5, S3."""
-
-PROMISES: Final[dict[tuple[str, str], frozenset[str]]] = {
-    ("newtop", "total"): _N,
-    ("newtop", "total-safe"): _SAFE,
-    ("newtop", "causal-slow"): _SC,
-    ("newtop", "causal-fast"): _FC,
-    ("newtop", "causal-relative"): _RC,
-    ("newtop", "causal-vector"): _FC,
-    ("classic", "reliable"): _RM,
-    ("classic", "fifo"): _FM,
-    ("classic", "causal"): _CM,
-    ("classic", "total"): _TP,
-    ("classic", SENDING): frozenset("W D1 D14 L2 L8".split()),
-    ("acks", "fifo"): _TA,
-    ("acks", SENDING): frozenset("W D1 S1 S2 S4 S5 S6 L2 L6 L8".split()),
-    ("intergroup", "total"): _RGTO,
-    ("intergroup", "fifo"): _RSO,
-    ("intergroup", "unreliable"): _UU,
-    ("intergroup", "unreliable-fifo"): _USO,
-    ("intergroup", "unreliable-total"): _UGTO,
-    ("intergroup", "framed"): _ALF,
-}
-"""What a protocol promises with a service; those in `JUDGED` have a checker."""
-
-CLOSED: Final[dict[tuple[str, str], frozenset[str]]] = {("newtop", "total"): _NV}
-"""What a process promises besides if it was started with `view_change = "closed"`."""
-
 _UNSEQUENCED: Final = frozenset(["F2"])
 """What an asymmetric group does not promise (newtop.md 11.3): its windows go by an origin's own messages, untold."""
 
@@ -151,29 +34,16 @@ _SEQUENCED_UNCHANGED: Final = frozenset("O6 O8".split())
 The two sides of a split may number one message twice, by different numbers (E-70).
 """
 
-_MOVING: Final = frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split())
-"""What Newtop promises of views that change: nothing where members never suspect anybody, for there none does."""
-
 _OF_SENDERS: Final = frozenset("M1 S5 F1 L4".split())
-"""What those do not promise who only receive."""
+"""What processes that only receive do not promise."""
 
 COMING: Final = frozenset("D12 R2".split())
-"""What is promised only of groups that somebody comes to: in which a group was formed, or a process recovered."""
+"""What is promised only of groups that a process comes to: that were formed, or in which one recovered."""
 
-_ALIVE: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O6"])}
-"""What is promised only among those who do not crash.
-
-A site that crashes may have delivered alone, in an order that those who take over cannot know; but these agree.
-"""
-
-_UNCHANGED: Final[dict[tuple[str, str], frozenset[str]]] = {("classic", "total"): frozenset(["O7"])}
-"""What is promised only while the membership of the group does not change (the circles of docs/spec/properties.md 8).
-
-Everybody enters the next view in its own time there, so that a message is delivered in one view here and in another
-there: as if it were left out.
-"""
-
-NOT_JUDGED: Final = tuple(sorted(frozenset().union(*PROMISES.values(), *CLOSED.values()) - frozenset(JUDGED)))
+_OFFERED: Final = frozenset[str]().union(
+    *PROMISES.values(), *(codes for each in BUILT_IN.values() for codes in each.closed.values())
+)
+NOT_JUDGED: Final = tuple(sorted(_OFFERED - frozenset(JUDGED)))
 """Promised somewhere, and without a checker in this version: a verdict is silent about them, and says so."""
 
 
@@ -230,34 +100,29 @@ class Promises:
 
     def offered(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, whatever is required."""
-        offered = self._named_in(PROMISES, property_id)
-        if _mentions(CLOSED, property_id):
-            closed = np.array([how == "closed" for how in self.view_change], np.bool_)
-            offered |= self._named_in(CLOSED, property_id) & closed[:, None]
+        offered = self._named_in(property_id, lambda promised: promised.services)
+        closed = np.array([how == "closed" for how in self.view_change], np.bool_)
+        offered |= self._named_in(property_id, lambda promised: promised.closed) & closed[:, None]
         if property_id in _UNSEQUENCED:
             offered &= ~self.asymmetric
         if property_id in _SEQUENCED_UNCHANGED:
             offered &= ~(self.asymmetric & self._changed)
-        if property_id in _MOVING:
-            newtop = np.array([protocol == "newtop" for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
-            off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
-            offered &= ~(newtop & off)[:, None]
+        off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
+        offered &= ~(self.of_family(lambda promised: property_id in promised.moving) & off)[:, None]
         if property_id == "L9":
             offered &= self.onlooking | self._undisturbed()
         if property_id in _OF_SENDERS:
             offered &= ~self.onlooking
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
-        if _mentions(_UNCHANGED, property_id):
-            offered &= ~(self._named_in(_UNCHANGED, property_id) & self._changed)
-        if _mentions(_ALIVE, property_id):
-            offered &= ~(self._named_in(_ALIVE, property_id) & self._history.logs.crashed[:, None])
-        return offered
+        offered &= ~(self._named_in(property_id, lambda promised: promised.unchanged) & self._changed)
+        crashed = self._history.logs.crashed[:, None]
+        return offered & ~(self._named_in(property_id, lambda promised: promised.alive) & crashed)
 
     def _undisturbed(self) -> BoolArray:
         """By process, where nobody only receives: nothing breaks in the run, and nobody comes or goes."""
         quiet = not len(self._history.of_kind("fault", "crash", "join", "leave"))
-        return ~self.of_family(lambda family: family.onlookers)[:, None] & quiet
+        return ~self.of_family(lambda promised: promised.onlookers)[:, None] & quiet
 
     def scoped(self, property_id: str) -> BoolArray:
         """By process and group: the property is promised there, in the scope of the promise.
@@ -267,13 +132,13 @@ class Promises:
         offered = self.offered(property_id)
         return np.zeros_like(offered) if property_id in self._required else offered
 
-    def of_family(self, holds: Callable[[Family], bool]) -> BoolArray:
+    def of_family(self, holds: Callable[[Promised], bool]) -> BoolArray:
         """By process: what is so of the family of its protocol."""
-        return np.array([holds(family(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
+        return np.array([holds(promised_by(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
 
     def frees(self, what: str) -> BoolArray:
-        """By process and group: this is what it holds until it is stable (`Family.frees`)."""
-        of_family = self.of_family(lambda family: family.frees == what)[:, None] & np.ones_like(self.onlooking)
+        """By process and group: this is what it holds until it is stable (`Promised.frees`)."""
+        of_family = self.of_family(lambda promised: promised.frees == what)[:, None] & np.ones_like(self.onlooking)
         idle = self.onlooking & ~self._has_service(lambda service: service == "total")
         return np.where(idle, what == "nothing", of_family)
 
@@ -290,7 +155,7 @@ class Promises:
         """
         if property_id in self._required:
             return np.zeros(len(self._history.groups), np.int64)
-        apart = self.of_family(lambda family: family.apart)[:, None] & (self._service >= 0)
+        apart = self.of_family(lambda promised: promised.apart)[:, None] & (self._service >= 0)
         alone: BoolArray = np.logical_or.reduce(apart, axis=0)
         return np.where(alone, 1 + np.arange(len(alone)), 0)
 
@@ -314,8 +179,10 @@ class Promises:
         code = self._service[process, group]
         return self._services[code] if code >= 0 else ""
 
-    def _named_in(self, table: dict[tuple[str, str], frozenset[str]], property_id: str) -> BoolArray:
-        found: BoolArray = np.array([property_id in table.get(kind, ()) for kind in self._kinds], np.bool_)[self._kind]
+    def _named_in(self, property_id: str, table: Callable[[Promised], Codes]) -> BoolArray:
+        """By process and group: the property is in that table of its family, under its service."""
+        named = [property_id in table(promised_by(protocol)).get(service, ()) for protocol, service in self._kinds]
+        found: BoolArray = np.array(named, np.bool_)[self._kind]
         return found
 
     def _has_service(self, holds: Callable[[str], bool]) -> BoolArray:
@@ -330,7 +197,7 @@ class Promises:
             self._protocol[process] = _code(self._protocols, protocol)
             options = history.details[row].get("options")
             options = options if isinstance(options, dict) else {}
-            holds_all = family(protocol).frees == "everything"  # and so has to find out when all of it may go
+            holds_all = promised_by(protocol).frees == "everything"  # and so has to find out when all of it may go
             self.learns_all[process] = holds_all or options.get("stability") == "all"
             self.view_change[process] = str(options.get("view_change", ""))
             for group, service in services.items():
@@ -338,7 +205,7 @@ class Promises:
                     self._service[process, code_of[group]] = _code(self._services, service)
                     told = history.details[row]["groups"][group]
                     self.asymmetric[process, code_of[group]] = told.get("mode") == "asymmetric"
-                    onlooking = family(protocol).onlookers and told.get("role") == "receiver"
+                    onlooking = promised_by(protocol).onlookers and told.get("role") == "receiver"
                     self.onlooking[process, code_of[group]] = onlooking
                     if onlooking and isinstance(told.get("sources"), list):
                         self._sources[int(process), code_of[group]] = frozenset(map(str, told["sources"]))
@@ -368,10 +235,6 @@ class Promises:
         ):
             if self._service[process, group] < 0:
                 self._service[process, group] = self._service[:, group].max()
-
-
-def _mentions(table: dict[tuple[str, str], frozenset[str]], property_id: str) -> bool:
-    return any(property_id in promised for promised in table.values())
 
 
 def _changed(history: History) -> BoolArray:

@@ -9,7 +9,7 @@ from antiphon.pipeline.live.latencies import RECENT_S, SECOND_NS
 from antiphon.pipeline.live.numbers import Numbers
 from antiphon.pipeline.live.rows import IntArray, Rows, by
 from antiphon.pipeline.live.sequences import Stay, stream_word
-from antiphon.properties.promises import PROMISES
+from antiphon.properties.families import promised_by
 
 _COUNTED: Final = {"suspect": "suspicions", "refute": "refutations", "confirm": "confirmations"}
 _TURNS: Final = ("view", "leave", "block", "unblock", *_COUNTED)
@@ -102,9 +102,10 @@ class Log(msgspec.Struct):
 
     def promises(self, property_id: str, group: str) -> bool:
         """Whether it is to keep the property there (docs/spec/properties.md 8)."""
-        if property_id == "M2" and self.protocol == "newtop" and not self.suspects:
+        promised = promised_by(self.protocol)
+        if property_id in promised.moving and not self.suspects:
             return False
-        return property_id in PROMISES.get((self.protocol, self.seats[group].service), ())
+        return property_id in promised.services.get(self.seats[group].service, ())
 
     def take(self, who: str, rows: Rows) -> None:
         """The rows that follow, none left out."""

@@ -107,7 +107,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
     if not stays:
         return nothing_asked(history, promises, "L10")
-    cuts = promises.of_family(lambda family: family.cuts)
+    cuts = promises.of_family(lambda promised: promised.cuts)
     begins, ends, groups = _intervals(history, membership, cuts, stays)
     took = history.rows.time[ends] - history.rows.time[begins]
     process = history.rows.process[begins]

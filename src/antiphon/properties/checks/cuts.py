@@ -7,7 +7,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from antiphon.properties.checks.views import names
-from antiphon.properties.promises import SENDING, Promises
+from antiphon.properties.families import SENDING
+from antiphon.properties.promises import Promises
 from antiphon.properties.tables.codes import distinct
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.companies import companies, departure, passage
@@ -39,7 +40,7 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     wanted = chosen[asked.process, asked.group]
     outside = (wanted == _NOT_NAMED) & (entered[asked.process, asked.group] > asked.row)
     other = (wanted >= _NOTHING_THERE) & (service >= 0) & (wanted != service)
-    after = promises.of_family(lambda family: family.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
+    after = promises.of_family(lambda promised: promised.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
     wrong = asked.row[outside | other | after | (wanted == _NOTHING_THERE)]
 
     def tell(position: int) -> Violation:

@@ -34,7 +34,7 @@ def check_stable_at_last(history: History, promises: Promises, prefixes: Prefixe
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L6")
-    stable, cuts = who_is_stable(history, promises, "L6"), promises.of_family(lambda family: family.cuts)[:, None]
+    stable, cuts = who_is_stable(history, promises, "L6"), promises.of_family(lambda promised: promised.cuts)[:, None]
     messages = history.messages
     sending = who_sends(history, promises, stable)
     asked = [_asked_in_last_views(history, sending & cuts, stable & cuts)]

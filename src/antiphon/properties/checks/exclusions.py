@@ -202,7 +202,7 @@ def _acquainted(history: History, membership: Membership, group: int, stays: dic
 def _never_joined(history: History, promises: Promises, membership: Membership, stable: BoolArray) -> list[Found]:
     """Those of a stable component who asked to join a group of which somebody there, whom they asked, is a member."""
     rows, component, found = history.rows, history.world.component, list[Found]()
-    cuts = promises.of_family(lambda family: family.cuts)
+    cuts = promises.of_family(lambda promised: promised.cuts)
     pending = {(int(rows.process[row]), int(rows.group[row])): row for row in history.of_kind("join").tolist()}
     for (process, group), row in pending.items():
         waits = cuts[process] and group >= 0 and history.away[process, group] and not history.left[process, group]

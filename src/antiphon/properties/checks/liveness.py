@@ -37,7 +37,7 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
     """
     if not history.world.quiet:
         return cannot_tell(history, promises, "L2")
-    stable, cuts = who_is_stable(history, promises, "L2"), promises.of_family(lambda family: family.cuts)[:, None]
+    stable, cuts = who_is_stable(history, promises, "L2"), promises.of_family(lambda promised: promised.cuts)[:, None]
     opportunities = np.zeros(len(history.groups), np.int64)
     sending = who_sends(history, promises, stable)
     lost, losers = _missing_in_last_views(history, sending & cuts, stable & cuts, delivered, opportunities)

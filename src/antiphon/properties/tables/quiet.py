@@ -30,7 +30,7 @@ def who_is_stable(history: History, promises: Promises, property_id: str) -> Boo
     Where changes of views are cuts, who left and asked to join is not in it before it has a view again.
     """
     in_component = (history.world.component >= 0)[:, None]
-    away = history.away & promises.of_family(lambda family: family.cuts)[:, None]
+    away = history.away & promises.of_family(lambda promised: promised.cuts)[:, None]
     stable: BoolArray = promises.pairs(property_id) & in_component & ~history.left & ~away
     return stable
 
@@ -40,7 +40,7 @@ def who_sends(history: History, promises: Promises, stable: BoolArray) -> BoolAr
 
     Where each chooses for itself what it gets, that of everybody who is there, whatever it chose.
     """
-    mixed = promises.of_family(lambda family: family.onlookers)[:, None]
+    mixed = promises.of_family(lambda promised: promised.onlookers)[:, None]
     there = (history.world.component >= 0)[:, None] & ~history.left & ~history.away
     sends: BoolArray = stable | (mixed & there)
     return sends

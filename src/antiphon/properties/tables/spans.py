@@ -149,7 +149,7 @@ class Spans:
 
 def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
     """By stay: whose messages are due in it."""
-    stays, cuts = history.stays, promises.of_family(lambda family: family.cuts)
+    stays, cuts = history.stays, promises.of_family(lambda promised: promised.cuts)
     outside = [tuple(np.flatnonzero(column).tolist()) for column in promises.sends_only.T]
     sources: list[tuple[int, ...]] = []
     for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True)):

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from antiphon.errors import TraceError
-from antiphon.properties.families import family
+from antiphon.properties.families import promised_by
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import History
 
@@ -44,7 +44,7 @@ class Windows:
         if algorithm not in ALGORITHMS:
             raise TraceError(f"the start row of {who} names an algorithm of flow control that is not known")
         self.algorithm[process] = algorithm
-        if family(str(detail.get("protocol"))).onlookers:
+        if promised_by(str(detail.get("protocol"))).onlookers:
             self.own[process] = _integer(who, options, "window", UNBOUNDED)
         if algorithm:
             self.frames[process] = _integer(who, options, "window", -1)
