@@ -22,7 +22,6 @@ class Desk:
     def __init__(self) -> None:
         self.held = 0
         self.sent: list[bytes] = []
-        self.traced = True
         self.draining = False
         self.urged: list[str] = []
 
@@ -100,7 +99,6 @@ def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() 
 def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
     async def scenario() -> None:
         desk = Desk()
-        desk.traced = False
         group = Group(cast("Member", desk), GroupId("orders"), None)
         await group.send(b"1")
         desk.held = 5_000
@@ -161,6 +159,7 @@ def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int,
             desk.held = 0
             group.turned()
         await asyncio.gather(*early, late, return_exceptions=True)
+        group.collect()
         assert [payload[0] for payload in desk.sent] == [*range(cancelled != "never", 4), 9, 10]
         assert group._admitted == 0
 

@@ -102,7 +102,7 @@ class Group:
             self._require(payload)
         self._member.send(self._id, payload)
         self._urge()
-        if not self._queued and not self.leaving and not self._member.traced:
+        if not self._queued and not self.leaving:
             self._credit_bytes = max(_SMALL_BYTES, len(payload))
             self._credit = max(0, _places(len(payload)) - self._member.core.waiting(self._id))
 
@@ -221,7 +221,7 @@ class Group:
         position = self._positions.get(frame.group, 0) + 1
         self._positions[frame.group] = position
         self._taking = frame.group, position
-        self._member.delivered(frame)
+        self._member.delivered(self, frame)
         return [*map(Message, repeat(frame.author), frame.payloads)]
 
     def done(self) -> None:
@@ -245,7 +245,7 @@ class Group:
         if isinstance(effect, effects.InstallState):
             return self._restore(effect)
         if isinstance(effect, effects.Transitional):
-            self._member.noticed(effect)
+            self._member.noticed(self, effect)
             return Transitional(members=effect.members)
         if isinstance(effect, effects.Blocked):
             return Blocked(by=effect.by)
@@ -255,14 +255,14 @@ class Group:
             raise effect.error
         assert isinstance(effect, effects.Left)
         self._positions.pop(effect.group, None)
-        self._member.left(effect)
+        self._member.left(self, effect)
         return None
 
     def _enter(self, effect: effects.InstallView) -> View:
         """The application gets to a view; what its state is at this place is told to those who come new."""
         view, before = effect.view, () if self._read is None else self._read.members
         state = self._state_at(view) if effect.snapshot else None
-        self._member.entered(effect, state if isinstance(state, bytes) else None)
+        self._member.entered(self, effect)
         if state is not None and self._snapshot is not None:
             self._hand_over(view, state)
         self._read = View(
@@ -276,10 +276,9 @@ class Group:
         return self._read
 
     def _state_at(self, view: CoreView) -> State:
-        """What our application's state is here; in a trace, all of it. Who cannot say is none to ask: it leaves."""
+        """The application's state at this view. A member that cannot tell it leaves, so that another one is asked."""
         try:
-            state = self._state()
-            return whole(self.name, state) if self._member.traced else state
+            return self._state()
         except Exception:
             self._member.passed_over(view)
             self.depart()
@@ -292,7 +291,7 @@ class Group:
         """For those who come new; read while it leaves."""
         if self._supply is not None:
             self._supply.close()
-        self._supply = Supply(self.name, state, self._failed)
+        self._supply = Supply(self.name, state, self._failed, self._member.digester(view, state))
         self._member.hand_over(view, self._supply)
 
     def _failed(self, error: Exception) -> None:
@@ -314,8 +313,7 @@ class Group:
             self.depart()  # without a state it is of no use here
             raise
         ordered = sorted(states)
-        if self._member.traced:
-            self._member.restored(effect, b"".join(states[place] for place in ordered))
+        self._member.restored(self, effect, [states[place] for place in ordered])
         if self._snapshot is None:
             return None  # an application without a state has nothing to merge
         own = ordered.index(effect.own) if effect.own is not None else None
@@ -355,7 +353,7 @@ class Group:
         """What the protocol knows already, and the application will get to."""
         if isinstance(effect, effects.InstallView):
             if not self._members:
-                self._member.passed_over(effect.view)  # `join` returns with it: what is sent then need not wait
+                self._member.entered(self, effect)  # `join` returns with it: what is sent then need not wait
             self._members, self._primary = effect.view.members, effect.view.primary
             if effect.snapshot and self._snapshot is None:
                 self._hand_over(effect.view, b"")  # an application without a state need not be asked

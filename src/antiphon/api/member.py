@@ -1,7 +1,7 @@
-"""A process as its applications hold it: one identity, one address, any number of groups that overlap with others.
+"""A process as its applications hold it: one identity, one address, and any number of groups.
 
-All groups of a member are delivered to in one order. Whoever is the first to ask for a group forms it alone, and those
-who do so at the same time without knowing of each other are merged, like sides of a partition that has healed.
+Deliveries of all groups of a member have one order. The first process that asks for a group forms it alone. Processes
+that do so at the same time, without knowing of each other, are merged like the sides of a healed partition.
 """
 
 import asyncio
@@ -10,26 +10,28 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final, Self
 
 from antiphon.api.events import Event
 from antiphon.api.group import Group
-from antiphon.api.settings import settings
-from antiphon.api.states import RULES, Snapshot
+from antiphon.api.settings import MemberSettings, settings
+from antiphon.api.states import RULES, Digester, Snapshot, State
+from antiphon.api.tracing import Departures, StateDigester, member_journal, start_detail
 from antiphon.core import effects
 from antiphon.core.contract import StateSource
-from antiphon.errors import ConfigurationError, NotAMember
+from antiphon.errors import ConfigurationError, NotAMember, TraceError
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.driver import Driver, Shown
 from antiphon.sockets.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.sockets.transports.contract import Address, Transport
-from antiphon.trace.recorder import Recorder
+from antiphon.trace.journal import JournalRecorder
 from antiphon.types import GroupId, ProcessId, View, dice, name_of, process_id
 from antiphon.wire.names import is_name
 
 _YEAR_2025_S: Final = 1_735_689_600
 _STARTS_PER_S: Final = 4
-"""A process started anew gets a higher number than before if so much time has passed; 32 bits last until 2059."""
+"""A restarted process gets a higher number than before, if it starts no more often; 32 bits last until 2059."""
 
 
 class Member:
@@ -45,13 +47,15 @@ class Member:
         preset: str = "lan",
         transport: str | TransportMaker = "tcp",
         multicast: str | None = None,
+        trace: str | Path | None = None,
         **chosen: Any,
     ) -> None:
-        """`name`: what the process is called, by default after its address; `chosen`: fields of `MemberSettings`.
+        """`name`: of the process, by default after its address; `chosen`: fields of `MemberSettings`.
 
-        `transport`: `tcp`; `udp`, where losses are repaired by the protocol; or what makes one, such as
-        `MemoryNetwork().attach`. The same for all members. `multicast`: on UDP, an address such as `239.1.2.3:7500` of
-        which all members take what is for several, so that it leaves once; it does not pass routers.
+        `transport`: `tcp`; `udp`, where the protocol repairs losses; or a function that makes one, such as
+        `MemoryNetwork().attach`. It is the same for all members. `multicast`: on UDP, an address such as
+        `239.1.2.3:7500`, where a frame for several members leaves once; it does not pass routers. `trace`: a directory
+        that several members may share, for `antiphon check` and the other commands that read traces.
         """
         address = parse_address(bind)
         seeds = [peers] if isinstance(peers, str) else [*peers]
@@ -66,10 +70,10 @@ class Member:
             multicast=multicast,
             datagram_bytes=wanted.datagram_bytes,
         )
-        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=False), RULES)
-        self._begin(me, core, carrier, None)
-        self._patience_s: float | None = 2 * wanted.suspect_after
-        """How long to look for a group before founding it; None: a scenario says what happens to groups."""
+        recorder = None if trace is None else member_journal(Path(trace), me, wanted)
+        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=trace is not None), RULES)
+        self._begin(me, core, carrier, recorder)
+        self._by_itself(wanted)
 
     @classmethod
     def of(
@@ -77,17 +81,15 @@ class Member:
         me: ProcessId,
         core: NewtopProcess,
         transport: Transport,
-        recorder: Recorder,
+        recorder: JournalRecorder,
         *,
         configured: Mapping[GroupId, Snapshot],
         clock: Callable[[], int],
-        journal: Callable[[], None],
     ) -> Self:
-        """One whose core is made, in groups that are configured, and whose trace is kept: for `antiphon run`."""
+        """One that plays in a scenario: its core is there, its groups are configured, its owner closes the journal."""
         member = cls.__new__(cls)
-        member._begin(me, core, transport, recorder, clock=clock, journal=journal)
+        member._begin(me, core, transport, recorder, clock=clock)
         member._groups |= {group: Group(member, group, snapshot) for group, snapshot in configured.items()}
-        member._patience_s = None
         return member
 
     def _begin(
@@ -95,21 +97,32 @@ class Member:
         me: ProcessId,
         core: NewtopProcess,
         transport: Transport,
-        recorder: Recorder | None,
+        recorder: JournalRecorder | None,
         driver: type[Driver] = Driver,
         **options: Any,
     ) -> None:
         self.id = me
-        """Who this is: name and incarnation."""
+        """Name and incarnation."""
         self.core = core
         self._transport = transport
-        self._driver = driver(me, core, transport, self, recorder=recorder, **options)
+        journal = None if recorder is None else recorder.write
+        self._driver = driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
         self._recorder = recorder
+        self._departures = None if recorder is None else Departures(recorder)
+        self._start_detail: str | None = None  # of a member that opens and closes its journal itself
+        self._patience_s: float | None = None
+        """How long to look for a group before founding it; None: a scenario says what happens to groups."""
         self._groups: dict[GroupId, Group] = {}
-        self._order: deque[Group] | None = None  # whose event comes next, where all groups are read as one
+        self._order: deque[Group] | None = None  # groups in the order of their events, where all are read as one
         self._founders: dict[GroupId, asyncio.TimerHandle] = {}
         self._turns: list[asyncio.Future[None]] = []
         self._running = False
+
+    def _by_itself(self, settings: MemberSettings) -> None:
+        """No scenario and no supervisor: it founds groups that nobody else has, and keeps its own journal."""
+        self._patience_s = 2 * settings.suspect_after
+        if self._recorder is not None:
+            self._start_detail = start_detail(settings, datagrams=not self._transport.streams)
 
     @property
     def address(self) -> str:
@@ -118,7 +131,7 @@ class Member:
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom it is connected with."""
+        """The processes that it is connected with."""
         return self._transport.peers
 
     async def __aenter__(self) -> Self:
@@ -131,8 +144,11 @@ class Member:
         return self
 
     async def open(self) -> None:
-        """Be reachable, and get to know the peers; nothing is said in any group yet."""
+        """Be reachable, and get to know the peers; nothing is sent in any group yet."""
         await self._driver.open()
+        if self._recorder is not None and self._start_detail is not None:
+            self._recorder.open()
+            self._recorder.note("start", self._driver.clock(), self._start_detail)
 
     def begin(self) -> None:
         """Take part."""
@@ -140,10 +156,10 @@ class Member:
         self._driver.begin()
 
     async def stop(self) -> None:
-        """Be gone without leaving, as after a crash, but for what has been said."""
+        """End without leaving any group: others see a crash, but all that was sent still leaves."""
         await self._driver.stop()
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object = None, *_: object) -> None:
         self._running = False
         groups = [*self._groups.values()]
         try:
@@ -153,11 +169,16 @@ class Member:
                 await group.leave()
         finally:
             await self._end()
+        error = None if self._recorder is None else self._recorder.error
+        if error is not None and kind is None:
+            raise TraceError(f"the trace of {self.id} is incomplete: {error.strerror}") from error
 
     async def abort(self) -> None:
-        """Be gone without taking leave of anybody: to others this is a crash."""
+        """End without leaving any group: to others this is a crash."""
         self._driver.halt()
         await self._driver.transport.close()
+        if self._recorder is not None:
+            self._recorder.close()
         await self._end()
 
     async def _end(self) -> None:
@@ -165,18 +186,30 @@ class Member:
         try:
             await self._driver.stop()
         finally:
+            if self._start_detail is not None:
+                self._close_journal()
             for group in self._groups.values():
                 group.end()
             self._groups.clear()
             self._wake_waiting()
 
+    def _close_journal(self) -> None:
+        assert self._recorder is not None
+        assert self._departures is not None
+        self._departures.read_all(self._driver.clock())
+        held = {group: self.core.unstable(group) for group in self._groups}
+        leaving = [name for name, group in self._groups.items() if group.leaving]
+        joining = [name for name, group in self._groups.items() if not group.leaving and not group.health.members]
+        self._recorder.stopped(self._driver.clock(), held, {}, {"joining": joining, "leaving": leaving})
+        self._recorder.close()
+
     async def join(
         self, name: str, *, snapshot: Snapshot | None = None, contacts: tuple[ProcessId, ...] | None = None
     ) -> Group:
-        """Become a member of a group; returns when the first view holds us.
+        """Become a member of a group; returns when this process is in the first view.
 
-        `snapshot` gives the application's state, for those who come later; an application that gives one gets `Reset`
-        events with the states that it is to have. `contacts`: whom to ask, if not everybody whom we know.
+        `snapshot` returns the application's state, for later joiners; an application that gives one gets `Reset`
+        events with the states that it is to have. `contacts`: the processes to ask, by default all known ones.
         """
         if not is_name(name):
             raise ConfigurationError(f"{name!r} is no name for a group: it is empty, or has white space, #, @, / or :")
@@ -188,8 +221,7 @@ class Member:
         if not self._running:
             raise NotAMember(f"{self.id} joins groups within `async with` only: it is not running")
         self._groups[group] = joined = Group(self, group, snapshot)
-        if self._recorder is not None:
-            self._recorder.moved("join", group, self._driver.clock(), contacts or self.peers)
+        self._record_join(group, contacts)
         self._ask(group, contacts)
         if self._patience_s is not None:
             alone = self._transport.alone and not self.peers
@@ -204,8 +236,14 @@ class Member:
                 self._founders.pop(group).cancel()
         return joined
 
+    def _record_join(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
+        if self._recorder is not None and self._departures is not None:
+            now = self._driver.clock()
+            self._departures.read(group, now)
+            self._recorder.moved("join", group, now, contacts or self.peers)
+
     def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
-        """Everybody whom we know may be in it."""
+        """Any process that we know may be in it."""
         self.core.join(group, contacts or self.peers, self._driver.clock())
         self._driver.stir()
 
@@ -213,16 +251,18 @@ class Member:
         self._founders[group] = asyncio.get_running_loop().call_later(pause_s, self._found, group)
 
     def _found(self, group: GroupId) -> None:
-        """Nobody takes us in: there is no such group, so we form it; those who come at once wait differently long."""
+        """Nobody takes us in: there is no such group, so we form it. Members that join together wait unequally long."""
         assert self._patience_s is not None
         self.core.form(group, (self.id,), self._driver.clock())
         self._look_for(group, self.peers)
         self._found_in(self._patience_s, group)  # unless we are in it by then
 
     async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
-        """Form a group of these, all of whom must be willing; tried until it is done, or left."""
+        """Form a group of these, all of which must be willing; tried until it is done, or left."""
         group = GroupId(name)
         formed = self.expect(name, snapshot)
+        if self._patience_s is not None:  # else the scenario has told it
+            self._record_join(group, members)
         self.core.form(group, members, self._driver.clock())
         self._driver.stir()
         await formed.ready()
@@ -248,7 +288,7 @@ class Member:
         self._look_for(GroupId(name), others)
 
     def suspect(self, process: ProcessId) -> None:
-        """Suspect somebody, whatever the clock says; others may refute it."""
+        """Suspect a process, whatever the clock says; others may refute it."""
         self.core.suspect(process, self._driver.clock())
         self._driver.stir()
 
@@ -282,12 +322,16 @@ class Member:
     def send(self, group: GroupId, payload: bytes) -> None:
         """The application multicasts."""
         now = self._driver.clock()
-        label = 0 if self._recorder is None else self._recorder.requested(group, payload, now)
-        self.core.send(group, payload, now, label)
+        if self._recorder is not None:
+            self._recorder.requested(group, (payload,), now)
+        self.core.send(group, payload, now, self._driver.labels.take(group))
 
     def send_all(self, group: GroupId, payloads: list[bytes]) -> None:
         """The application has multicast these since the last turn."""
-        self.core.send_all(group, payloads, self._driver.clock())
+        now = self._driver.clock()
+        if self._recorder is not None:
+            self._recorder.requested(group, payloads, now)
+        self.core.send_all(group, payloads, now, self._driver.labels.take(group, len(payloads)))
 
     def hurry(self) -> None:
         """What an application has sent shall leave now, if it can."""
@@ -313,52 +357,61 @@ class Member:
         self._driver.stir()
 
     def consumed(self, group: GroupId, position: int) -> None:
-        """An application has done with the messages of a frame."""
+        """An application is done with the messages of a frame."""
         if self.core.heeds_application and self.core.consumed(group, position, self._driver.clock()):
             self._driver.stir()
 
-    def delivered(self, frame: effects.Frame) -> None:
+    def delivered(self, group: Group, frame: effects.Frame) -> None:
         """An application takes the messages of a frame."""
-        if self._recorder is not None:
+        if self._recorder is not None and self._is_current(group):
             self._recorder.delivered(frame, self._driver.clock())
 
-    def noticed(self, effect: effects.Transitional) -> None:
-        """An application is told whom deliveries speak for."""
-        if self._recorder is not None:
+    def _is_current(self, group: Group) -> bool:
+        """False if the process has left that group, and joined it again: what is read of it now is not traced."""
+        return self._groups.get(GroupId(group.name), group) is group
+
+    def noticed(self, group: Group, effect: effects.Transitional) -> None:
+        """An application is told for which members deliveries speak."""
+        if self._recorder is not None and self._is_current(group):
             self._recorder.noticed(effect, self._driver.clock())
 
-    def entered(self, effect: effects.InstallView, state: bytes | None) -> None:
-        """An application gets to a view, where it has this state if others need it."""
+    def entered(self, group: Group, effect: effects.InstallView) -> None:
+        """An application enters a view."""
         now = self._driver.clock()
         self.core.viewed(effect.view, now)
-        self._driver.enter(effect, state, now)
+        if self._is_current(group):
+            self._driver.enter(effect, None, now)
         self._driver.stir()
 
     def passed_over(self, view: View) -> None:
-        """An application need not read that it is in this view; in a trace it sends in views that it has read only."""
-        if self._recorder is None:
-            self.core.viewed(view, self._driver.clock())
-            self._driver.stir()
-
-    @property
-    def traced(self) -> bool:
-        """Whether a trace wants to know of states, all of which must be there then."""
-        return self._recorder is not None
+        """The protocol need not wait until an application reads that it is in this view."""
+        self.core.viewed(view, self._driver.clock())
+        self._driver.stir()
 
     def hand_over(self, view: View, state: StateSource) -> None:
-        """The application's state at that view, for those who come from elsewhere."""
+        """The application's state at that view, for joiners."""
         self.core.state(view, state, self._driver.clock())
         self._driver.stir()
 
-    def restored(self, effect: effects.InstallState, state: bytes) -> None:
-        """An application has the states of others."""
-        if self._recorder is not None:
-            self._recorder.merged(effect, state, self._driver.clock())
+    def digester(self, view: View, state: State) -> Digester | None:
+        """What is to see a state while it leaves; a state that is there as a whole is recorded at once."""
+        recorder, clock = self._recorder, self._driver.clock
+        if recorder is None:
+            return None
+        if isinstance(state, bytes):
+            recorder.handed_over(view, state, clock())
+            return None
+        return StateDigester(lambda digest: recorder.state_streamed(view, digest, clock()))
 
-    def left(self, effect: effects.Left) -> None:
-        """An application has read the last of a group."""
-        if effect.successor is None and self._recorder is not None:
-            self._recorder.left(effect, self._driver.clock())
+    def restored(self, group: Group, effect: effects.InstallState, states: list[bytes]) -> None:
+        """An application takes the states of others; `states`: all that it has to merge, in order."""
+        if self._recorder is not None and self._is_current(group):
+            self._recorder.merged(effect, states, self._driver.clock())
+
+    def left(self, group: Group, effect: effects.Left) -> None:
+        """An application has read the last event of a group."""
+        if effect.successor is None and self._departures is not None and self._is_current(group):
+            self._departures.read(GroupId(group.name), self._driver.clock())
 
     # What the driver tells
 
@@ -370,9 +423,11 @@ class Member:
         shown.show(effect)
         self.queue(shown)
         if invited is None:
-            shown.depart()  # others have formed it with us in it, and nobody here knows of it
+            shown.depart()  # others have formed it with us in it, and no application here knows of it
         if type(effect) is effects.Left and effect.successor is None:
             del self._groups[group]
+            if self._departures is not None:
+                self._departures.happened(effect)
 
     def queue(self, group: Group) -> None:
         """Where all groups are read as one, the next one is of that group."""
@@ -380,7 +435,7 @@ class Member:
             self._order.append(group)
 
     def met(self, peer: ProcessId) -> None:
-        """Somebody new may be in our groups, or able to take us in."""
+        """A new peer may be in our groups, or able to take us in."""
         if self._patience_s is None:
             return
         for name, group in self._groups.items():
@@ -414,7 +469,7 @@ async def join(group: str, /, *, snapshot: Snapshot | None = None, **member: Any
 
 
 def _identity(name: str | None, address: Address) -> ProcessId:
-    """A name, and a number that is higher at each start, so that nobody takes us for what we were."""
+    """A name, and a number that is higher at each start, so that nobody confuses two incarnations."""
     host, port = address
     chosen = name if name is not None else f"{host.replace(':', '.')}-{port or secrets.token_hex(4)}"
     if not is_name(chosen):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.rules import Rules
@@ -34,6 +34,13 @@ class Failure(NamedTuple):
     error: Exception
 
 
+class Digester(Protocol):
+    """Computes the digest of a state for a trace while the state leaves."""
+
+    def take(self, piece: bytes, *, ended: bool) -> None:
+        """The next piece; `ended`: no other one follows."""
+
+
 class Supply:
     """The application's state at one place in the order, as far as it has not been read (`StateSource`).
 
@@ -41,9 +48,16 @@ class Supply:
     gets out of here: it is told of, and the state ends without its end.
     """
 
-    def __init__(self, group: str, state: State, failed: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        group: str,
+        state: State,
+        failed: Callable[[Exception], None],
+        digester: Digester | None = None,
+    ) -> None:
         self._group = group
         self._failed = failed
+        self._digester = digester
         self.total = len(state) if isinstance(state, bytes) else 0
         """How many bytes it has; 0 if that is not known."""
         self._pieces = iter((state,) if isinstance(state, bytes) else state)
@@ -68,6 +82,8 @@ class Supply:
         if self._broken:
             return None
         found = b"".join(parts)
+        if self._digester is not None:
+            self._digester.take(found, ended=size > 0)
         self._read_bytes += len(found)
         return found
 

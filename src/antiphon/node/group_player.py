@@ -1,4 +1,4 @@
-"""One member process of a local run under Newtop: plays its part of a scenario on real sockets, over TCP or UDP."""
+"""A member process of a local run whose members agree on views: it plays a scenario through `Member`, on TCP or UDP."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from antiphon.api.events import Message, Reset
 from antiphon.api.group import Group
 from antiphon.api.member import Member
-from antiphon.node.player import Part
+from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, outside_of
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.scenario.model import Scenario, Workload
@@ -20,14 +20,14 @@ from antiphon.sockets.transports.udp import UdpMesh
 from antiphon.types import GroupId, ProcessId
 
 _DATAGRAM_BYTES: Final = 32_000
-"""On this machine nothing is cut on the way."""
+"""On this machine no datagram is too large for the network."""
 
 
-class Worker(Part):
+class GroupPlayer(Player):
     """The process, and an application that keeps a state."""
 
-    def __init__(self, scenario: Scenario, process: ProcessId, rows: Path, host: str) -> None:
-        super().__init__(scenario, process, rows)
+    def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
+        super().__init__(scenario, process, journal)
         self._states = {GroupId(each.name): State(each.state_bytes) for each in groups_of(scenario, process)}
         self._going = asyncio.Event()
         self._going.set()
@@ -43,7 +43,6 @@ class Worker(Part):
             self._recorder,
             configured={group: state.whole for group, state in self._states.items() if group not in outside},
             clock=self._clock,
-            journal=self._journal,
         )
 
     # What the supervisor says
@@ -95,7 +94,7 @@ class Worker(Part):
     async def _end(self) -> None:
         await self._member.stop()
         core = self._member.core
-        held = {group: core.unstable(group) for group in self._recorder.groups}
+        held = {group: core.unstable(group) for group in self._groups}
         leaving = sorted(group for group, what in self._moving.items() if what == "leave")
         moving = {"joining": sorted(self._moving.keys() - leaving), "leaving": leaving}
         self._recorder.stopped(self._clock(), held, {}, moving)

@@ -1,7 +1,7 @@
-"""One member process of a local run under InterGroup: multicast sockets, one address a group, and nothing beneath.
+"""A member process of a local run on multicast sockets, with one address for each group (InterGroup).
 
-The driver is the one of all members. The application takes deliveries as they come, unless it is stalled, and the core
-is told, for it acknowledges what was taken. It has no state, so there is nothing to hand over.
+It uses the same driver as all members. The application takes deliveries as they come, unless it is stalled, and tells
+the core, which acknowledges them. It has no state, so it hands none over.
 """
 
 import random
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
-from antiphon.node.player import Part
+from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, listened_to
 from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.scenario.model import Scenario, Workload, typical
@@ -22,11 +22,11 @@ from antiphon.sockets.transports.multicast import MulticastMesh, Weather
 from antiphon.types import GroupId, ProcessId, ViewId
 
 
-class Participant(Part):
-    """The process: what its driver shows it is recorded in that order."""
+class MulticastPlayer(Player):
+    """The process: what its driver shows is recorded in that order."""
 
-    def __init__(self, scenario: Scenario, process: ProcessId, rows: Path, host: str) -> None:
-        super().__init__(scenario, process, rows)
+    def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
+        super().__init__(scenario, process, journal)
         chance = random.Random(f"{scenario.seed}/{process}/cores")
         self._core = cast("InterGroupProcess", core_builder(scenario, chance)(process))
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
@@ -43,7 +43,7 @@ class Participant(Part):
             self,
             recorder=self._recorder,
             clock=self._clock,
-            journal=self._journal,
+            journal=self._recorder.write,
         )
 
     # What the supervisor says
@@ -53,7 +53,7 @@ class Participant(Part):
         return self._mesh.address
 
     async def _meet(self, order: dict[str, Any]) -> None:
-        """Who is in a group from the start listens before anybody speaks."""
+        """A process that is in a group from the start listens before any frame leaves."""
         addresses = [tuple(address) for address in order["addresses"]]
         groups = {GroupId(name): tuple(address) for name, address in order["groups"].items()}
         self._mesh.meet(dict(zip(order["peers"], addresses, strict=True)), groups)
@@ -92,15 +92,15 @@ class Participant(Part):
 
     async def _end(self) -> None:
         await self._driver.stop()
-        held = {group: self._core.unstable(group) for group in self._recorder.groups}
+        held = {group: self._core.unstable(group) for group in self._groups}
         self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._leaving)})
 
     # What the driver tells
 
     def show(self, effect: Shown) -> None:
-        """What comes next in the order; that flow control holds messages back concerns the core alone.
+        """What comes next in the order. Flow control concerns the core alone.
 
-        Whatever the application is told to lack, it wants.
+        The application asks for everything that it is told to lack.
         """
         if isinstance(effect, Missing):
             if not effect.gone:
@@ -155,7 +155,8 @@ class Participant(Part):
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group, now = GroupId(workload.group), self._clock()
         self._requested_at = now
-        label = self._recorder.requested(group, payload, now)
+        label = self._driver.labels.take(group)
+        self._recorder.requested(group, (payload,), now)
         self._core.send(group, payload, now, label, f"{workload.name}/{label}".encode())
         self._driver.hurry(now)
 
@@ -166,14 +167,14 @@ class Participant(Part):
             "viewed_at": self._viewed_at,
             "deliveries": self._deliveries,
             "unread": 0 if self._stalled else len(self._untaken),
-            "retains": self._core.unfinished or any(map(self._core.unstable, self._recorder.groups)),
+            "retains": self._core.unfinished or any(map(self._core.unstable, self._groups)),
             "moving": sorted(self._leaving),
             "views": self._views,
         }
 
 
 def _weather(scenario: Scenario, process: ProcessId) -> Weather:
-    """What the scenario's network does to datagrams on their way to a process, but for the time they take."""
+    """What the scenario's network does to datagrams on their way to a process, apart from delaying them."""
     network, paths = scenario.network, paths_between(scenario)
     lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
     return Weather(

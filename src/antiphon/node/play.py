@@ -1,4 +1,4 @@
-"""`python -m antiphon.node.play SCENARIO PROCESS ROWS HOST`: one member process, as the supervisor starts it."""
+"""`python -m antiphon.node.play SCENARIO PROCESS JOURNAL HOST`: one member process, as the supervisor starts it."""
 
 import asyncio
 import signal
@@ -6,29 +6,38 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from antiphon.node.group_player import Worker
-from antiphon.node.multicast_player import Participant
-from antiphon.protocols.contract import Player
+from antiphon.node.group_player import GroupPlayer
+from antiphon.node.multicast_player import MulticastPlayer
+from antiphon.node.player import Player
+from antiphon.protocols.contract import Player as Kind
 from antiphon.protocols.registry import family_of
+from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario
 from antiphon.types import ProcessId
 
-_PLAYERS: Final[dict[Player, type[Participant | Worker]]] = {"groups": Worker, "multicast": Participant}
+_PLAYERS: Final[dict[Kind, type[GroupPlayer | MulticastPlayer]]] = {
+    "groups": GroupPlayer,
+    "multicast": MulticastPlayer,
+}
 """By what a family declares."""
 
 
-async def _play(scenario: Path, process: ProcessId, rows: Path, host: str) -> None:
-    parsed = parse_scenario(scenario.read_text(encoding="utf-8"))
-    sockets = family_of(parsed).sockets
-    assert sockets is not None, f"{parsed.protocol} runs in the simulator only"
-    await _PLAYERS[sockets.player](parsed, process, rows, host).run()
+def player(scenario: Scenario, process: ProcessId, journal: Path, host: str) -> Player:
+    """The process that plays this scenario."""
+    sockets = family_of(scenario).sockets
+    assert sockets is not None, f"{scenario.protocol} runs in the simulator only"
+    return _PLAYERS[sockets.player](scenario, process, journal, host)
+
+
+async def _play(scenario: Path, process: ProcessId, journal: Path, host: str) -> None:
+    await player(parse_scenario(scenario.read_text(encoding="utf-8")), process, journal, host).run()
 
 
 def main() -> None:
-    """Play the part, until the supervisor says stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a run interrupts its supervisor
-    scenario, process, rows, host = sys.argv[1:]
-    asyncio.run(_play(Path(scenario), ProcessId(process), Path(rows), host))
+    """Play until the supervisor says stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the run is the supervisor's matter
+    scenario, process, journal, host = sys.argv[1:]
+    asyncio.run(_play(Path(scenario), ProcessId(process), Path(journal), host))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What every member process of a local run is, whatever its protocol: it hears the supervisor, asks, keeps its trace.
+"""The base of every member process of a local run, whatever its protocol.
 
-Started by the supervisor, told what to do by lines of JSON on its standard input, it answers by such lines. Rows of its
-trace are written before anything that they tell of leaves the process: whoever is killed leaves a whole trace.
+The supervisor starts the process and gives it orders as lines of JSON on standard input; the process answers with such
+lines. It plays the workloads of the scenario and keeps a journal of what it does: a killed process leaves its trace.
 """
 
 import asyncio
@@ -14,26 +14,29 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from antiphon.node.lines import orders, tell
 from antiphon.protocols.assembly import recorder_of, start_detail
 from antiphon.scenario.model import Scenario, Workload
+from antiphon.scenario.placement import groups_of
+from antiphon.scenario.read import run_id
 from antiphon.sockets.transports.contract import Address
-from antiphon.types import ProcessId, split_process_id
+from antiphon.trace.journal import JournalFile, JournalRecorder
+from antiphon.trace.records import Head
+from antiphon.types import GroupId, ProcessId, split_process_id
 
 _STATUS_S: Final = 0.05
 
 
-class Part:
-    """The process, its workloads, and its ear for the supervisor."""
+class Player:
+    """The process, its workloads, and the orders of the supervisor."""
 
-    def __init__(self, scenario: Scenario, process: ProcessId, rows: Path) -> None:
+    def __init__(self, scenario: Scenario, process: ProcessId, journal: Path) -> None:
         self._scenario = scenario
         self._process = process
         self._name = split_process_id(process)[0]
-        self._recorder = recorder_of(scenario, process)
-        self._rows = os.open(rows, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        head = Head.of(recorder_of(scenario, process), run_id(scenario))
+        self._recorder = JournalRecorder(process, lambda: JournalFile(journal, head))
+        self._recorder.open()
         self._epoch = time.monotonic_ns()
         self._left = sum(workload.messages for workload in self._workloads)
         self._requested_at = 0
@@ -42,27 +45,24 @@ class Part:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
+    def _groups(self) -> list[GroupId]:
+        return [GroupId(group.name) for group in groups_of(self._scenario, self._process)]
+
+    @property
     def _workloads(self) -> list[Workload]:
         return [workload for workload in self._scenario.workload if self._name in workload.senders]
 
     def _clock(self) -> int:
         return time.monotonic_ns() - self._epoch
 
-    def _journal(self) -> None:
-        """What has happened is on record before anybody can hear of it."""
-        if self._recorder.rows:
-            packed = msgspec.msgpack.encode(self._recorder.rows)
-            os.write(self._rows, len(packed).to_bytes(4) + packed)
-            self._recorder.rows.clear()
-
     # What each protocol does
 
     async def _open(self) -> Address:
-        """Be reachable; where."""
+        """Be reachable; the address."""
         raise NotImplementedError
 
     async def _meet(self, order: dict[str, Any]) -> None:
-        """Get to know the others."""
+        """Learn the addresses of the others."""
         raise NotImplementedError
 
     def _begin(self) -> None:
@@ -70,7 +70,7 @@ class Part:
         raise NotImplementedError
 
     def _do(self, what: str, order: dict[str, Any]) -> None:
-        """Anything else that the supervisor asks for."""
+        """Carry out any other order of the supervisor."""
         raise NotImplementedError
 
     async def _request(self, workload: Workload, payload: bytes) -> None:
@@ -78,17 +78,17 @@ class Part:
         raise NotImplementedError
 
     def _status(self) -> dict[str, Any]:
-        """Whether there is anything left to wait for."""
+        """What the supervisor must know to tell whether the run is quiet."""
         raise NotImplementedError
 
     async def _end(self) -> None:
-        """Be gone; tell the recorder how it was at the end."""
+        """Stop, and record how the process was at the end."""
         raise NotImplementedError
 
     # What the supervisor says
 
     async def run(self) -> None:
-        """Until it says stop."""
+        """Carry out orders until one says stop."""
         tell({"address": await self._open()})
         async for order in orders():
             if order["do"] == "stop":
@@ -97,8 +97,9 @@ class Part:
         for task in [*self._tasks]:
             task.cancel()
         await self._end()
-        self._journal()
-        os.close(self._rows)
+        self._recorder.close()
+        if self._recorder.error is not None:
+            raise self._recorder.error
 
     async def _obey(self, order: dict[str, Any]) -> None:
         what = order.pop("do")
@@ -130,7 +131,7 @@ class Part:
         if not task.cancelled() and (fault := task.exception()) is not None:
             traceback.print_exception(fault)
             sys.stderr.flush()
-            os._exit(1)  # the supervisor tells of it; nothing here is worth going on for
+            os._exit(1)  # the supervisor reports it, and the run is over
 
     # The application
 

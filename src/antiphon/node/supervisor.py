@@ -21,10 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from antiphon.errors import AntiphonError, ConfigurationError
-from antiphon.protocols.assembly import facts_of
+from antiphon.protocols.assembly import facts_of, recorder_of
 from antiphon.protocols.registry import families, family_of
 from antiphon.scenario.model import (
     Cut,
@@ -38,11 +36,13 @@ from antiphon.scenario.model import (
     cut_links,
     members_of,
 )
-from antiphon.scenario.placement import groups_of
 from antiphon.scenario.read import run_id, scenario_toml
 from antiphon.sim.faults import Faults
 from antiphon.sim.run import Run
+from antiphon.trace.journal import JournalReader, TornHead
 from antiphon.trace.recorder import Recorder, compact_json
+from antiphon.trace.records import Head
+from antiphon.trace.replay import Replay
 from antiphon.trace.segments import Parts
 from antiphon.trace.table import events_within
 from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_id
@@ -389,8 +389,8 @@ class LocalRun:
         name = split_process_id(process)[0]
         remote = self._remotes[process] = _Remote(process, self, self._places.get(name, Place()))
         self._current[name] = remote
-        history = Recorder(process, {GroupId(group.name): "" for group in groups_of(self._scenario, process)})
-        self._journals[process] = _Journal(history, self._directory / f"{process}.rows")
+        head = Head.of(recorder_of(self._scenario, process), run_id(self._scenario))
+        self._journals[process] = _Journal(head, self._directory / f"{process}.journal")
         return remote
 
     async def _launch(self, remote: _Remote) -> None:
@@ -506,36 +506,24 @@ class LocalRun:
 
 
 class _Journal:
-    """What one process has on record, read as it grows."""
+    """The journal of one process, read as it grows."""
 
-    def __init__(self, history: Recorder, path: Path) -> None:
-        self.history = history
+    def __init__(self, head: Head, path: Path) -> None:
         self.path = path
-        self._place = 0
+        self._replay = Replay(head)
+        self._reader: JournalReader | None = None
+
+    @property
+    def history(self) -> Recorder:
+        """What the journal has told so far."""
+        return self._replay.history
 
     def read(self) -> None:
-        """What is new; nothing if the process was killed before it had begun."""
-        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
-            file.seek(self._place)
-            packed = file.read()
-            for end, rows in _entries(packed):
-                self.history.rows += rows
-                self._place += end
-
-
-def _entries(packed: bytes) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Whole entries, each with its length: the last one may not be all there, for ever if its process was killed."""
-    place = 0
-    while place + 4 <= len(packed):
-        end = place + 4 + int.from_bytes(packed[place : place + 4])
-        if end > len(packed):
-            return
-        rows = msgspec.msgpack.decode(packed[place + 4 : end], type=list[dict[str, Any]])
-        for row in rows:
-            if "upto" in row:
-                row["upto"] = [tuple(pair) for pair in row["upto"]]  # arrays come back as lists
-        yield end - place, rows
-        place = end
+        """Read what is new; nothing if the process was killed before it had begun."""
+        with contextlib.suppress(FileNotFoundError, TornHead):
+            self._reader = self._reader or JournalReader(self.path)
+            for entry in self._reader.entries():
+                self._replay.take(entry)
 
 
 def _names(one: ProcessId, other: ProcessId) -> tuple[str, str]:

@@ -14,14 +14,17 @@ from antiphon.core.contract import Core, is_connected
 from antiphon.core.effects import (
     Blocked,
     Deliver,
+    Discard,
     Effect,
     Frame,
+    Gauge,
     InstallState,
     InstallView,
     Left,
     Missing,
     Reach,
     Scope,
+    Stable,
     Transitional,
     Transmit,
     Unblocked,
@@ -29,13 +32,16 @@ from antiphon.core.effects import (
 from antiphon.errors import ProtocolViolation
 from antiphon.sockets.heap import keep_freed_memory
 from antiphon.sockets.transports.contract import GroupTransport, Transport
-from antiphon.trace.recorder import Recorder
-from antiphon.trace.scribe import Scribe
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.trace.labels import Labels
+from antiphon.trace.scribe import Recording, Scribe
+from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import decode, encode
 from antiphon.wire.frame import Sealed
 
 _log = logging.getLogger("antiphon")
+
+_TRACE_ONLY: Final = (Stable, Discard, Gauge)
+"""Effects that a core has only where somebody traces."""
 
 _CALM_NS: Final = 50_000
 """So long after the last turn in which something happened, nothing is gained by waiting for what else may come."""
@@ -70,7 +76,7 @@ class Driver:
         transport: Transport,
         audience: Audience,
         *,
-        recorder: Recorder | None = None,
+        recorder: Recording | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
         journal: Callable[[], None] | None = None,
     ) -> None:
@@ -78,6 +84,7 @@ class Driver:
         self.core = core
         self.clock = clock
         self.transport = transport
+        self.labels = Labels(me)
         self._me = me
         self._audience = audience
         self._journal = journal
@@ -212,7 +219,8 @@ class Driver:
         busy, self.draining = False, True
         try:
             while effects := self.core.drain(now):
-                busy = True
+                # effects that only a traced core has must not make the next turn wait
+                busy = busy or self._scribe is None or any(type(each) not in _TRACE_ONLY for each in effects)
                 self._carry_out(effects, now)
         finally:
             self.draining = False
@@ -242,6 +250,8 @@ class Driver:
             self._others.pop(effect.group, None)
             if self._scribe is not None:
                 self._scribe.parted(effect, now)
+            if effect.successor is None:
+                self.labels.parted(name_of(effect.group))
             self._show(effect)
         else:
             self._tell(effect, now)
@@ -275,6 +285,7 @@ class Driver:
         peers = self._others.get(frame.group, ()) if isinstance(to, Scope) else (to,)
         if self._scribe is not None:
             self._scribe.transmitted(effect, len(peers), now)
+        self.labels.transmitted(frame)
         self.transport.send(encode(frame), peers)
 
     def _multicast(self, effect: Transmit, now: int) -> None:
@@ -282,6 +293,7 @@ class Driver:
         frame = effect.frame
         if self._scribe is not None:
             self._scribe.transmitted(effect, 1, now)
+        self.labels.transmitted(frame)
         cast("GroupTransport", self.transport).multicast(encode(frame), frame.group)
 
     def _arm(self, deadline: int | None) -> None:

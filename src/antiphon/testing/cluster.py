@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from antiphon.api.group import Group
 from antiphon.api.member import Member
 from antiphon.api.settings import MemberSettings, settings
 from antiphon.api.states import RULES, Snapshot
+from antiphon.api.tracing import member_journal
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.driver import Driver
@@ -34,12 +36,13 @@ class _Driver(Driver):
 class _Member(Member):
     """A process in virtual time."""
 
-    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network) -> None:
+    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network, trace: Path | None) -> None:
         loop = asyncio.get_running_loop()
-        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=False), RULES)
+        recorder = None if trace is None else member_journal(trace, me, chosen, "virtual")
+        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=trace is not None), RULES)
         self.port = Port(me, network)
-        self._begin(me, core, self.port, None, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
-        self._patience_s = 2 * chosen.suspect_after
+        self._begin(me, core, self.port, recorder, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
+        self._by_itself(chosen)
 
     def pause(self) -> None:
         assert isinstance(self._driver, _Driver)
@@ -62,11 +65,13 @@ class Cluster:
         chosen: MemberSettings,
         network: Network,
         snapshots: Sequence[Snapshot | None],
+        trace: Path | None,
     ) -> None:
         self._group = group
         self._chosen = chosen
         self._network = network
         self._snapshots = snapshots
+        self._trace = trace
         self._names = [f"p{number}" for number in range(1, count + 1)]
         self._starts = [0] * count
         self._members = [self._new(place) for place in range(count)]
@@ -140,7 +145,7 @@ class Cluster:
 
     def _new(self, place: int) -> _Member:
         me = process_id(self._names[place], self._starts[place])
-        return _Member(me, self._chosen, self._network)
+        return _Member(me, self._chosen, self._network, self._trace)
 
     async def _join(self, place: int) -> Group:
         return await self._members[place].join(self._group, snapshot=self._snapshots[place])
@@ -155,12 +160,13 @@ async def cluster(
     snapshots: Sequence[Snapshot | None] | None = None,
     latency_s: tuple[float, float] = (0.000_5, 0.005),
     preset: str = "lan",
+    trace: str | Path | None = None,
     **chosen: Any,
 ) -> AsyncIterator[Cluster]:
     """So many members of one group: `async with antiphon.testing.cluster(3, seed=7) as members`.
 
-    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; `preset` and
-    `chosen` as for `Member`. The event loop must be a `VirtualTimeLoop`, as in `antiphon.testing.run`.
+    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; `preset`,
+    `trace` and `chosen` as for `Member`. The event loop must be a `VirtualTimeLoop`, as in `antiphon.testing.run`.
     """
     if not isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
         raise ConfigurationError("a cluster lives in virtual time: run the test with antiphon.testing.run(…)")
@@ -169,7 +175,14 @@ async def cluster(
     if not 0 <= latency_s[0] <= latency_s[1]:
         raise ConfigurationError("latency_s is the least and the most that a frame travels, in seconds")
     network = Network(seed, latency_s)
-    made = Cluster(count, group, settings(preset, chosen), network, snapshots or [None] * count)
+    made = Cluster(
+        count,
+        group,
+        settings(preset, chosen),
+        network,
+        snapshots or [None] * count,
+        None if trace is None else Path(trace),
+    )
     try:
         await made.start()
         yield made

@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from antiphon.errors import TraceError, some
+from antiphon.trace.schema import EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,17 @@ def write_events(events: pa.Table, directory: Path, run: str) -> None:
     write_table(events, directory / "events" / f"{run}.parquet")
 
 
+_STATISTICS: Final = ["run", "process", "kind", "time"]
+
+
 def write_table(events: pa.Table, path: Path) -> None:
     """Events as a file, the same way everywhere."""
-    pq.write_table(events, path, compression="zstd", write_statistics=["run", "process", "kind", "time"])
+    pq.write_table(events, path, compression="zstd", write_statistics=_STATISTICS)
+
+
+def event_writer(file: IO[bytes]) -> pq.ParquetWriter:
+    """The same for events that come in pieces, each of which becomes a row group."""
+    return pq.ParquetWriter(file, EVENTS, compression="zstd", write_statistics=_STATISTICS)
 
 
 def write_index(directory: Path, runs: Iterable[tuple[RunRecord, str]]) -> None:

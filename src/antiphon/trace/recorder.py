@@ -1,17 +1,18 @@
-"""The recorder: writes down what crosses the boundary of a core, in call order.
+"""The recorder turns what crosses the boundary of a core into rows of the trace, in call order.
 
-It stands outside, in the driver of simulator or runtime, and numbers the application's messages itself: a core that
-loses, doubles or invents a message cannot make its trace agree. Rows are dicts of the columns that apply
-(`trace/schema.py`); `trace/table.py` makes Arrow of them.
+It stands outside the core and numbers the application's messages itself: a core that loses, duplicates or invents a
+message cannot make its trace agree. Rows are dicts of the columns that apply (`trace/schema.py`); `trace/table.py`
+converts them to Arrow. The simulator records directly. Real processes write a journal first (`trace/journal.py`), and
+its reader repeats the calls here (`trace/replay.py`).
 
-Rows tell of a group by its name, whatever has become of it; messages are numbered on over all its formations.
+Rows name a group without the number of its formation. Messages are numbered on over all formations of a group.
 """
 
 import hashlib
 import json
-from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from antiphon.core.effects import (
     Answered,
@@ -35,9 +36,9 @@ Row = dict[str, Any]
 _NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "view"})
 """Kinds that share one count of serial numbers."""
 _RIDDEN = _NUMBERED | {"keep-alive"}
-"""Kinds that acknowledgments ride on, where they have no frames of their own."""
-_CARRIES = frozenset({"data", "submit"})
-"""Kinds that bring whole messages of the application: to all, or to the sequencer who numbers them for all."""
+"""Kinds that carry acknowledgments, where these have no frames of their own."""
+CARRIES = frozenset({"data", "submit"})
+"""Kinds that bring whole messages of the application: to all, or to the sequencer that numbers them for all."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -49,6 +50,38 @@ def digest(payload: bytes) -> int:
 def compact_json(value: object) -> str:
     """The one text of a value: sorted keys, no spaces."""
     return _encode(value)
+
+
+class Traced(Protocol):
+    """What a row tells of a frame: a `Frame` has it, and so has the note of one in a journal."""
+
+    @property
+    def group(self) -> GroupId: ...
+    @property
+    def sender(self) -> ProcessId: ...
+    @property
+    def author(self) -> ProcessId: ...
+    @property
+    def payloads(self) -> Sequence[object]:
+        """Only how many there are matters."""
+
+    @property
+    def label(self) -> int: ...
+    @property
+    def clock(self) -> int: ...
+    @property
+    def orderer(self) -> ProcessId | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def serial(self) -> int | None: ...
+
+
+class Mark(NamedTuple):
+    """What a row tells of a payload."""
+
+    size_bytes: int
+    digest: int
 
 
 class Recorder:
@@ -66,14 +99,14 @@ class Recorder:
         self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
-        self._services = services or {}
-        self._agreed = agreed
+        self.services = {} if services is None else services
+        self.rides, self.agreed = rides, agreed
         self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # what kinds of frames do
         self._views: dict[GroupId, str] = {}
         self._first_views: dict[GroupId, str] = {}  # by formation
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
-        self._numbers = dict.fromkeys(self._services, 0)
-        self._waiting: dict[GroupId, deque[tuple[int, int, bytes]]] = {group: deque() for group in self._services}
+        self._numbers: defaultdict[GroupId, int] = defaultdict(int)
+        self._waiting: defaultdict[GroupId, deque[tuple[int, int, Mark]]] = defaultdict(deque)
         self._blocked: dict[GroupId, set[GroupId]] = {}  # by name, in which of its formations
         self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
         self._unanswered: dict[GroupId, int] = {}
@@ -86,17 +119,17 @@ class Recorder:
     @property
     def groups(self) -> Iterable[GroupId]:
         """The groups of this process."""
-        return self._services
+        return self.services
 
     def moved(self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = ()) -> None:
-        """The process joins or leaves a group; whom it asks to be taken in."""
+        """The process joins or leaves a group; `contacts` are the processes that it asks."""
         row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
         self.rows.append(row | {"detail": compact_json({"contacts": contacts})} if contacts else row)
 
     def parted(self, effect: Left, now: int) -> None:
-        """The protocol has done with a formation of a group, or with the group.
+        """The protocol is done with a formation of a group, or with the group.
 
-        Then what its application asked for and no frame took is as if it had never been asked for.
+        In the second case, requests that no frame took count as never made.
         """
         self._released(effect.group, now)
         if effect.successor is None:
@@ -105,7 +138,7 @@ class Recorder:
             self._waiting[group].clear()
 
     def left(self, effect: Left, now: int) -> None:
-        """The application, which asked for it, is out of the group."""
+        """The application has left the group, as it wanted."""
         group = name_of(effect.group)
         detail = compact_json({"graceful": effect.graceful})
         row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}
@@ -113,19 +146,30 @@ class Recorder:
 
     def handed_over(self, view: View, state: bytes, now: int) -> None:
         """The application hands its state over, as it is at the first view of a formed group."""
-        own = next(place for place, members in enumerate(view.classes) if self._me in members)
-        self._state(view.group, state, {"class": own, "role": "snapshot"}, now)
+        self.state_told(view, "snapshot", own_class(view, self._me), digest(state), now)
 
     def merged(self, effect: InstallState, state: bytes, now: int) -> None:
-        """The application takes the states of other classes, and has this one from here on."""
-        for place, other in effect.states:
-            self._state(effect.group, other, {"class": place, "role": "installed"}, now)
-        self._state(effect.group, state, {"role": "merged"}, now)
+        """The application takes the states of other classes, and has `state` from here on."""
+        self.states_merged(effect.group, [(place, digest(other)) for place, other in effect.states], digest(state), now)
 
-    def _state(self, formation: GroupId, state: bytes, detail: Mapping[str, object], now: int) -> None:
-        """States are told of at the first view of the formation, whatever the view is by now."""
-        row: Row = {"time": now, "kind": "state", "group": name_of(formation), "view": self._first_views[formation]}
-        self.rows.append(row | {"digest": digest(state), "detail": compact_json(detail)})
+    def state_told(
+        self, view: View, role: str, place: int, state_digest: int, now: int, *, streamed: bool = False
+    ) -> None:
+        """The state of class `place` at the first view of a formation; `streamed`: it was still leaving after that."""
+        detail = {"class": place, "role": role} | ({"streamed": True} if streamed else {})
+        self._state(view.group, view.id, state_digest, detail, now)
+
+    def states_merged(self, formation: GroupId, installed: Iterable[tuple[int, int]], merged: int, now: int) -> None:
+        """The same by digests: by class what was installed, then the result."""
+        first = self._first_views[formation]
+        for place, state_digest in installed:
+            self._state(formation, first, state_digest, {"class": place, "role": "installed"}, now)
+        self._state(formation, first, merged, {"role": "merged"}, now)
+
+    def _state(self, formation: GroupId, view: str, state_digest: int, detail: Mapping[str, object], now: int) -> None:
+        """`view` is the first one of the formation, even if a later one is in force."""
+        row: Row = {"time": now, "kind": "state", "group": name_of(formation), "view": view}
+        self.rows.append(row | {"digest": state_digest, "detail": compact_json(detail)})
 
     def stopped(
         self,
@@ -134,10 +178,10 @@ class Recorder:
         costs: Mapping[str, int],
         moving: Mapping[str, list[GroupId]] | None = None,
     ) -> None:
-        """The process ends. What its application asked for and no frame ever took is told: it must not vanish.
+        """The process ends. Requests that no frame ever took are counted: they must not vanish.
 
-        So is how many frames its core still holds, how many requests have no answer, what it cost, where it counts, and
-        which groups it was still about to enter or leave.
+        The row also tells the frames that the core still holds, the requests without an answer, the costs, and the
+        groups that the process was still about to join or leave.
         """
         waiting = {group: len(requests) for group, requests in self._waiting.items() if requests}
         held = {group: count for group, count in held.items() if count}
@@ -147,15 +191,23 @@ class Recorder:
         self.note("stop", now, compact_json(detail) if detail else None)
 
     def requested(self, group: GroupId, payload: bytes, now: int) -> int:
-        """The application asks to send; gives the number that the message will have, the label of its frame."""
+        """The application asks to send; returns the number of the message, for the label of its frame."""
         number = self._numbers[group]
         self._numbers[group] = number + 1
-        self._waiting[group].append((number, now, payload))
+        self._waiting[group].append((number, now, Mark(len(payload), digest(payload))))
         return number
+
+    def requested_all(self, group: GroupId, marks: Iterable[Mark], now: int) -> None:
+        """The same of several messages, by their marks."""
+        waiting, number = self._waiting[group], self._numbers[group]
+        for mark in marks:
+            waiting.append((number, now, mark))
+            number += 1
+        self._numbers[group] = number
 
     def transmitted(
         self,
-        frame: Frame,
+        frame: Traced,
         now: int,
         *,
         payload_bytes: int,
@@ -167,11 +219,11 @@ class Recorder:
     ) -> None:
         """A frame leaves; those of our messages that leave for the first time are sent now.
 
-        A large message is sent with the last of its fragments: there is its place in the order. `copies` tells how
-        many receivers it goes to.
+        A large message is sent with the last of its fragments: there is its place in the order. `copies` is the
+        number of receivers.
         """
         kind, group = frame.kind, name_of(frame.group)
-        if kind in _CARRIES and frame.author == self._me:
+        if kind in CARRIES and frame.author == self._me:
             self._sent(frame, group, now)
         detail: dict[str, object] = {
             "copies": copies,
@@ -199,12 +251,12 @@ class Recorder:
             }
         )
 
-    def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
-        """A frame reaches the protocol: one row a message, and one without number where it ends none."""
+    def received(self, frame: Traced, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
+        """A frame reaches the protocol: one row for each message, or one without number if it ends no message."""
         sender, incarnation = self._name(frame.author)
         kind, group = frame.kind, name_of(frame.group)
         numbers: list[int | None] = []
-        if kind in _CARRIES:
+        if kind in CARRIES:
             numbers += range(frame.label, frame.label + len(frame.payloads))
         detail = compact_json({"frame": _frame_name(frame, kind), "type": kind})
         for number in numbers or [None]:
@@ -226,10 +278,14 @@ class Recorder:
 
     def delivered(self, frame: Frame, now: int) -> None:
         """The application takes the messages of a frame."""
+        self.delivered_all(frame, [Mark(len(payload), digest(payload)) for payload in frame.payloads], now)
+
+    def delivered_all(self, frame: Traced, marks: Iterable[Mark], now: int) -> None:
+        """The same, by the marks of the messages."""
         sender, incarnation = self._name(frame.author)
         group = name_of(frame.group)
-        service, view = self._services[group], self._views.get(group)
-        for position, payload in enumerate(frame.payloads):
+        service, view = self.services[group], self._views.get(group)
+        for number, mark in enumerate(marks, frame.label):
             self.rows.append(
                 {
                     "time": now,
@@ -237,18 +293,18 @@ class Recorder:
                     "group": group,
                     "sender": sender,
                     "sender_incarnation": incarnation,
-                    "number": frame.label + position,
+                    "number": number,
                     "service": service,
                     "view": view,
                     "orderer": frame.orderer,
                     "clock": frame.clock,
-                    "payload_bytes": len(payload),
-                    "digest": digest(payload),
+                    "payload_bytes": mark.size_bytes,
+                    "digest": mark.digest,
                 }
             )
 
     def installed(self, view: View, now: int, left: tuple[Departure, ...] = (), signed: str | None = None) -> None:
-        """A view is in force from here on; `left` tells who is out of it, and why; `signed` is another signature."""
+        """A view is in force from here on; `left`: the departures that led to it; `signed`: another signature."""
         group = name_of(view.group)
         self._views[group] = view.id
         if view.classes:
@@ -294,7 +350,7 @@ class Recorder:
             )
 
     def noticed(self, effect: Transitional, now: int) -> None:
-        """The application is told whom deliveries speak for from here on."""
+        """The application is told for which members deliveries speak from here on."""
         group = name_of(effect.group)
         self.rows.append(
             {
@@ -321,11 +377,11 @@ class Recorder:
         self.rows.append(row)
 
     def _told(self, view: View, left: tuple[Departure, ...], signed: str) -> str | None:
-        """Of a private view, to whom and from whom its messages go; of one agreed on, who left and why.
+        """The detail of a view: of a private one its receivers and senders, of an agreed one the departures.
 
-        Of the first one of a formed group also how many formations lie behind it, and who came along with whom.
+        The first view of a formed group also tells its epoch and its classes.
         """
-        if self._agreed:
+        if self.agreed:
             departures = [departure._asdict() for departure in left]
             told: dict[str, object] = {"left": departures, "primary": view.primary, "signature": signed}
             if view.classes:
@@ -365,12 +421,12 @@ class Recorder:
             return
         group = name_of(effect.group)
         blocked = self._blocked.setdefault(group, set())
-        if not blocked:  # that it waits for somebody else now is no new stop
+        if not blocked:  # if it only waits for another member now, it was blocked already
             self.rows.append({"time": now, "kind": "block", "group": group, "peer": effect.by})
         blocked.add(effect.group)
 
     def _released(self, formation: GroupId, now: int) -> None:
-        """Nothing holds our sender back in that formation of the group; perhaps in another one."""
+        """Flow control releases our sender in that formation; it may still block it in another one."""
         group = name_of(formation)
         blocked = self._blocked.get(group)
         if blocked and formation in blocked:
@@ -378,15 +434,15 @@ class Recorder:
             if not blocked:
                 self.rows.append({"time": now, "kind": "unblock", "group": group, "peer": None})
 
-    def _sent(self, frame: Frame, group: GroupId, now: int) -> None:
+    def _sent(self, frame: Traced, group: GroupId, now: int) -> None:
         """The `send` rows tell what the application handed over, not what the core made of it.
 
-        Requests below the frame's first label that no frame took were passed over by the core. They count as sent:
-        nobody will deliver them, and liveness will tell. A frame that leaves again has nothing left to tell.
+        The core has skipped requests below the frame's first label that no frame took. They count as sent: nobody
+        will deliver them, and the liveness checks will report it. A frame that leaves again adds no rows.
         """
         waiting, last = self._waiting[group], frame.label + len(frame.payloads) - 1
         while waiting and waiting[0][0] <= last:
-            number, requested, payload = waiting.popleft()
+            number, requested, mark = waiting.popleft()
             self.rows.append(
                 {
                     "time": now,
@@ -396,11 +452,11 @@ class Recorder:
                     "sender": self.process,
                     "sender_incarnation": self.incarnation,
                     "number": number,
-                    "service": self._services[group],
+                    "service": self.services[group],
                     "view": self._views.get(group),
                     "clock": frame.clock,
-                    "payload_bytes": len(payload),
-                    "digest": digest(payload),
+                    "payload_bytes": mark.size_bytes,
+                    "digest": mark.digest,
                 }
             )
 
@@ -411,8 +467,13 @@ class Recorder:
         return name
 
 
-def _frame_name(frame: Frame, kind: str) -> str | None:
-    """One name a frame in a run, for those that have a serial number."""
+def own_class(view: View, process: ProcessId) -> int:
+    """The class of a process in the first view of a formation, by its place."""
+    return next(place for place, members in enumerate(view.classes) if process in members)
+
+
+def _frame_name(frame: Traced, kind: str) -> str | None:
+    """A name that is unique in the run, for frames with a serial number."""
     if frame.serial is None:
         return None
     return f"{frame.group}/{frame.sender}/{'' if kind in _NUMBERED else f'{kind}/'}{frame.serial}"

@@ -1,13 +1,16 @@
-"""The scribe: tells the recorder of one process what its driver does with the core, whatever the driver is.
+"""The scribe tells the recorder of one process what its driver does with the core.
 
-The simulator's node and the runtime's driver feed the same cores and leave the same traces; what a row needs to know
-of a frame or of a core is gathered here, once.
+The simulator and the socket driver feed the same cores and leave the same traces. What a row needs to know of a frame
+or of a core is gathered here, once.
 """
+
+from typing import Protocol
 
 from antiphon.core.contract import Core
 from antiphon.core.effects import (
     Blocked,
     Confirmed,
+    Departure,
     Discard,
     Frame,
     Gauge,
@@ -20,33 +23,69 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
-from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
-"""What a trace alone wants, or wants as well."""
+"""Effects that are for the trace alone, or also for it."""
+
+
+class Recording(Protocol):
+    """What keeps a history: rows in memory (`Recorder`), or a journal on disk (`JournalRecorder`)."""
+
+    def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None: ...
+
+    def transmitted(
+        self,
+        frame: Frame,
+        now: int,
+        *,
+        payload_bytes: int,
+        header_bytes: int,
+        stamp_bytes: int,
+        unstable: int,
+        copies: int,
+        flow: tuple[int, ...] | None = None,
+    ) -> None: ...
+
+    def installed(self, view: View, now: int, left: tuple[Departure, ...] = (), signed: str | None = None) -> None: ...
+
+    def handed_over(self, view: View, state: bytes, now: int) -> None: ...
+
+    def parted(self, effect: Left, now: int) -> None: ...
+
+    def prefix(self, effect: Stable | Discard, now: int, *, unstable: int) -> None: ...
+
+    def gauged(self, effect: Gauge, now: int) -> None: ...
+
+    def held_back(self, effect: Blocked | Unblocked, now: int) -> None: ...
+
+    def suspected(self, effect: Suspected | Refuted, now: int) -> None: ...
+
+    def confirmed(self, effect: Confirmed, now: int) -> None: ...
 
 
 class Scribe:
-    """Of one process. What happens in a formed group before its application is there is told when it is."""
+    """Of one process. Events of a formed group are kept until its application has entered the first view."""
 
-    __slots__ = ("_ahead", "_core", "recorder")
+    __slots__ = ("_ahead", "_core", "_entered", "recorder")
 
-    def __init__(self, recorder: Recorder, core: Core) -> None:
+    def __init__(self, recorder: Recording, core: Core) -> None:
         self.recorder = recorder
         self._core = core
         self._ahead: dict[GroupId, list[Told]] = {}
-        """By formed group whose first view the application has not got to, what is to be told after it."""
+        """By formed group whose first view the application has not entered: what to record after it."""
+        self._entered: dict[GroupId, View] = {}
+        """By group, the last view that has a row."""
 
     def received(self, frame: Frame, time: int, relay: ProcessId | None = None) -> None:
-        """A copy is received like the frame it is a copy of, also one in a refutation that a repair brings."""
+        """Copies of other frames in it are received too, also those in a refutation that a repair brings."""
         self.recorder.received(frame, time, unstable=self._core.unstable(name_of(frame.group)), relay=relay)
         for copy in frame.copies:
             self.received(copy, time, frame.sender)
 
     def transmitted(self, effect: Transmit, copies: int, time: int) -> None:
-        """A frame leaves for so many others."""
+        """A frame leaves; `copies` is the number of its receivers."""
         frame = effect.frame
         self.recorder.transmitted(
             frame,
@@ -60,28 +99,34 @@ class Scribe:
         )
 
     def reached(self, view: View) -> None:
-        """The protocol is in that view, its application not yet."""
+        """The protocol is in that view; its application is not there yet."""
         if view.classes:
             self._ahead[view.group] = []
 
     def entered(self, effect: InstallView, time: int) -> None:
-        """The application gets to a view."""
-        self.recorder.installed(effect.view, time, effect.left, effect.signature)
+        """The application enters a view; a second call for the same view changes nothing.
+
+        An application that has just joined is in its first view before it reads that event.
+        """
+        group = name_of(effect.view.group)
+        if self._entered.get(group) is not effect.view:
+            self._entered[group] = effect.view
+            self.recorder.installed(effect.view, time, effect.left, effect.signature)
 
     def catch_up(self, view: View, time: int) -> None:
-        """What happened before the application got there."""
+        """Record what happened before the application entered the view."""
         for early in self._ahead.pop(view.group, ()):
             self._record(early, time)
 
     def parted(self, effect: Left, time: int) -> None:
-        """The protocol has done with a formation of a group, perhaps before its application has got there."""
+        """The protocol is done with a formation of a group, perhaps before its application has entered it."""
         if effect.group in self._ahead:
             ahead = self._ahead[effect.group]
             self._ahead[effect.group] = [told for told in ahead if not isinstance(told, Blocked | Unblocked)]
         self.recorder.parted(effect, time)
 
     def told(self, effect: Told, time: int) -> None:
-        """What the protocol has found out."""
+        """What the protocol has learned."""
         if effect.group in self._ahead:
             self._ahead[effect.group].append(effect)
         else:

@@ -26,6 +26,11 @@ def events_within(run: str, histories: Iterable[tuple[Recorder, range]]) -> pa.T
     return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
 
 
+def events_after(run: str, history: Recorder, first: int) -> pa.Table:
+    """The rows that a history has now; those before, `first` of them, were taken out."""
+    return pa.Table.from_batches([_batch(run, [(history, first, history.rows)])], schema=EVENTS)
+
+
 def _batches(histories: Iterable[tuple[Recorder, range]]) -> Iterator[list[_Part]]:
     """Pieces of histories, as many together as fit in a batch: many small arrays would cost more than a large one."""
     parts: list[_Part] = []

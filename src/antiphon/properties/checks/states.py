@@ -34,6 +34,8 @@ class _Told:
     of: int
     """The class, by its place in the first view; -1 of what is merged."""
     digest: int
+    streamed: bool
+    """It was still leaving after the view: the row says when all of it had left, not what had been delivered then."""
 
 
 @dataclass(slots=True)
@@ -120,7 +122,8 @@ def _told(history: History) -> dict[tuple[int, int, int], list[_Told]]:
         of, role = detail.get("class"), str(detail.get("role", ""))
         which = of if isinstance(of, int) and role != "merged" else -1
         place = int(rows.process[row]), int(rows.group[row]), int(rows.view[row])
-        found[place].append(_Told(row, role, which, int(rows.digest[row])))
+        streamed = detail.get("streamed") is True
+        found[place].append(_Told(row, role, which, int(rows.digest[row]), streamed))
     return found
 
 
@@ -154,7 +157,7 @@ def _too_early(history: History, membership: Membership, entries: list[_Entry]) 
     """Deliveries before the state is there, or before it was handed over."""
     for entry in entries:
         begin, merged = membership.row[entry.stay], entry.merged
-        until = max((told.row for told in entry.rows("snapshot")), default=begin)
+        until = max((told.row for told in entry.rows("snapshot") if not told.streamed), default=begin)
         if merged is not None:
             until = max(until, merged.row)
         elif entry.needs:

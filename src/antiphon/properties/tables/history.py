@@ -353,11 +353,16 @@ def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]
     return messages, events.where(~sending), events.where(sending)
 
 
+_OPEN: Final = "members came and went by themselves, and no row says that the run was quiet at its end"
+
+
 def _world(history: History) -> World:
     ends = history.of_kind("end")
     component = _components(history)
     if not len(ends):
-        return World(quiet=False, reason="the trace has no end row: the run was cut off", component=component)
+        is_open = any(history.details[row].get("open") is True for row in history.of_kind("start").tolist())
+        reason = _OPEN if is_open else "the trace has no end row: the run was cut off"
+        return World(quiet=False, reason=reason, component=component)
     detail = history.details[int(ends[-1])]
     if detail.get("quiet", True) is True:
         return World(quiet=True, reason="", component=component)

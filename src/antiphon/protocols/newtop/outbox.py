@@ -48,8 +48,10 @@ class Outbox:
             self._label = label
         self.waiting.append(payload)
 
-    def put_all(self, payloads: list[bytes]) -> None:
-        """Keep many messages, whose labels nobody will look at."""
+    def put_all(self, payloads: list[bytes], label: int) -> None:
+        """Keep many messages; `label` is that of the first."""
+        if not self.waiting:
+            self._label = label
         self.waiting.extend(payloads)
 
     def remove_all(self) -> list[Unsent]:

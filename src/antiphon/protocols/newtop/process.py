@@ -111,15 +111,15 @@ class NewtopProcess:
         self._stirred[current] = own = self._groups[current]
         own.outgoing.outbox.put(payload, label)
 
-    def send_all(self, group: GroupId, payloads: list[bytes], now: int) -> None:
-        """The same of many, without labels."""
+    def send_all(self, group: GroupId, payloads: list[bytes], now: int, label: int = 0) -> None:
+        """The same of many; `label` is that of the first."""
         current = self._current.get(group)
         if current is None:
-            for payload in payloads:
-                self.send(group, payload, now)
+            for place, payload in enumerate(payloads):
+                self.send(group, payload, now, label + place)
             return
         self._stirred[current] = own = self._groups[current]
-        own.outgoing.outbox.put_all(payloads)
+        own.outgoing.outbox.put_all(payloads, label)
 
     def receive(self, frame: Frame, now: int) -> None:
         """Record a frame that may be anywhere in its stream; on streams, `_take` stands in for this."""

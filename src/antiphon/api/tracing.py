@@ -1,0 +1,83 @@
+"""What a member tells its journal, beside what its driver tells.
+
+The trace says what the application has read. There are two exceptions. An application that has joined is in its first
+view at once, because it may send there before it reads. And a process that joins a group again, or ends, has left it,
+whether or not its application has read that.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import xxhash
+
+from antiphon.api.settings import MemberSettings
+from antiphon.core.effects import Left
+from antiphon.scenario.units import Duration
+from antiphon.trace.journal import JournalRecorder
+from antiphon.trace.members import Clock, create_journal, require_usable
+from antiphon.trace.recorder import compact_json
+from antiphon.trace.records import signed
+from antiphon.types import GroupId, ProcessId, name_of
+
+
+def member_journal(directory: Path, me: ProcessId, settings: MemberSettings, clock: Clock = "wall") -> JournalRecorder:
+    """The recorder of a member that traces itself; `ConfigurationError` if the directory is not usable."""
+    require_usable(directory, me, clock)
+    return JournalRecorder(me, lambda: create_journal(directory, me, settings.service, clock))
+
+
+def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
+    """The detail of the `start` row: what the checkers must know. Groups are named when they are joined.
+
+    Only those with a sequencer are named here, for that their messages do not tell.
+    """
+    core = settings.core(datagrams=datagrams, tracing=True)
+    options: Mapping[str, object] = {
+        "flow_control": core.flow_control,
+        "form_within": str(Duration(core.form_within_ns)),
+        "frame_bytes": core.frame_bytes_max,
+        "idle_probe": str(Duration(core.idle_probe_ns)),
+        "merge_every": str(Duration(core.merge_every_ns)),
+        "suspect_after": str(Duration(core.suspect_after_ns)),
+        "time_silence": str(Duration(core.silence_timeout_ns)),
+        "view_change": core.view_change,
+        "window": core.window,
+        "window_bytes": core.window_bytes,
+    }
+    groups = {name: {"service": settings.service, "mode": "asymmetric"} for name in sorted(settings.sequenced)}
+    return compact_json({"groups": groups, "open": True, "options": options, "protocol": "newtop"})
+
+
+class Departures:
+    """Groups that the process has left, and the application has not read that yet."""
+
+    def __init__(self, recorder: JournalRecorder) -> None:
+        self._recorder = recorder
+        self._unread: dict[GroupId, Left] = {}
+
+    def happened(self, effect: Left) -> None:
+        self._unread[name_of(effect.group)] = effect
+
+    def read(self, group: GroupId, now: int) -> None:
+        """The application has read it, or will not."""
+        effect = self._unread.pop(group, None)
+        if effect is not None:
+            self._recorder.left(effect, now)
+
+    def read_all(self, now: int) -> None:
+        for group in [*self._unread]:
+            self.read(group, now)
+
+
+class StateDigester:
+    """The digest of a state that leaves piece by piece. Satisfies `Digester`."""
+
+    def __init__(self, done: Callable[[int], None]) -> None:
+        self._hash = xxhash.xxh3_64()
+        self._done: Callable[[int], None] | None = done
+
+    def take(self, piece: bytes, *, ended: bool) -> None:
+        self._hash.update(piece)
+        if ended and self._done is not None:
+            self._done(signed(self._hash.intdigest()))
+            self._done = None
