@@ -28,7 +28,7 @@ from antiphon.core.effects import Effect, Transmit
 from antiphon.protocols.acks.frames import AckFrame, MessageFrame, VectorAckFrame
 from antiphon.protocols.acks.settings import Role
 from antiphon.wire.codec import encode
-from tests.support.acks_cluster import UNIT, AcksCluster
+from tools.lab.acks_cluster import UNIT, AcksCluster
 
 KINDS: Final = ("timestamp", "vector", "explicit", "transitive")
 RECEIVERS: Final = 4

@@ -29,7 +29,7 @@ from typing import Any
 
 from antiphon import Group, Member, Message, NotAMember, Reset, View
 from antiphon.node.lines import orders
-from benchmarks.processes import (
+from tools.lab.processes import (
     Process,
     Report,
     free_ports,

@@ -23,7 +23,7 @@ from antiphon.api.group import WAITING_BYTES_MAX
 from antiphon.api.settings import settings
 from antiphon.node.lines import orders
 from antiphon.sockets.transports.tcp import HIGH_WATER_BYTES
-from benchmarks.processes import Process, held_bytes, resident_bytes, tell
+from tools.lab.processes import Process, held_bytes, resident_bytes, tell
 
 MESSAGE_BYTES = 1_000
 BEFORE_S = 5.0

@@ -21,8 +21,8 @@ from antiphon.scenario.units import Duration
 from antiphon.sim.run import Run, simulate
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.table import events_table
-from tests.commands.test_simulate import contents
 from tests.support.console import Console
+from tests.support.scripts import contents
 from tests.support.traces.mutations import MUTATIONS
 
 pytestmark = pytest.mark.usefixtures("spark")

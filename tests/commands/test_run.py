@@ -11,8 +11,8 @@ import pytest
 
 from antiphon.node.supervisor import _Remote, run_locally
 from antiphon.scenario.read import parse_scenario
-from benchmarks.real_runs import SCENARIOS, play
 from tests.support.console import Console
+from tools.lab.real_runs import SCENARIOS, play
 
 TROUBLE = """
 name = "trouble"

@@ -10,10 +10,10 @@ import pytest
 
 from antiphon.node.supervisor import run_locally
 from antiphon.scenario.read import parse_scenario, read_scenario, with_transport
-from benchmarks.evidence import evidence_in
-from benchmarks.netlab_intergroup import adapted, lossless
-from benchmarks.real_runs import SCENARIOS, transports_of
 from tests.support.console import Console
+from tools.lab.evidence import evidence_in
+from tools.lab.netlab_runs import adapted, lossless
+from tools.lab.real_runs import SCENARIOS, transports_of
 
 MARKET = """
 name = "market"

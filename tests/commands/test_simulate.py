@@ -1,8 +1,5 @@
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,26 +8,10 @@ import pytest
 from antiphon.properties.promises import JUDGED
 from antiphon.trace.schema import EVENTS
 from tests.support.console import Console
+from tests.support.scripts import contents, script
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FIRST = SCENARIOS / "first.toml"
-
-
-def script(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """The command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "antiphon.cli.main", *map(str, arguments)],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def contents(directory: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(directory)): path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()
-    }
 
 
 def test_a_run_directory_holds_events_scenario_and_run(antiphon: Console, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from antiphon.sim.run import Run, simulate
 from antiphon.sweep import run as sweep_run
 from antiphon.sweep.plan import read_sweep
 from antiphon.trace.table import events_table
-from tests.commands.test_simulate import contents, script
 from tests.support.console import Console
+from tests.support.scripts import contents, script
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from antiphon.protocols.acks.group import AcksGroup
 from antiphon.protocols.acks.settings import Role
-from tests.support.acks_cluster import UNIT, AcksCluster
 from tests.support.acks_judge import Judge
+from tools.lab.acks_cluster import UNIT, AcksCluster
 
 KINDS = ("timestamp", "vector", "explicit", "transitive")
 FAULTS_END = 30 * UNIT

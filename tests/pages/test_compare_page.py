@@ -7,8 +7,8 @@ from antiphon.report.bars import Bar, bar_chart
 from antiphon.report.compare_page import MARKS, render_comparison
 from antiphon.report.comparison import Comparison, Judgement
 from antiphon.report.figures import NOTHING, ratio
-from tests.pages.test_page import Document, svgs
 from tests.support.comparisons import broken_comparison, comparison, finding, hostile_comparison
+from tests.support.document import Document, svgs
 from tests.support.report_pages import HOSTILE
 
 PAGES = [comparison(), broken_comparison(), hostile_comparison()]

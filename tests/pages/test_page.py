@@ -1,7 +1,5 @@
 import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -11,50 +9,14 @@ from antiphon.report.charts import course_chart, latency_chart
 from antiphon.report.model import About, Page, RunVerdict
 from antiphon.report.page import RUNS_MAX, render
 from antiphon.report.wording import OUTCOMES, SYMBOLS, fault
+from tests.support.document import Document, svgs
 from tests.support.report_pages import HOSTILE, broken_page, entry, hostile_page, page, statistics
 
-VOID = {"meta", "br", "hr", "img", "input", "link"}
 PAGES = [page(), broken_page(), hostile_page()]
-
-
-class Document(HTMLParser):
-    """Reads a page strictly: every element is closed in order. Keeps tags, attributes and visible text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-        self.text += " "
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self._open:
-            self.text += data
-
-    def attributes(self, name: str) -> list[str]:
-        return [value for _, attributes in self.elements if (value := attributes.get(name)) is not None]
 
 
 def told(each: Page) -> str:
     return " ".join(Document(render(each)).text.split())
-
-
-def svgs(html: str) -> list[ET.Element]:
-    return [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
 
 
 @pytest.mark.parametrize("each", PAGES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.intergroup_latency import IDEAL, LONGEST_MS, means, worst_share
+from tools.lab.intergroup_latency import IDEAL, LONGEST_MS, means, worst_share
 
 
 @pytest.mark.parametrize(("senders", "runs"), [(2, 100), (4, 50), (8, 15), (16, 6)])

@@ -6,8 +6,8 @@ from antiphon.protocols.acks.frames import AckFrame
 from antiphon.protocols.acks.group import AcksGroup
 from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from tests.support.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
 from tests.support.acks_judge import Judge
+from tools.lab.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
 
 KINDS = ("timestamp", "vector", "explicit", "transitive")
 PAIR: dict[str, Role] = {"s": "sender", "r": "receiver"}

@@ -3,7 +3,7 @@
 from antiphon.protocols.acks.frames import AckFrame
 from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from tests.support.acks_cluster import NEVER_NS, UNIT, AcksCluster
+from tools.lab.acks_cluster import NEVER_NS, UNIT, AcksCluster
 
 ROLES: dict[str, Role] = {"s1": "sender", "s2": "sender", "r1": "receiver", "r2": "receiver"}
 

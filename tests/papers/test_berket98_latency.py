@@ -10,8 +10,8 @@ import pytest
 from antiphon.protocols.acks.bounds import Latencies, tight_timestamp_bound, timestamp_bound, vector_bound
 from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
-from benchmarks.acks_latency import measure
-from tests.support.acks_cluster import UNIT, AcksCluster
+from tools.lab.acks_cluster import UNIT, AcksCluster
+from tools.lab.acks_latency import measure
 
 S1, S2, R1, R2 = map(ProcessId, ("s1", "s2", "r1", "r2"))
 SENDERS, RECEIVERS = (S1, S2), (R1, R2)

@@ -8,15 +8,10 @@ from antiphon.core.effects import Blocked, Confirmed, Deliver, Discard, InstallV
 from antiphon.protocols.newtop.frames import BlockFrame, RefuteFrame
 from antiphon.protocols.newtop.ordering.relative import RelativeOrder
 from antiphon.protocols.newtop.ordering.vectors import FastOrder
-from tests.support.cluster import OMEGA_NS, SLOW_NS, Cluster
+from tests.support.cluster import Cluster
+from tests.support.crossed_losses import cluster_of, crossed_losses
 
 FLUSHING = ["causal-fast", "causal-relative", "causal-vector"]
-
-
-def cluster_of(*names: str, service: str, **settings: Any) -> Cluster:
-    return Cluster(
-        *names, **{"service": service, "suspect_after_ns": OMEGA_NS, "silence_timeout_ns": SLOW_NS, **settings}
-    )
 
 
 def flushes(cluster: Cluster, name: str) -> list[tuple[tuple[str, int], ...]]:
@@ -104,36 +99,6 @@ def test_c3_what_builds_on_a_lost_message_is_discarded_by_its_stamp(service: str
         assert cluster.detections(name) == [(("r", 0), ("s", 2))]
         assert cluster.story(name) == ["p q r s", b"before", "p q"]
         assert cluster.core(name).unstable(cluster.views[name][0].group) == 0
-
-
-CROSSED = {
-    "x": ["k1", "p", "r1", "s"],
-    "y": ["k2", "p", "r2", "t"],
-    "z": ["r2", "s"],
-    "z'": ["r1", "t"],
-}
-
-
-def crossed_losses(service: str) -> Cluster:
-    """C4: m in x depends on a lost message of y, and m4 in y on a lost message of x; four members crash."""
-    cluster = Cluster(groups=CROSSED, service=service, suspect_after_ns=OMEGA_NS, silence_timeout_ns=SLOW_NS)
-    cluster.send("k1", b"m5", group="x")
-    cluster.move("k1", "r1")
-    cluster.send("k2", b"m6", group="y")
-    cluster.move("k2", "r2")
-    cluster.send("r1", b"in z'", group="z'")
-    cluster.move("r1", "t")
-    cluster.send("t", b"m4", group="y")
-    cluster.send("r2", b"in z", group="z")
-    cluster.move("r2", "s")
-    cluster.send("s", b"m", group="x")
-    for name in ("k1", "k2", "r1", "r2"):
-        cluster.crash(name)
-        for other in cluster.cores:
-            cluster.drop(name, other)
-    cluster.move_all()
-    assert cluster.delivered["p"] == []  # m waits for m6, m4 for m5
-    return cluster
 
 
 @pytest.mark.parametrize("service", FLUSHING)

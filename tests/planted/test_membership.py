@@ -12,12 +12,12 @@ import pytest
 
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.read import parse_scenario
-from tests.papers.test_macedo94_causal_membership import crossed_losses
 from tests.planted import newtop as planted
 from tests.planted.newtop import BUGS, Plant
 from tests.planted.plant import BUGS as ALL_BUGS
 from tests.planted.plant import SHOWN, Shown, recorded, violations
 from tests.support.cluster import OMEGA_NS, SLOW_NS, Cluster
+from tests.support.crossed_losses import crossed_losses
 
 RECORDED = recorded(BUGS)
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from tests.properties.test_oracle import Naive, wild_trace
 from tests.support.traces.handmade import Trace, ring, sentence, verdict, verdicts, violated
 from tests.support.traces.mutations import renumbered
+from tests.support.traces.order_oracle import Naive, wild_trace
 
 GROUPS = ("a", "b", "c")
 

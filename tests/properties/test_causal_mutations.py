@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
-from tests.properties.test_order_oracle import Scoped
 from tests.support.traces.causal_traces import good_causal_trace
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import CAUSAL_MUTATIONS, Log, Mutation
+from tests.support.traces.scoped_oracle import Scoped
 
 TRACES = 40
 

@@ -7,8 +7,8 @@ import pytest
 
 from antiphon.errors import TraceError
 from antiphon.properties.judge import judge
-from tests.properties.test_private import Nodes
 from tests.support.traces.handmade import sentence, trio, verdict, violated
+from tests.support.traces.private import Nodes
 
 ROLES = {"s": "sender", "r1": "receiver", "r2": "receiver"}
 

@@ -5,15 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.support.traces.handmade import Trace, sentence, verdict, violated
-
-
-class Nodes(Trace):
-    """Nodes of the group `orders`, each with its own views."""
-
-    def connect(self, process: str, receivers: list[str], senders: list[str]) -> None:
-        members = sorted({process, *receivers, *senders})
-        count = int(self.views.get((process, "orders"), "0").split(".")[0]) + 1
-        self.view(process, "orders", f"{count}.{process}", members, receivers=receivers, senders=senders)
+from tests.support.traces.private import Nodes
 
 
 def one_way(**options: Any) -> Nodes:

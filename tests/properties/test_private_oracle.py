@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.properties.test_stability_oracle import Message, Naive, some_prefixes
 from tests.support.traces.handmade import Trace, verdicts
+from tests.support.traces.stability_oracle import Message, Naive, some_prefixes
 
 GROUP = "orders"
 TAKERS = ["p1", "p2", "p3"]

@@ -1,4 +1,4 @@
-"""What `benchmarks/evidence.py` takes for evidence: simulated runs have it, and lack it if nothing befalls them."""
+"""What `tools/lab/evidence.py` takes for evidence: simulated runs have it, and lack it if nothing befalls them."""
 
 import dataclasses
 
@@ -7,8 +7,8 @@ import pytest
 
 from antiphon.scenario.read import read_scenario
 from antiphon.sim.run import simulate
-from benchmarks.evidence import evidence_in
-from benchmarks.real_runs import SCENARIOS
+from tools.lab.evidence import evidence_in
+from tools.lab.real_runs import SCENARIOS
 
 NAMES = ["crash", "flow-3", "join", "merge", "pause", "restart", "intergroup-lossy", "intergroup-faults"]
 

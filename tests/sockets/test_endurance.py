@@ -11,8 +11,8 @@ from antiphon.api import group as group_module
 from antiphon.api import member as member_module
 from antiphon.sockets.transports import tcp
 from antiphon.sockets.transports.tcp import TcpMesh
-from benchmarks.processes import held_bytes, open_files, table_sizes
 from tests.support.loopback import FAST, fill, join_all, members, name, names, on_loopback, payloads, read_on, until
+from tools.lab.processes import held_bytes, open_files, table_sizes
 
 WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
 

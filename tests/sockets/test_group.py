@@ -12,8 +12,8 @@ from antiphon.api.member import Member
 from antiphon.core import effects
 from antiphon.testing import cluster, run
 from antiphon.types import GroupId, ProcessId
-from tests.sockets.test_turbulence import Replica
 from tests.support.loopback import cancel_at
+from tests.support.replica import Replica
 
 
 class Desk:

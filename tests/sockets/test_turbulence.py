@@ -1,42 +1,13 @@
 """Random trouble under the public API, in virtual time: in the end all who live are together, with one state."""
 
 import asyncio
-import json
 import random
 
 import pytest
 
-from antiphon import Event, Group, Message, NotAMember, Reset, View
+from antiphon import Group, NotAMember
 from antiphon.testing import Cluster, cluster, run
-
-
-class Replica:
-    """A list of what was said; of two, both, each word once."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self.view: View | None = None
-
-    def snapshot(self) -> bytes:
-        return json.dumps(self.words).encode()
-
-    async def follow(self, group: Group, *, batches: bool) -> None:
-        if batches:
-            while events := await group.receive():
-                for event in events:
-                    self.take(event)
-        else:
-            async for event in group:
-                self.take(event)
-
-    def take(self, event: Event) -> None:
-        match event:
-            case Message(payload=word):
-                self.words.append(word.decode())
-            case Reset(states=states):
-                self.words = [*dict.fromkeys(word for state in states for word in json.loads(state))]
-            case View():
-                self.view = event
+from tests.support.replica import Replica
 
 
 class Trouble:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from antiphon.core.effects import Deliver, Effect, InstallView, Stable, Transmit
 from antiphon.protocols.acks.frames import AckFrame, MessageFrame, VectorAckFrame
 from antiphon.types import ProcessId, View
-from tests.support.acks_cluster import AcksCluster
+from tools.lab.acks_cluster import AcksCluster
 
 
 class Judge:

@@ -8,7 +8,7 @@ from antiphon.protocols.acks.frames import AckFrame, AcksFrame, CloseFrame, Mess
 from antiphon.protocols.acks.process import AcksProcess
 from antiphon.protocols.acks.settings import AcksGroupPlan, AcksSettings, Role
 from antiphon.types import GroupId, ProcessId
-from tests.support.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
+from tools.lab.acks_cluster import GROUP, NEVER_NS, UNIT, AcksCluster
 
 A, B, C = map(ProcessId, "abc")
 OTHER = GroupId("other")

@@ -3,7 +3,7 @@
 from antiphon.protocols.acks.settings import Role
 from antiphon.protocols.acks.transitive import TransitiveAcks
 from antiphon.types import ProcessId
-from tests.support.acks_cluster import NEVER_NS, UNIT, AcksCluster
+from tools.lab.acks_cluster import NEVER_NS, UNIT, AcksCluster
 
 
 def protocol(cluster: AcksCluster, name: str) -> TransitiveAcks:

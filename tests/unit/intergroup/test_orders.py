@@ -1,7 +1,5 @@
 """Delivery orders (docs/spec/intergroup.md 6), with the counterexamples of errata D1 to D6, T6."""
 
-from typing import NamedTuple
-
 from antiphon.core.clocks import TimestampClock
 from antiphon.protocols.intergroup.delivery.containers import CollectedMessages
 from antiphon.protocols.intergroup.delivery.orders import (
@@ -12,13 +10,9 @@ from antiphon.protocols.intergroup.delivery.orders import (
 )
 from antiphon.protocols.intergroup.delivery.stream import GAP_MAX, Stream
 from antiphon.types import ProcessId
+from tests.support.intergroup_said import Said
 
 A, B, C = map(ProcessId, "abc")
-
-
-class Said(NamedTuple):
-    seq: int
-    clock: int
 
 
 def test_stamps_of_one_sender_increase_whatever_the_wall_shows() -> None:

@@ -30,7 +30,7 @@ from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import simulate
 from antiphon.types import ProcessId
 from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
-from tests.unit.intergroup.test_orders import Said
+from tests.support.intergroup_said import Said
 
 S1, S2, R1, LATE = map(ProcessId, ("s1", "s2", "r1", "late"))
 DISTANCE = 5

@@ -1,0 +1,8 @@
+"""A stand-in for a frame of InterGroup, for tests of its parts."""
+
+from typing import NamedTuple
+
+
+class Said(NamedTuple):
+    seq: int
+    clock: int
