@@ -53,6 +53,43 @@ def test_cores_are_pure(path: Path) -> None:
             assert name.partition(".")[0] in PURE or name.startswith(PURE_OF_OURS), name
 
 
+def imported(path: Path) -> set[str]:
+    """The modules that a file names in its imports, wherever they stand."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+NEVER_IMPORTED = {"src": ("tests", "benchmarks", "tools"), "tests": ("benchmarks",), "benchmarks": ("tests",)}
+NEVER_IMPORTED |= {"tools": ("tests", "benchmarks"), "examples": ("tests", "benchmarks", "tools")}
+
+
+@pytest.mark.parametrize("folder", NEVER_IMPORTED)
+def test_tests_and_benchmarks_are_separate(folder: str) -> None:
+    """What they share is in tools/lab."""
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(names)
+        for path in (ROOT / folder).rglob("*.py")
+        if (names := {name for name in imported(path) if name.partition(".")[0] in NEVER_IMPORTED[folder]})
+    }
+    assert wrong == {}
+
+
+def test_tests_do_not_import_each_other() -> None:
+    """What they share is in tests/support."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tests").rglob("test_*.py")}
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(names)
+        for path in (ROOT / "tests").rglob("*.py")
+        if (names := imported(path) & modules)
+    }
+    assert wrong == {}
+
+
 def modules_after(statement: str) -> set[str]:
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
