@@ -24,7 +24,7 @@ from antiphon.protocols.classic.site import Site
 from antiphon.protocols.classic.takeover import TwoPhaseWithTakeover
 from antiphon.protocols.classic.two_phase import SiteClock
 from antiphon.scenario.model import Crash, Scenario
-from tests.planted.test_newtop import Plant, assert_found
+from tests.planted.found import Plant, assert_found
 
 Fits = Callable[[Scenario], bool]
 

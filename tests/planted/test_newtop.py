@@ -1,13 +1,11 @@
 """A protocol with one rule left out, run by the simulator: the judge must notice, under the right name."""
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
 import pytest
 
 from antiphon.campaign.families import FAMILIES, fixed_group
-from antiphon.properties.judge import judge
 from antiphon.protocols.newtop.flow.buffers import Buffers
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import BlockFrame
@@ -19,11 +17,8 @@ from antiphon.protocols.newtop.ordering.vectors import FastOrder, Key, Known
 from antiphon.protocols.newtop.outbox import Outbox
 from antiphon.protocols.newtop.silence import Silence
 from antiphon.protocols.newtop.symmetric import Symmetric
-from antiphon.scenario.model import Scenario
-from antiphon.sim.run import simulate
-from antiphon.trace.table import events_table
+from tests.planted.found import Plant, assert_found
 
-Plant = Callable[[pytest.MonkeyPatch], None]
 SEEDS = 200
 
 
@@ -192,17 +187,3 @@ def test_a_planted_bug_over_groups_is_found(
     )
     plant(monkeypatch)
     assert_found(property_, islice(fitting, SEEDS))
-
-
-def assert_found(property_: str, scenarios: Any) -> None:
-    """Some of these runs violates the property; one in which the core's own assertion stops it counts for nothing."""
-    scenario: Scenario
-    for scenario in scenarios:
-        try:
-            run = simulate(scenario, "frames")  # the codec would refuse some of what these send
-        except AssertionError:
-            continue
-        verdicts = judge(events_table(run.id, run.histories))
-        if any(verdict.property == property_ and verdict.violations for verdict in verdicts):
-            return
-    raise AssertionError(f"no {property_} in all these runs")

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 
+from antiphon.protocols.newtop.options import NewtopOptions
 from antiphon.scenario.model import (
     Crash,
     Fault,
@@ -49,7 +50,8 @@ class Evidence:
             yield from self._missing(fault)
         yield from self._silent()
         yield from self._unordered()
-        if self._run.scenario.options.merge_every:
+        options = self._run.scenario.options
+        if isinstance(options, NewtopOptions) and options.merge_every:
             yield from self._apart()
 
     def _of(self, process: str, kind: str, begin: int = -sys.maxsize, end: int = sys.maxsize) -> list[Row]:

@@ -1,0 +1,27 @@
+"""A planted bug is found if some run violates the property that it breaks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from antiphon.properties.judge import judge
+from antiphon.scenario.model import Scenario
+from antiphon.sim.run import simulate
+from antiphon.trace.table import events_table
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def assert_found(property_: str, scenarios: Any) -> None:
+    """Some of these runs violates the property; one in which the core's own assertion stops it counts for nothing."""
+    scenario: Scenario
+    for scenario in scenarios:
+        try:
+            run = simulate(scenario, "frames")  # the codec would refuse some of what these send
+        except AssertionError:
+            continue
+        verdicts = judge(events_table(run.id, run.histories))
+        if any(verdict.property == property_ and verdict.violations for verdict in verdicts):
+            return
+    raise AssertionError(f"no {property_} in all these runs")
