@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from antiphon.protocols.acks.group import AcksGroup
+from antiphon.protocols.acks.connections.connections import Connections
 from antiphon.protocols.acks.settings import Role
 from tests.support.acks_judge import Judge
 from tools.lab.acks_cluster import UNIT, AcksCluster
@@ -163,7 +163,7 @@ def test_the_judge_finds_what_the_printed_rules_break(monkeypatch: pytest.Monkey
     """A judge that catches nothing proves nothing: figure 4, T12, and late acknowledgments that count (T13)."""
     assert first_violation("timestamp", range(20), ("FIG-4",)) != "none"
     assert first_violation("transitive", range(180, 210), ("T12",)).startswith("(a)")
-    monkeypatch.setattr(AcksGroup, "_heeds", lambda _, peer, __: peer.acks_from is not None)
+    monkeypatch.setattr(Connections, "heeds", lambda _, peer, __: peer.acks_from is not None)
     assert first_violation("explicit", range(50, 80)).startswith("(6)")
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from antiphon.protocols.acks.connections.connections import Connections
 from antiphon.protocols.acks.frames import AckFrame
-from antiphon.protocols.acks.group import AcksGroup
 from antiphon.protocols.acks.settings import Role
 from antiphon.types import ProcessId
 from tests.support.acks_judge import Judge
@@ -25,13 +25,13 @@ def test_steps_1_to_4_in_their_order(kind: str) -> None:
     cluster.join("r")  # s has the opening at 2, r the answer at 3, s its answer at 4
     cluster.run(4 * UNIT)
     if kind != "transitive":  # where acknowledgments have no frames of their own, the answer is r's first word
-        assert cluster.group("r").senders == set()
-    assert cluster.group("s").receivers == set()
+        assert cluster.group("r").connections.senders == set()
+    assert cluster.group("s").connections.receivers == set()
     cluster.run(7 * UNIT)  # the first acknowledgment leaves
-    assert cluster.group("r").senders == {"s"}
-    assert cluster.group("s").receivers == set()
+    assert cluster.group("r").connections.senders == {"s"}
+    assert cluster.group("s").connections.receivers == set()
     cluster.run(8 * UNIT + UNIT // 2)  # it arrives, then s speaks
-    assert cluster.group("s").receivers == {"r"}
+    assert cluster.group("s").connections.receivers == {"r"}
     cluster.send("s")
     cluster.run(20 * UNIT)
     assert cluster.delivered["r"] == [("s", 0)]
@@ -86,9 +86,9 @@ def test_t8_unmerged_a_receiver_that_is_ahead_gets_nothing_for_as_long() -> None
     """Section 6 as printed: s adds r only when its own clock has passed the acknowledgment."""
     cluster = ahead(("T8",))
     assert cluster.delivered["r"] == []
-    assert cluster.group("s").receivers == set()
+    assert cluster.group("s").connections.receivers == set()
     cluster.run(70 * UNIT)
-    assert cluster.group("s").receivers == {"r"}
+    assert cluster.group("s").connections.receivers == {"r"}
 
 
 def test_t8_a_later_sender_gets_the_current_acknowledgment() -> None:
@@ -97,9 +97,9 @@ def test_t8_a_later_sender_gets_the_current_acknowledgment() -> None:
     cluster.run(10 * UNIT + UNIT // 2)
     cluster.join("s2")
     cluster.run(12 * UNIT - 1)
-    assert cluster.group("r").senders == {"s1"}
+    assert cluster.group("r").connections.senders == {"s1"}
     cluster.run(12 * UNIT)
-    assert cluster.group("r").senders == {"s1", "s2"}
+    assert cluster.group("r").connections.senders == {"s1", "s2"}
     assert cluster.group("r").protocol._last_received["s2"] == values(cluster, "r")[-1]  # type: ignore[attr-defined]
     cluster.run(40 * UNIT)
     assert values(cluster, "r") == sorted(values(cluster, "r"))
@@ -137,7 +137,7 @@ def test_a_receiver_that_leaves_raises_the_minimum_at_once(kind: str) -> None:
     cluster.leave("r2")
     cluster.run(11 * UNIT)
     assert cluster.stable_at["s", "s", 0] == 11 * UNIT
-    assert cluster.group("s").receivers == {"r1"}
+    assert cluster.group("s").connections.receivers == {"r1"}
 
 
 def test_a_sender_that_leaves_raises_the_acknowledgment() -> None:
@@ -167,7 +167,7 @@ def test_a_lost_process_no_longer_counts(kind: str) -> None:
     cluster.lose("c")
     cluster.run(13 * UNIT)
     assert cluster.unstable("a") == 0
-    assert cluster.group("a").receivers == cluster.group("a").senders == {"b"}
+    assert cluster.group("a").connections.receivers == cluster.group("a").connections.senders == {"b"}
 
 
 def test_what_a_lost_process_had_under_way_no_longer_counts() -> None:
@@ -188,8 +188,8 @@ def test_a_late_acknowledgment_of_a_closed_session_does_not_reconnect(kind: str)
     cluster.run(5 * UNIT)
     cluster.leave("r")
     cluster.run(50 * UNIT)
-    assert cluster.group("s").receivers == set()
-    assert not cluster.group("s")._candidates
+    assert cluster.group("s").connections.receivers == set()
+    assert not cluster.group("s").connections._candidates
     cluster.send("s")
     assert cluster.unstable("s") == 0  # nobody is left to wait for
 
@@ -212,12 +212,12 @@ def test_t13_an_acknowledgment_of_an_earlier_connection_does_not_count(kind: str
     """It would look like the first of the new one: its number tells."""
     cluster = come_back_with_an_old_acknowledgment_under_way(kind, who)
     assert cluster.delivered["r"] == []  # r was not in R_s when the message was sent, and nobody says it was
-    assert cluster.group("s").receivers == {"r"}
+    assert cluster.group("s").connections.receivers == {"r"}
 
 
 def test_t13_if_it_counts_a_message_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """s takes r for a receiver that counts it; r does not, ignores the message, and acknowledges its clock (T8)."""
-    monkeypatch.setattr(AcksGroup, "_heeds", lambda *_: True)
+    monkeypatch.setattr(Connections, "heeds", lambda *_: True)
     cluster = come_back_with_an_old_acknowledgment_under_way("timestamp", "s")
     sent_to = next(view for view in cluster.views["s"] if view.receivers and view.previous is not None)
     assert sent_to.receivers == ("r",)
@@ -231,9 +231,9 @@ def test_sets_that_differ(kind: str) -> None:
     roles: dict[str, Role] = {"a": "both", "b": "both", "s": "sender", "r": "receiver", "deaf": "receiver"}
     cluster = AcksCluster(roles=roles, sources={"r": ["s", "a"], "deaf": ["b"]}, kind=kind)
     judge = Judge(cluster)
-    receivers = {name: cluster.group(name).receivers for name in roles}
+    receivers = {name: cluster.group(name).connections.receivers for name in roles}
     assert receivers == {"a": {"b", "r"}, "b": {"a", "deaf"}, "s": {"a", "b", "r"}, "r": set(), "deaf": set()}
-    assert {name: cluster.group(name).senders for name in roles} == {
+    assert {name: cluster.group(name).connections.senders for name in roles} == {
         "a": {"b", "s"},
         "b": {"a", "s"},
         "s": set(),

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from antiphon.campaign.families import FAMILIES
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
+from antiphon.protocols.acks.acknowledging.timestamp import TimestampAcks
+from antiphon.protocols.acks.connections.connections import Connections
 from antiphon.protocols.acks.frames import MessageFrame
 from antiphon.protocols.acks.group import AcksGroup
-from antiphon.protocols.acks.minimum import Minimum
-from antiphon.protocols.acks.timestamp import TimestampAcks
 from antiphon.protocols.classic.causal import Causal
 from antiphon.protocols.classic.fifo import Fifo
 from antiphon.protocols.classic.frames import ClassicFrame, MessageName, RelayFrame
@@ -117,19 +118,19 @@ def discard_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def no_nulls(patch: pytest.MonkeyPatch) -> None:
     """A sender with nothing to say is silent."""
-    real = AcksGroup._send
+    real = AcksGroup._transmit
 
-    def send(self: AcksGroup, payloads: tuple[bytes, ...], label: int, now: int) -> None:
+    def transmit(self: AcksGroup, payloads: tuple[bytes, ...], label: int, now: int) -> None:
         if payloads:
             real(self, payloads, label, now)
         else:
-            self._send_at = now + self._silence_ns
+            self._schedule.sent(now)
 
-    patch.setattr(AcksGroup, "_send", send)
+    patch.setattr(AcksGroup, "_transmit", transmit)
 
 
 def newcomers_are_never_admitted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(AcksGroup, "_admit", lambda _self, _stamp: None)
+    patch.setattr(Connections, "admit_receivers", lambda _self, _stamp: None)
 
 
 def forget_a_sender(patch: pytest.MonkeyPatch) -> None:
@@ -137,9 +138,10 @@ def forget_a_sender(patch: pytest.MonkeyPatch) -> None:
     real = AcksGroup._message
 
     def message(self: AcksGroup, frame: MessageFrame) -> None:
-        if frame.sender in self.senders and len(self.senders) > 1 and frame.sender == max(self.senders):
-            self.senders.remove(frame.sender)
-            self._install()
+        senders = self.connections.senders
+        if frame.sender in senders and len(senders) > 1 and frame.sender == max(senders):
+            senders.remove(frame.sender)
+            self.connections._install()
         real(self, frame)
 
     patch.setattr(AcksGroup, "_message", message)

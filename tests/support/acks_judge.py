@@ -72,7 +72,7 @@ class Judge:
         back = theirs.links.peers.get(sender)
         mutual = back is not None and back.session == ours.links.session and theirs.links.joined
         if mutual and theirs.links.session == ours.links.peers[receiver].session:
-            assert sender in theirs.senders, f"(6): {sender} counts {receiver}, which does not count it"
+            assert sender in theirs.connections.senders, f"(6): {sender} counts {receiver}, which does not count it"
 
     def _called_stable(self, name: str, sender: str, label: int) -> None:
         assert self._everybody or name == sender
@@ -106,8 +106,8 @@ class Judge:
         present = {each for each in links.expected() if each in alive and self._cluster.group(each).links.joined}
         return (
             {*links.peers} == present
-            and group.receivers == {each for each in present if links.feeds(links.peers[each])}
-            and group.senders == {each for each in present if links.takes(links.peers[each])}
+            and group.connections.receivers == {each for each in present if links.feeds(links.peers[each])}
+            and group.connections.senders == {each for each in present if links.takes(links.peers[each])}
         )
 
     def _everybody_knows(self) -> bool:

@@ -169,7 +169,7 @@ class AcksCluster:
 
     def buffered(self, name: str) -> list[int]:
         """The stamps of what a process keeps."""
-        return [stamp for stamp, _ in self.group(name)._buffer]
+        return [stamp for stamp, _ in self.group(name)._unstable._own]
 
     # How it works
 

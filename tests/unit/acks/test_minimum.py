@@ -2,7 +2,7 @@
 
 import random
 
-from antiphon.protocols.acks.minimum import Minimum
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
 from antiphon.types import ProcessId
 
 

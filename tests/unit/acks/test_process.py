@@ -246,8 +246,8 @@ def test_fig_4_a_sender_that_joins_is_missing_from_the_sets_of_those_who_are_the
     cluster.run(3 * UNIT)
     cluster.join("new")
     cluster.run(8 * UNIT)
-    assert cluster.group("new").receivers == {"r"}
-    assert cluster.group("r").senders == {"old"}
+    assert cluster.group("new").connections.receivers == {"r"}
+    assert cluster.group("r").connections.senders == {"old"}
     cluster.held.add(("new", "r"))
     cluster.send("new")
     cluster.run(12 * UNIT)

@@ -1,7 +1,7 @@
 """Transitive acknowledgments: lists, the graph, what waits, what goes, and what nobody may vouch for (T12)."""
 
+from antiphon.protocols.acks.acknowledging.transitive import TransitiveAcks
 from antiphon.protocols.acks.settings import Role
-from antiphon.protocols.acks.transitive import TransitiveAcks
 from antiphon.types import ProcessId
 from tools.lab.acks_cluster import NEVER_NS, UNIT, AcksCluster
 
@@ -132,7 +132,7 @@ def strangers(literal: tuple[str, ...]) -> AcksCluster:
     cluster.held.add(("y", "z"))
     cluster.join("y")
     cluster.run(10 * UNIT)
-    assert "y" in cluster.group("s").receivers
+    assert "y" in cluster.group("s").connections.receivers
     assert "z" not in cluster.group("y").links.peers
     cluster.held.add(("s", "y"))
     cluster.send("s")

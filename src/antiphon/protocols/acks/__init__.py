@@ -1,4 +1,4 @@
-"""Message stability by acknowledgments (Berket98): timestamp, and the three baselines it is compared with.
+"""Message stability by acknowledgments (Berket98): timestamp acknowledgments, and the three baselines of the paper.
 
-Start with `group.py`, which all four share; `contract.py` says where they differ.
+Begin with `group.py`, which all four share. `acknowledging/contract.py` tells where they differ.
 """

@@ -1,7 +1,7 @@
-"""The frames of the acknowledgment protocols: messages, acknowledgments, and what opens and closes connections.
+"""The frames of the acknowledgment protocols: messages, acknowledgments, and frames that open and close connections.
 
-Messages and the frames about connections travel on streams: what its sender has put on a stream earlier arrives
-earlier. Acknowledgments are datagrams. Deeply immutable values.
+Messages and the frames about connections travel on streams, so they arrive in the order in which they were sent.
+Acknowledgments are datagrams. Frames are deeply immutable values.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from antiphon.protocols.acks.settings import Role
 from antiphon.types import GroupId, ProcessId
 
 MessageId = tuple[ProcessId, int]
-"""Sender and stamp: stamps of one sender strictly increase (T6)."""
+"""Sender and stamp; the stamps of one sender strictly increase (T6)."""
 
 
 class _MessageFields(NamedTuple):
@@ -23,29 +23,27 @@ class _MessageFields(NamedTuple):
     label: int = 0
     """Opaque: number of the payload, for the recorder."""
     past: tuple[MessageId, ...] = ()
-    """Transitive acknowledgments: the direct predecessors; with them, whatever lies in *their* past is acknowledged."""
+    """Transitive acknowledgments: the direct predecessors. They and everything in *their* past are acknowledged."""
     alone: tuple[MessageId, ...] = ()
-    """Transitive acknowledgments: received, but with a past of which the sender cannot vouch (T12)."""
+    """Transitive acknowledgments: received, but the sender cannot vouch for their past (T12)."""
 
 
 class MessageFrame(_MessageFields, FrameDefaults):
-    """A message or, without payload, a null: what a sender sends that has had nothing to say for t_send."""
+    """A message or, without payload, a null: a sender that is idle for t_send transmits one."""
 
     __slots__ = ()
 
     @property
     def clock(self) -> int:
-        """The timestamp."""
         return self.stamp
 
     @property
     def kind(self) -> str:
-        """`data`, or `null` where there is nothing for the application."""
+        """`data`, or `null` if there is nothing for the application."""
         return "data" if self.payloads else "null"
 
     @property
     def serial(self) -> int:
-        """Stamps of one sender in one group strictly increase."""
         return self.stamp
 
 
@@ -55,60 +53,58 @@ class _Acknowledgment(FrameDefaults):
 
     @property
     def kind(self) -> str:
-        """The same for all kinds: the trace tells them apart by their size."""
+        """The same for all kinds of acknowledgments; in a trace they differ by their size."""
         return "acknowledgment"
 
     @property
     def serial(self) -> int:
-        """The receiver's own count."""
         return self.number
 
 
 @dataclass(frozen=True, slots=True)
 class AckFrame(_Acknowledgment):
-    """One number for everybody (timestamp), or for the one sender that it is addressed to (explicit)."""
+    """One number for all senders (timestamp), or for the sender that it is addressed to (explicit)."""
 
     group: GroupId
     sender: ProcessId
     number: int
-    """The how many-th acknowledgment of its sender in this group: tells those of an earlier connection (T13)."""
+    """Counts the acknowledgments of its sender in this group; tells those of an earlier connection (T13)."""
     value: int
-    """Every message with a stamp up to this one is here: of all senders, or of the addressee."""
+    """The sender of this frame has every message with a stamp up to here: of all senders, or of the addressee."""
     time: int = 0
-    """With logical clocks and timestamp acknowledgments: the clock of the receiver (T9). Else 0, and not sent."""
+    """With logical clocks and timestamp acknowledgments: the clock of the receiver (T9); otherwise 0."""
 
     @property
     def clock(self) -> int:
-        """What it acknowledges."""
         return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class VectorAckFrame(_Acknowledgment):
-    """Per sender one number."""
+    """One number for each sender."""
 
     group: GroupId
     sender: ProcessId
     number: int
     entries: tuple[MessageId, ...]
-    """Of each sender, the last stamp received; sorted."""
+    """For each sender, the last stamp received; sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFrame(FrameDefaults):
-    """A process in the group opens its channels to another one, or answers that one's opening."""
+    """A process in the group opens its channels to another process, or answers such a frame."""
 
     group: GroupId
     sender: ProcessId
     session: int
-    """The how many-th stay of the sender in the group, from 1."""
+    """The session of the sender in the group, counted from 1."""
     answers: int
-    """The session of the addressee, as the sender knows it; 0: it knows of none."""
+    """The session of the addressee, as far as the sender knows it; 0: it knows none."""
     acks_from: int
-    """The first number of an acknowledgment of the sender that speaks of this connection."""
+    """The number of the sender's first acknowledgment that belongs to this connection."""
     role: Role
     sources: tuple[ProcessId, ...] | None
-    """Whose messages it takes; None: every sender's. Sorted."""
+    """The senders whose messages it receives, sorted; None: all senders."""
 
 
 @dataclass(frozen=True, slots=True)

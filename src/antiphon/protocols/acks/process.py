@@ -1,7 +1,6 @@
-"""A process under an acknowledgment protocol: its groups, which have nothing to do with one another.
+"""A process under an acknowledgment protocol: its groups, which are independent of one another.
 
-Offers the contract of `core/contract.py`, and beyond it what comes from outside the group: who is lost, and when this
-process joins and leaves.
+Implements the contract of `core/contract.py`.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from antiphon.types import GroupId, ProcessId
 
 
 class AcksProcess:
-    """One participant, in its groups from the start or not yet."""
+    """One participant; it is in a group from the start, or joins it later."""
 
     capabilities: ClassVar = Capabilities(told_of_losses=True, joins=True, counts_costs=True)
     heeds_application: ClassVar[bool] = False
@@ -28,69 +27,67 @@ class AcksProcess:
         self, me: ProcessId, groups: Mapping[GroupId, AcksGroupPlan], settings: AcksSettings, rules: Rules = ADOPTED
     ) -> None:
         self.deadline: int | None = None
-        """When time alone makes something due; a plain attribute, for it is read after every event."""
+        """A plain attribute, because drivers read it after every event."""
         self._groups: dict[GroupId, AcksGroup] = {
             name: rules.group(me, name, plan, settings, rules) for name, plan in groups.items()
         }
         self._sends = {name: sends(plan.roles[me]) for name, plan in groups.items()}
         self._lost: set[ProcessId] = set()
-        self._stirred = dict(self._groups)
-        """Groups in which something may follow from what was fed since the last drain."""
+        self._touched = dict(self._groups)
+        """The groups in which something has happened since the last `drain`, in order."""
         self._timers: Timers[tuple[GroupId]] = Timers()
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
-        """Keep a message until `drain` stamps it; outside the group it waits for the next session."""
-        assert self._sends[group], "who only receives has nothing to send"
-        self._stir(group).outbox.append((payload, label))
+        """Queue a message until `drain` stamps it; outside the group it waits for the next session."""
+        assert self._sends[group], "a receiver cannot send"
+        self._touch(group).send(payload, label)
 
     def receive(self, frame: Frame, now: int) -> None:  # noqa: ARG002
-        """Take a frame; those of other groups and families, and of processes that are gone, are not ours."""
+        """Receive a frame; those of other groups and families, and of lost processes, are ignored."""
         if frame.group in self._groups and isinstance(frame, AcksFrame) and frame.sender not in self._lost:
-            self._stir(frame.group).receive(frame)
+            self._touch(frame.group).receive(frame)
 
     def tick(self, now: int) -> None:
-        """Nothing but the passing of time: `drain` looks at what is due."""
+        """Note which groups are due; `drain` does the rest."""
         for (name,) in self._timers.due(now):
-            self._stir(name).armed = None
+            self._touch(name)
         self.deadline = self._timers.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
-        """Of no consequence: a message is received when it is here, taken or not."""
+        """No effect: a message counts as received before the application consumes it."""
         return False
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
-        """While the transport is full, application messages wait; nulls and acknowledgments leave, others need them."""
+        """While the transport is full, application messages wait; nulls and acknowledgments leave: others need them."""
         for name in self._groups:
-            self._stir(name).writable = ready
+            self._touch(name).set_writable(ready)
 
     def lost(self, process: ProcessId, now: int) -> None:  # noqa: ARG002
-        """Both channels to a process are broken for good; what is still under way from it no longer counts."""
+        """Both channels to a process are broken for ever; frames of it that still arrive do not count."""
         self._lost.add(process)
         for name in self._groups:
-            self._stir(name).drop(process)
+            self._touch(name).drop(process)
 
     def join(self, group: GroupId, now: int) -> None:  # noqa: ARG002
-        """Connect with everybody in the group; nothing, if we are in it."""
-        self._stir(group).join()
+        """Connect with the processes in the group; no effect on a member."""
+        self._touch(group).join()
 
     def leave(self, group: GroupId, now: int) -> None:
-        """Disconnect from everybody; nothing, if we are not in it."""
-        self._stir(group).leave(now)
+        """Disconnect from all processes; no effect outside the group."""
+        self._touch(group).leave(now)
 
     def drain(self, now: int) -> list[Effect]:
-        """What follows in every group that something has happened in."""
+        """The effects in every group in which something has happened."""
         effects: list[Effect] = []
-        for name, group in self._stirred.items():
+        for name, group in self._touched.items():
             group.settle(now, effects)
-            if group.deadline != group.armed:
-                group.armed = group.deadline
-                self._timers.set((name,), group.armed)
-                self.deadline = self._timers.deadline
-        self._stirred.clear()
+            self._timers.set((name,), group.deadline)
+        self._touched.clear()
+        self.deadline = self._timers.deadline
         return effects
 
     def unstable(self, group: GroupId) -> int:
-        """How many messages of our own some receiver may still lack."""
+        """Number of our messages that some receiver may lack."""
         return self._groups[group].unstable
 
     def costs(self) -> Mapping[str, int]:
@@ -101,6 +98,6 @@ class AcksProcess:
             "sender_work": sum(protocol.sender_work for protocol in protocols),
         }
 
-    def _stir(self, group: GroupId) -> AcksGroup:
-        self._stirred[group] = own = self._groups[group]
+    def _touch(self, group: GroupId) -> AcksGroup:
+        self._touched[group] = own = self._groups[group]
         return own

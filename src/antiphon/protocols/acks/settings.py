@@ -1,4 +1,4 @@
-"""The settings of the acknowledgment protocols, and who takes part in a group: field, unit, default, one sentence."""
+"""The settings of the acknowledgment protocols, and the plan of a group."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,44 +14,42 @@ Role = Literal["both", "sender", "receiver"]
 
 @dataclass(frozen=True, slots=True)
 class AcksSettings:
-    """The two phases are each process's own; all else is the same for everybody in a group."""
+    """Equal at all processes of a group, except for the two `first_` settings."""
 
     acks: Acks = "timestamp"
-    """How receipt is acknowledged."""
+    """The kind of acknowledgments."""
     clock: Clock = "physical"
-    """What stamps are taken from."""
+    """The clock that stamps come from."""
     send_every_ns: int = 50_000_000
-    """t_send: a sender is never silent for longer."""
+    """t_send: the longest silence of a sender."""
     ack_every_ns: int = 50_000_000
-    """t_ack: how often a receiver acknowledges."""
+    """t_ack: the interval between the acknowledgments of a receiver."""
     first_send_ns: int = 0
-    """How long after its start or its joining a process sends first, if its application says nothing before."""
+    """Time from joining to the first message or null, unless the application sends earlier."""
     first_ack_ns: int = 0
-    """How long after its start or its joining it acknowledges first."""
+    """Time from joining to the first acknowledgment."""
     stability: Stability = "own"
-    """Whether a process finds the stability of its own messages only, or of everybody's: then the group is static,
-    all of it sends and receives, and acknowledgments are not explicit (Berket98, theorem 2)."""
+    """`own`: a process finds out which of its own messages are stable. `all`: which messages of all senders are; then
+    the group is static, all members send and receive, and acknowledgments are not explicit (Berket98, theorem 2)."""
     tracing: bool = False
-    """Whether effects that only a trace wants are built."""
+    """Whether effects that only a trace needs are built."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcksGroupPlan:
-    """Who may take part in a group, and how."""
+    """The processes that may join a group, and their roles."""
 
     roles: Mapping[ProcessId, Role]
-    """Everybody who may ever be in the group."""
+    """Every process that may ever be in the group."""
     present: frozenset[ProcessId]
-    """Who is connected from the start; the others join."""
+    """The processes connected from the start; the others join later."""
     sources: Mapping[ProcessId, Collection[ProcessId] | None] = field(default_factory=dict)
-    """Per receiver, whose messages it takes; absent or None: every sender's."""
+    """For each receiver, the senders whose messages it receives; absent or None: all senders."""
 
 
 def sends(role: Role) -> bool:
-    """Whether a process in this role has messages of its own."""
     return role != "receiver"
 
 
 def receives(role: Role) -> bool:
-    """Whether messages are delivered to a process in this role."""
     return role != "sender"

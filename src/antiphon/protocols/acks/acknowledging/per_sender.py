@@ -1,14 +1,14 @@
-"""What vector and explicit acknowledgments share: a receiver has a number for each sender, and never compares two."""
+"""What vector and explicit acknowledgments share: a receiver has a number for each sender, and compares no two."""
 
 from antiphon.core.clocks import TimestampClock
-from antiphon.protocols.acks.contract import EVERYTHING, AckProtocol
+from antiphon.protocols.acks.acknowledging.contract import EVERYTHING, AckProtocol
+from antiphon.protocols.acks.connections.links import Links
 from antiphon.protocols.acks.frames import MessageFrame
-from antiphon.protocols.acks.links import Links
 from antiphon.types import GroupId, ProcessId
 
 
 class PerSenderAcks(AckProtocol):
-    """Streams are in order, so the last stamp received of a sender stands for all before it."""
+    """Streams are in order, so the last stamp received from a sender stands for all before it."""
 
     def __init__(self, group: GroupId, links: Links, clock: TimestampClock, *, watches_all: bool) -> None:
         super().__init__(group, links, clock, watches_all=watches_all)
@@ -16,15 +16,13 @@ class PerSenderAcks(AckProtocol):
         self._work = 0
 
     def add_sender(self, sender: ProcessId, value: int) -> None:
-        """One more number; in the order of names, whatever the order of coming."""
+        """Entries are kept in the order of names, so that frames do not depend on the order of joining."""
         self._last_received = dict(sorted({**self._last_received, sender: value}.items()))
 
     def remove_sender(self, sender: ProcessId) -> None:
-        """One less."""
         del self._last_received[sender]
 
     def received(self, frame: MessageFrame) -> bool:
-        """The number of the sender rises."""
         self._work += 1
         if frame.stamp <= self._last_received.get(frame.sender, EVERYTHING):
             return False
@@ -33,5 +31,5 @@ class PerSenderAcks(AckProtocol):
 
     @property
     def receiver_work(self) -> int:
-        """One a message, and one for every number told."""
+        """One for each message, and one for each number transmitted."""
         return self._work

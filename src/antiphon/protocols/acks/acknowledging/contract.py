@@ -1,8 +1,8 @@
-"""Where the four protocols differ: how receipt is told, and how a sender concludes that a message is stable.
+"""Where the four protocols differ: how receipt is acknowledged, and how a sender concludes that a message is stable.
 
-Connections, stamps, buffers and timers are the same for all and belong to `group.py`, which calls a protocol for its
-vectors. A process is a receiver of some (`…_sender`, `received`, `acknowledge`) and a sender to some (`…_receiver`,
-`sent`, `acknowledged`, `stable`).
+Connections, stamps, buffers and timers are the same for all; `group.py` has them, and asks a protocol for its vectors.
+A process receives from some processes (`…_sender`, `received`, `acknowledge`) and sends to some (`…_receiver`, `sent`,
+`acknowledged`, `stable`).
 """
 
 from abc import ABC, abstractmethod
@@ -11,20 +11,20 @@ from typing import ClassVar, Final
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Transmit
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
+from antiphon.protocols.acks.connections.links import Links, Peer
 from antiphon.protocols.acks.frames import AckFrame, Acknowledgment, MessageFrame, MessageId
-from antiphon.protocols.acks.links import Links, Peer
-from antiphon.protocols.acks.minimum import Minimum
 from antiphon.types import GroupId, ProcessId
 
 EVERYTHING: Final = 1 << 62
-"""Above every stamp: with nobody to receive them, all messages are stable."""
+"""Above every stamp: without receivers, all messages are stable."""
 
 
 class AckProtocol(ABC):
     """One process in one group, as receiver and as sender."""
 
-    rides: ClassVar[bool] = False
-    """Whether acknowledgments travel in messages and nulls instead of frames of their own."""
+    piggybacks: ClassVar[bool] = False
+    """True if acknowledgments travel in messages and nulls instead of frames of their own."""
 
     def __init__(self, group: GroupId, links: Links, clock: TimestampClock, *, watches_all: bool) -> None:
         self._group = group
@@ -32,22 +32,22 @@ class AckProtocol(ABC):
         self._links = links
         self._clock = clock
         self._watches_all = watches_all
-        self._acked_by = Minimum()  # ackVector: of our own messages, what each in R_s has acknowledged
+        self._acked_by = Minimum()  # ackVector: what each process in R_s has acknowledged of our messages
         self.numbered = 0
-        """How many acknowledgments were sent: the number of the last one."""
+        """Number of the last acknowledgment that we sent."""
 
     # As a receiver
 
     def hear(self, peer: Peer, *, from_start: bool = False) -> None:  # noqa: B027  # few need it
-        """From now on frames of a peer may come."""
+        """From now on, frames of a peer may arrive."""
 
     def forget(self, process: ProcessId) -> None:  # noqa: B027
-        """Nothing more comes from a peer."""
+        """No more frames of a peer arrive."""
 
     def first_value(self, now: int) -> int:  # noqa: ARG002
-        """What the acknowledgment that is about to leave says to senders that it is the first for.
+        """The value of the acknowledgment about to leave for senders that get their first one.
 
-        0 where each sender has a number of its own; only a number for all must not fall when somebody comes (T8).
+        It is 0 if each sender has a number of its own. Only one number for all must not fall for a new sender (T8).
         """
         return 0
 
@@ -61,15 +61,15 @@ class AckProtocol(ABC):
 
     @abstractmethod
     def received(self, frame: MessageFrame) -> bool:
-        """Whether the message is new, and from a sender in S_r; then it counts as received."""
+        """Count a message as received; False if it is old, or if its sender is not in S_r."""
 
     def reply(self, frame: MessageFrame) -> Iterable[Transmit]:  # noqa: ARG002
-        """What a message is answered with at once."""
+        """The frames that answer a message at once."""
         return ()
 
     @abstractmethod
     def acknowledge(self, now: int) -> Iterable[Transmit]:
-        """What is due every t_ack; nothing while S_r is empty."""
+        """The acknowledgments due every t_ack; none while S_r is empty."""
 
     # As a sender
 
@@ -82,45 +82,43 @@ class AckProtocol(ABC):
         self._acked_by.remove(receiver)
 
     def past(self) -> tuple[tuple[MessageId, ...], tuple[MessageId, ...]]:
-        """What the message that is about to leave acknowledges: `past` and `alone` of its frame."""
+        """What the message about to leave acknowledges: `past` and `alone` of its frame."""
         return (), ()
 
     def sent(self, frame: MessageFrame) -> None:  # noqa: B027
         """A message or null of our own leaves."""
 
     def said_of_me(self, frame: Acknowledgment) -> int | None:
-        """What an acknowledgment says of our own messages; None: nothing."""
+        """The stamp up to which an acknowledgment covers our messages; None if it says nothing of them."""
         return frame.value if isinstance(frame, AckFrame) else None
 
     def acknowledged(self, frame: Acknowledgment) -> None:
-        """An acknowledgment of somebody in R_s has come; one that comes late says nothing new (Fig. 1)."""
+        """A process in R_s acknowledges; a late acknowledgment changes nothing (Fig. 1)."""
         value = self.said_of_me(frame)
         if value is not None:
             self._acked_by.raise_to(frame.sender, value)
 
     @property
     def stable(self) -> int:
-        """Our messages up to this stamp are at everyone in R_s: Fig. 1's minAck."""
+        """Every process in R_s has our messages up to this stamp: minAck of Fig. 1."""
         smallest = self._acked_by.smallest
         return EVERYTHING if smallest is None else smallest
 
     def stable_of(self, sender: ProcessId) -> int:  # noqa: ARG002
-        """Where all send to all: the messages of `sender` up to this stamp are at everyone (theorem 2).
+        """If all send to all: every process has the messages of `sender` up to this stamp (theorem 2).
 
-        None of them, as far as one knows whom nobody tells: explicit acknowledgments go to the sender alone.
+        It stays 0 for explicit acknowledgments, which reach only the sender.
         """
         return 0
 
-    # What it costs, in entries written, compared or walked
+    # The costs, in entries written, compared or walked
 
     @property
     @abstractmethod
-    def receiver_work(self) -> int:
-        """As a receiver."""
+    def receiver_work(self) -> int: ...
 
     @property
     def sender_work(self) -> int:
-        """As a sender."""
         return self._acked_by.steps
 
     def _next_number(self) -> int:

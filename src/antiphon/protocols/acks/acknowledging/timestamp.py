@@ -1,7 +1,7 @@
 """Timestamp acknowledgments (Berket98 §3, Fig. 1): one number acknowledges the messages of all senders.
 
-A receiver acknowledges the smallest of the last stamps that it has from each sender. Nobody's message with a stamp up
-to it can still be missing here, for the stamps of one sender come in order. So one number is enough for everybody, and
+A receiver acknowledges the smallest of the last stamps that it has received from each sender. No message with a stamp
+up to it can be missing, because the stamps of one sender arrive in order. So one number is enough for all senders, and
 the slowest sender decides for all.
 """
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Scope, Transmit
-from antiphon.protocols.acks.contract import AckProtocol
+from antiphon.protocols.acks.acknowledging.contract import AckProtocol
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
+from antiphon.protocols.acks.connections.links import Links
 from antiphon.protocols.acks.frames import AckFrame, MessageFrame
-from antiphon.protocols.acks.links import Links
-from antiphon.protocols.acks.minimum import Minimum
 from antiphon.types import GroupId, ProcessId
 
 
@@ -28,12 +28,12 @@ class TimestampAcks(AckProtocol):
             self._last_received.add(self._me, 0)  # our own last stamp (docs/spec/stability.md 2)
 
     def first_value(self, now: int) -> int:
-        """The acknowledgment that would leave now or, with nobody to acknowledge so far, the clock (T8)."""
+        """The acknowledgment that would leave now or, while S_r is empty, the clock (T8)."""
         smallest = self._last_received.smallest
         return max(self._last_ack, self._clock.read(now)) if smallest is None else smallest
 
     def add_sender(self, sender: ProcessId, value: int) -> None:
-        """Its entry is the acknowledgment that it gets first; the others get the same one, so it does not fall."""
+        """Its entry is its first acknowledgment. The other senders get the same one, so the minimum does not fall."""
         self._last_received.add(sender, value)
 
     def remove_sender(self, sender: ProcessId) -> None:
@@ -41,7 +41,7 @@ class TimestampAcks(AckProtocol):
         self._last_received.remove(sender)
 
     def received(self, frame: MessageFrame) -> bool:
-        """Fig. 1, receiving a message."""
+        """Receive a message as in Fig. 1."""
         last = self._last_received
         if frame.sender not in last or frame.stamp <= last[frame.sender]:
             return False
@@ -49,7 +49,7 @@ class TimestampAcks(AckProtocol):
         return True
 
     def acknowledge(self, now: int) -> Iterable[Transmit]:
-        """Fig. 1, sending an acknowledgment. With logical clocks it is an event like the sending of a message (T9)."""
+        """Acknowledge as in Fig. 1. With logical clocks this is an event like the sending of a message (T9)."""
         if len(self._last_received) == self._own_entry:
             return
         value = self._last_received.smallest
@@ -61,17 +61,16 @@ class TimestampAcks(AckProtocol):
         yield Transmit(frame, Scope.SENDERS, Channel.DATAGRAM)
 
     def sent(self, frame: MessageFrame) -> None:
-        """Our own entry."""
         if self._own_entry:
             self._last_received.raise_to(self._me, frame.stamp)
 
     def stable_of(self, sender: ProcessId) -> int:  # noqa: ARG002
-        """minAck, and what we hold ourselves: the same for every sender."""
+        """The minimum of minAck and of what we hold ourselves; the same for every sender."""
         held = self._last_received.smallest
         assert held is not None
         return min(self.stable, held)
 
     @property
     def receiver_work(self) -> int:
-        """O(N_s log N_s) a period."""
+        """O(N_s log N_s) per period."""
         return self._last_received.steps

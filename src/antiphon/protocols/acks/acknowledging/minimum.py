@@ -1,8 +1,8 @@
-"""The smallest of numbers whose keys come and go: the vectors of Berket98, one entry per connected process.
+"""The minimum of a vector whose entries come and go: the vectors of Berket98, one entry per connected process.
 
-`vectors.MinVector` serves views that stay; here entries appear and vanish. The smallest is found by a heap that is put
-right only when somebody asks: raising an entry costs one step, asking the height of the heap for each entry that has
-risen from the top since: O(n log n) for n risen entries, as Berket98 §4 counts.
+`vectors.MinVector` serves views that do not change; here entries are added and removed. The minimum comes from a heap
+that is repaired only when it is read. Raising an entry costs one step. Reading costs the height of the heap for each
+entry that has risen from the top since: O(n log n) for n risen entries, as Berket98 §4 counts.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Minimum:
         self._values: dict[ProcessId, int] = {}
         self._heap: list[tuple[int, ProcessId]] = []
         self.steps = 0
-        """Entries written and compared so far: what it has cost."""
+        """Entries written and compared so far: the cost."""
 
     def __contains__(self, key: ProcessId) -> bool:
         return key in self._values
@@ -38,20 +38,20 @@ class Minimum:
         return len(self._values)
 
     def add(self, key: ProcessId, value: int) -> None:
-        """Begin to count a process."""
+        """Add an entry."""
         assert key not in self._values
         self._values[key] = value
         heappush(self._heap, (value, key))
         self.steps += len(self._heap).bit_length()
 
     def raise_to(self, key: ProcessId, value: int) -> None:
-        """Raise one entry; a smaller value changes nothing (old news may arrive late)."""
+        """Raise one entry; a smaller value changes nothing (a late frame brings one)."""
         self.steps += 1
         if value > self._values[key]:
             self._values[key] = value
 
     def remove(self, key: ProcessId) -> None:
-        """Count a process no longer. Rare, so the heap is simply built anew."""
+        """Remove an entry. This is rare, so the heap is simply rebuilt."""
         del self._values[key]
         self._heap = [(value, other) for other, value in self._values.items()]
         heapify(self._heap)
@@ -59,7 +59,7 @@ class Minimum:
 
     @property
     def smallest(self) -> int | None:
-        """The smallest number, or None without any."""
+        """The smallest number, or None without entries."""
         heap, values = self._heap, self._values
         if not heap:
             return None

@@ -1,25 +1,25 @@
-"""Vector acknowledgments (Berket98 §1, §4): every t_ack a receiver says of each sender how far it has come."""
+"""Vector acknowledgments (Berket98 §1, §4): every t_ack, a receiver acknowledges the last stamp of each sender."""
 
 from collections.abc import Iterable
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.core.effects import Channel, Scope, Transmit
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
+from antiphon.protocols.acks.acknowledging.per_sender import PerSenderAcks
+from antiphon.protocols.acks.connections.links import Links
 from antiphon.protocols.acks.frames import Acknowledgment, VectorAckFrame
-from antiphon.protocols.acks.links import Links
-from antiphon.protocols.acks.minimum import Minimum
-from antiphon.protocols.acks.per_sender import PerSenderAcks
 from antiphon.types import GroupId, ProcessId
 
 
 class VectorAcks(PerSenderAcks):
-    """Of an acknowledgment a sender reads its own entry; where all is watched, every entry."""
+    """A sender reads its own entry of an acknowledgment; if it watches all senders, it reads every entry."""
 
     def __init__(self, group: GroupId, links: Links, clock: TimestampClock, *, watches_all: bool) -> None:
         super().__init__(group, links, clock, watches_all=watches_all)
-        self._acked_of: dict[ProcessId, Minimum] = {}  # of others' messages, where all is watched
+        self._acked_of: dict[ProcessId, Minimum] = {}  # of the messages of others, if we watch all senders
 
     def add_sender(self, sender: ProcessId, value: int) -> None:
-        """One more entry; where all is watched, one more row and column."""
+        """Add an entry; if we watch all senders, add a row and a column."""
         super().add_sender(sender, value)
         if self._watches_all:
             others = [*self._acked_of]
@@ -29,7 +29,6 @@ class VectorAcks(PerSenderAcks):
                 self._acked_of[other].add(sender, 0)
 
     def remove_sender(self, sender: ProcessId) -> None:
-        """One less."""
         super().remove_sender(sender)
         if self._watches_all:
             del self._acked_of[sender]
@@ -37,20 +36,18 @@ class VectorAcks(PerSenderAcks):
                 acked.remove(sender)
 
     def acknowledge(self, now: int) -> Iterable[Transmit]:  # noqa: ARG002
-        """The whole vector, to everyone in it."""
+        """The whole vector, to all senders in it."""
         if self._last_received:
             self._work += len(self._last_received)
             frame = VectorAckFrame(self._group, self._me, self._next_number(), tuple(self._last_received.items()))
             yield Transmit(frame, Scope.SENDERS, Channel.DATAGRAM)
 
     def said_of_me(self, frame: Acknowledgment) -> int | None:
-        """Our own entry."""
         if not isinstance(frame, VectorAckFrame):
             return None
         return next((value for sender, value in frame.entries if sender == self._me), None)
 
     def acknowledged(self, frame: Acknowledgment) -> None:
-        """Entries only rise."""
         super().acknowledged(frame)
         if self._watches_all and isinstance(frame, VectorAckFrame):
             for sender, stamp in frame.entries:
@@ -59,11 +56,11 @@ class VectorAcks(PerSenderAcks):
                     acked.raise_to(frame.sender, stamp)
 
     def stable_of(self, sender: ProcessId) -> int:
-        """The smallest entry of the sender, our own receipt included."""
+        """The smallest entry of the sender, including our own."""
         others, held = self._acked_of[sender].smallest, self._last_received[sender]
         return held if others is None else min(others, held)
 
     @property
     def sender_work(self) -> int:
-        """O(N_r log N_r) a period; N_s times that, where all is watched."""
+        """O(N_r log N_r) per period; N_s times that if we watch all senders."""
         return super().sender_work + sum(acked.steps for acked in self._acked_of.values())

@@ -1,12 +1,12 @@
-"""Who is in the group, as far as this process has heard, and in which session (Berket98 §6; docs/spec/stability.md 4).
+"""The processes in the group that this process knows of, and their sessions (Berket98 §6; docs/spec/stability.md 4).
 
-The paper's channels are opened and closed; ours are there all the time, so *open* and *close* frames on the streams say
-which of what travels belongs together. A process that joins opens towards everybody it may have to do with; whoever
-is in the group answers, and the answer is answered: each side then knows that the other knows its present session.
+The paper opens and closes channels. Our channels exist all the time, so *open* and *close* frames on the streams tell
+which frames belong to one connection. A joiner opens towards every process that it may be connected with. Processes in
+the group answer, and the joiner answers the answer: then each side knows that the other knows its present session.
 
-The answer also says from which number on acknowledgments of its sender speak of this connection (T13). Acknowledgments
-are datagrams for all senders at once: one that was late from an earlier connection would look like the first of the new
-one, and claim messages that were never received in it.
+The answer also tells the first acknowledgment of its sender that belongs to this connection (T13). Acknowledgments are
+datagrams for all senders at once. A late one from an earlier connection would look like the first of the new one, and
+would claim messages that were never received in it.
 """
 
 from collections.abc import Collection
@@ -26,15 +26,14 @@ class Peer:
     role: Role
     sources: Collection[ProcessId] | None
     acks_from: int | None = None
-    """From which number on its acknowledgments speak of this connection; None: it has not answered us."""
+    """Number of its first acknowledgment that belongs to this connection; None: it has not answered us."""
 
     @property
     def sends(self) -> bool:
-        """Whether it has messages of its own."""
         return sends(self.role)
 
     def takes(self, sender: ProcessId) -> bool:
-        """Whether it receives the messages of `sender`, if that one sends."""
+        """True if it receives the messages of `sender`, provided that `sender` sends."""
         return receives(self.role) and (self.sources is None or sender in self.sources)
 
 
@@ -47,35 +46,48 @@ class Links:
         self.plan = plan
         self.itself = self._planned(me)
         self.session = 1 if me in plan.present else 0
-        """The how many-th stay in the group; the last one, if it is over."""
+        """Sessions in the group are counted from 1; after a session, its number stays."""
         self.joined = me in plan.present
         self.peers: dict[ProcessId, Peer] = {}
-        """Those in the group whose sessions we have answered, by name."""
+        """The processes in the group whose sessions we have answered, by name."""
 
     def takes(self, peer: Peer) -> bool:
-        """Whether we receive its messages."""
+        """True if we receive its messages."""
         return peer.sends and self.itself.takes(peer.process)
 
     def feeds(self, peer: Peer) -> bool:
-        """Whether it receives ours."""
+        """True if it receives our messages."""
         return self.itself.sends and peer.takes(self.me)
 
     def concerns(self, peer: Peer) -> bool:
-        """Whether we have to do with each other."""
+        """True if messages flow between us, in either direction."""
         return peer.process != self.me and (self.takes(peer) or self.feeds(peer))
 
     def expected(self) -> list[ProcessId]:
-        """Those in the plan with whom we have to do, in the group or not."""
+        """The processes in the plan that concern us, whether they are in the group or not."""
         return [process for process in sorted(self.plan.roles) if self.concerns(self._planned(process))]
 
-    def start(self) -> None:
-        """Who is there from the start is connected from the start, by configuration."""
+    def connect_present(self) -> None:
+        """The processes that are present from the start are connected from the start, by configuration."""
         for process in self.expected():
             if process in self.plan.present:
                 self.peers[process] = self._planned(process)
 
+    def begin_session(self) -> None:
+        self.joined = True
+        self.session += 1
+
+    def end_session(self) -> None:
+        self.joined = False
+
+    def add(self, peer: Peer) -> None:
+        self.peers[peer.process] = peer
+
+    def remove(self, process: ProcessId) -> None:
+        del self.peers[process]
+
     def stale(self, frame: OpenFrame) -> bool:
-        """Whether it is meant for an earlier session of ours, or comes from an earlier one of its sender."""
+        """True if it is meant for an earlier session of ours, or comes from an earlier session of its sender."""
         known = self.peers.get(frame.sender)
         return frame.answers not in {0, self.session} or (known is not None and frame.session < known.session)
 

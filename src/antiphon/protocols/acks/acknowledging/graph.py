@@ -1,12 +1,12 @@
-"""The causal graph of transitive acknowledgments: who has acknowledged which message, directly or by implication.
+"""The causal graph of transitive acknowledgments: which process has acknowledged which message, directly or not.
 
-Messages of one sender form a chain; a message leads to those that its list names and to its sender's one before it. A
-message of x acknowledges, for x, all that can be reached through its list, up to what x has acknowledged before. A node
-goes when everyone who has to has acknowledged it: nobody will list it again.
+The messages of one sender form a chain. A message has edges to those that its list names, and to the message of its
+sender before it. A message of x acknowledges, for x, everything that can be reached through its list, up to what x has
+acknowledged before. A node is removed when all processes that must acknowledge it have done so: it is not listed again.
 """
 
+from antiphon.protocols.acks.acknowledging.minimum import Minimum
 from antiphon.protocols.acks.frames import MessageFrame, MessageId
-from antiphon.protocols.acks.minimum import Minimum
 from antiphon.types import ProcessId
 
 
@@ -19,7 +19,7 @@ class _Node:
 
 
 class Chain:
-    """The messages of one sender that somebody has not acknowledged."""
+    """The messages of one sender that some process has not acknowledged."""
 
     __slots__ = ("acked_by", "last", "nodes")
 
@@ -27,13 +27,13 @@ class Chain:
         self.nodes: dict[int, _Node] = {}
         """By stamp, in the order of stamps."""
         self.acked_by = Minimum() if acked_by is None else acked_by
-        """Who has to acknowledge these messages, and how far each has come. Streams are in order: whoever has one of
-        them has all before it that were sent to him."""
+        """The processes that must acknowledge these messages, each with the last stamp that it has acknowledged.
+        Streams are in order: a process that has one of the messages has all earlier ones that were sent to it."""
         self.last = 0
 
 
 class Graph:
-    """All chains, our own included."""
+    """The chains of all senders, and our own."""
 
     def __init__(self) -> None:
         self.chains: dict[ProcessId, Chain] = {}
@@ -45,11 +45,11 @@ class Graph:
         return self._work + sum(chain.acked_by.steps for chain in self.chains.values())
 
     def last_of(self, sender: ProcessId) -> int:
-        """The stamp of the last message of a sender in the graph, gone or not."""
+        """The stamp of the last message of a sender that was added, even if it was removed since."""
         return self.chains[sender].last
 
     def add(self, frame: MessageFrame, previous: int) -> None:
-        """A message with all its predecessors, as far as they will ever come."""
+        """Add a message; all its predecessors are here, except those that will never arrive."""
         sender, chain = frame.sender, self.chains[frame.sender]
         chain.nodes[frame.stamp] = _Node(sender, ((sender, previous), *frame.past))
         chain.last = frame.stamp
@@ -61,7 +61,7 @@ class Graph:
             _prune(each)
 
     def forget(self, process: ProcessId) -> None:
-        """A process goes, with its messages and its duties."""
+        """Remove a process, its messages, and its duty to acknowledge."""
         self._work += self.chains.pop(process).acked_by.steps
         for chain in self.chains.values():
             if process in chain.acked_by:
@@ -76,7 +76,7 @@ class Graph:
                 messages += node.leads_to
 
     def _acknowledge(self, by: ProcessId, message: MessageId, touched: dict[ProcessId, Chain]) -> _Node | None:
-        """One message; gives its node, unless it was acknowledged before or is not there."""
+        """Acknowledge one message; returns its node, unless it was acknowledged before or is not there."""
         sender, stamp = message
         chain = self.chains.get(sender)
         node = None if chain is None else chain.nodes.get(stamp)
@@ -90,7 +90,7 @@ class Graph:
 
 
 def _prune(chain: Chain) -> None:
-    """Let go what everyone has acknowledged."""
+    """Remove what all processes have acknowledged."""
     reached, nodes = chain.acked_by.smallest, chain.nodes
     while nodes:
         stamp = next(iter(nodes))

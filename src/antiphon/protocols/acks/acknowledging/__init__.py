@@ -1,0 +1,1 @@
+"""The four kinds of acknowledgments, one file each."""
