@@ -13,3 +13,7 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session("local[2]", app="antiphon-tests")
     yield session
     session.stop()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what tests/scripts give now; then read the diff")
