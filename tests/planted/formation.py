@@ -14,6 +14,7 @@ import pytest
 import antiphon.sim.run
 from antiphon.core.effects import Departure, Effect, InstallView, Suspected
 from antiphon.core.vectors import BEYOND
+from antiphon.drive.drive import Shown
 from antiphon.protocols.newtop.formation.formation import Formations, _Formation
 from antiphon.protocols.newtop.formation.transfer import Shelf, Transfer, _group
 from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame, ProposeFrame
@@ -23,7 +24,8 @@ from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
 from antiphon.protocols.newtop.membership.suspector import Suspector
 from antiphon.protocols.newtop.outbox import Outbox
 from antiphon.protocols.newtop.process import NewtopProcess
-from antiphon.sim.node import Node
+from antiphon.sim import desk
+from antiphon.sim.desk import Desk
 from antiphon.types import GroupId, ProcessId, name_of
 from tests.planted.newtop import Bug, Fits, Traits
 
@@ -243,22 +245,23 @@ def deliveries_go_on(patch: pytest.MonkeyPatch) -> None:
 
 def state_before_its_place(patch: pytest.MonkeyPatch) -> None:
     """E-58: an application's state is taken when its core installs the view, not when it has got to it itself."""
-    install, enter, taken = Node._install, Node._enter, dict[tuple[ProcessId, str], bytes]()
+    show, enter, taken = Desk.show, Desk._enter, dict[tuple[ProcessId, str], bytes]()
 
-    def early(self: Node, effect: InstallView, now: int) -> None:
-        if effect.snapshot:
-            taken[self.id, effect.view.id] = self._application.state(self, name_of(effect.view.group))
-        install(self, effect, now)
+    def early(self: Desk, effect: Shown, now: int) -> None:
+        if isinstance(effect, InstallView) and effect.snapshot:
+            state = self._application.state(self._node, name_of(effect.view.group))
+            taken[self._node.id, effect.view.id] = state
+        show(self, effect, now)
 
-    def late(self: Node, effect: InstallView, now: int) -> None:
+    def late(self: Desk, effect: InstallView, now: int) -> None:
         with pytest.MonkeyPatch.context() as inner:
             if effect.snapshot:
-                state = taken[self.id, effect.view.id]
+                state = taken[self._node.id, effect.view.id]
                 inner.setattr(type(self._application), "state", lambda *_: state)
             enter(self, effect, now)
 
-    patch.setattr(Node, "_install", early)
-    patch.setattr(Node, "_enter", late)
+    patch.setattr(Desk, "show", early)
+    patch.setitem(desk._TAKEN, InstallView, late)
 
 
 def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:

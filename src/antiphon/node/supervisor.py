@@ -243,6 +243,15 @@ class _Remote:
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.order(do="merge", group=group, others=others)
 
+    def slow(self, _factor: float) -> None:
+        raise AssertionError("refused before the run")
+
+    def skew(self, _offset_ns: int, _rate: float) -> None:
+        raise AssertionError("refused before the run")
+
+    def lost(self, _process: ProcessId) -> None:
+        raise AssertionError("real processes find out by themselves")
+
 
 class _Partitions:
     """The connections between the processes: partitions keep them closed."""

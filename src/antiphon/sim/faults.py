@@ -4,7 +4,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -63,14 +63,11 @@ class Struck(Protocol):
     def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...
 
+    # Only a simulated process has a host and a clock of its own, and is told of losses; others refuse these faults.
 
-class Simulated(Struck, Protocol):
-    """One that has what only a simulation gives: a host and a clock of its own, and losses that it is told of."""
-
-    slowness: float
-
-    def skew(self, offset_ns: int, rate: float) -> None: ...
-    def lost(self, process: ProcessId) -> None: ...
+    def slow(self, factor: float, /) -> None: ...
+    def skew(self, offset_ns: int, rate: float, /) -> None: ...
+    def lost(self, process: ProcessId, /) -> None: ...
 
 
 _Process = TypeVar("_Process", bound=Struck)
@@ -191,10 +188,10 @@ class Faults(Generic[_Process]):
             case Stall():
                 node.stall(begins)
             case Slow():
-                cast("Simulated", node).slowness = self._combined(node, fault, begins, fault.factor)
+                node.slow(self._combined(node, fault, begins, fault.factor))
             case Skew():
                 rate = self._combined(node, fault, begins, fault.rate)
-                cast("Simulated", node).skew(int(fault.offset) if begins else 0, rate)
+                node.skew(int(fault.offset) if begins else 0, rate)
 
     def _crash(self, node: _Process) -> None:
         node.crash()
@@ -210,7 +207,7 @@ class Faults(Generic[_Process]):
 
     def _tell(self, notice: tuple[_Process, ProcessId]) -> None:
         node, lost = notice
-        cast("Simulated", node).lost(lost)
+        node.lost(lost)
         self._done()
 
     def _combined(self, node: _Process, fault: Slow | Skew, begins: bool, factor: float) -> float:

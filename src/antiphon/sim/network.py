@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from heapq import heappush
 from statistics import NormalDist
+from types import MethodType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
@@ -217,7 +218,9 @@ class SimulatedNetwork:
         lost = self._lost_under_way([*dict.fromkeys(directions)], self._chance)
 
         def gone(time: int, action: Callable[[Any], None], argument: Any) -> bool:
-            return getattr(action, "__self__", None) is node or lost(time, action, argument) is not None
+            return (isinstance(action, MethodType) and action.__self__ is node) or lost(
+                time, action, argument
+            ) is not None
 
         self._queue.drop(gone)
 

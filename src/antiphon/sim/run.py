@@ -173,11 +173,11 @@ class _Simulation:
             return False
         nodes = [[self._nodes[process] for process in component] for component in faults.components]
         views = [
-            {node.views[name] for node in component if not node.crashed and name in node.views}
+            {node.presence.views[name] for node in component if not node.crashed and name in node.presence.views}
             for component in nodes
             for name in (GroupId(group.name) for group in scenario.group)
         ]
-        viewed_at = max((node.viewed_at for node in self._nodes.values()), default=0)
+        viewed_at = max((node.presence.viewed_at for node in self._nodes.values()), default=0)
         return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + self._facts.settling_ns
 
     def _only_timers_left(self) -> bool:

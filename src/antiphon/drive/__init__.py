@@ -1,0 +1,1 @@
+"""Cores driven: effects carried out and applications told, the same way in the simulator, on sockets and in tests."""

@@ -1,0 +1,158 @@
+"""One core, fed and carried out: the same for simulator, sockets and test network (docs/adr/0010).
+
+A driver feeds what has arrived, calls `settle`, and re-arms its timer. It offers a `Network`, and an `Audience` for
+what applications see. Time comes from the driver: `now` is the process's own clock, which the core sees; `time` is what
+the trace records. They differ only where a simulated clock is wrong.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from antiphon.core.contract import Core
+from antiphon.core.effects import (
+    Answered,
+    Blocked,
+    Confirmed,
+    Deliver,
+    Discard,
+    Effect,
+    Frame,
+    Gauge,
+    InstallState,
+    InstallView,
+    Left,
+    Missing,
+    Query,
+    Reach,
+    Refuted,
+    Stable,
+    Suspected,
+    Transitional,
+    Transmit,
+    Unblocked,
+)
+from antiphon.drive.reader import Reader
+from antiphon.trace.recorder import Recorder
+from antiphon.trace.scribe import Scribe, Told
+from antiphon.types import GroupId, View
+
+Shown = Deliver | InstallView | InstallState | Left | Transitional | Answered | Query | Missing | Blocked | Unblocked
+"""What applications are told, in one order over all groups of the process.
+
+`Query`, `Missing`, `Blocked` and `Unblocked` have no place in that order.
+"""
+
+
+class Network(Protocol):
+    """What carries the frames of one process."""
+
+    def install(self, view: View) -> None:
+        """From now on frames to the view's group go to its members."""
+
+    def forget(self, group: GroupId) -> None:
+        """The process has left that group."""
+
+    def copies(self, effect: Transmit) -> int:
+        """The number of processes that a frame goes to."""
+
+    def transmit(self, effect: Transmit, now: int) -> None: ...
+
+
+class Audience(Protocol):
+    """The applications of one process."""
+
+    def show(self, effect: Shown, now: int) -> None:
+        """The next effect in the order."""
+
+
+class Drive:
+    """The core of one process, and what is done for it."""
+
+    __slots__ = ("_audience", "_network", "_receive", "core", "reader", "scribe")
+
+    def __init__(self, core: Core, network: Network, audience: Audience, recorder: Recorder | None) -> None:
+        self.core: Final = core
+        self.scribe: Final = None if recorder is None else Scribe(recorder, core)
+        self.reader: Final = Reader(core, self.scribe)
+        self._receive = core.receive
+        self._network = network
+        self._audience = audience
+
+    def receive(self, frame: Frame, now: int, time: int) -> None:
+        """A frame has arrived."""
+        self._receive(frame, now)
+        if self.scribe is not None:
+            self.scribe.received(frame, time)
+
+    def settle(self, now: int, time: int) -> bool:
+        """Carry out all that the core asks for, until it asks for nothing more; False if that is nothing at all.
+
+        The two frequent effects are looked at here: a call for each would cost a tenth of a run.
+        """
+        core = self.core
+        effects = core.drain(now)
+        if not effects:
+            return False
+        show, network, scribe = self._audience.show, self._network, self.scribe
+        while effects:
+            for effect in effects:
+                if type(effect) is Deliver:
+                    show(effect, now)
+                elif type(effect) is Transmit:
+                    if scribe is not None:
+                        scribe.transmitted(effect, network.copies(effect), time)
+                    network.transmit(effect, now)
+                else:
+                    _ACTIONS[type(effect)](self, effect, now, time)
+            effects = core.drain(now)  # what the application took may let something leave
+        return True
+
+    def _install(self, effect: InstallView, now: int, time: int) -> None:
+        """A view that its members agree on has its place in the application's order; a private one is only recorded."""
+        self._network.install(effect.view)
+        if effect.view.receivers is None:
+            self._audience.show(effect, now)
+        elif self.scribe is not None:
+            self.scribe.recorder.installed(effect.view, time)
+
+    def _reach(self, effect: Reach, _now: int, _time: int) -> None:
+        self._network.install(effect.view)
+        if self.scribe is not None:
+            self.scribe.reached(effect.view)
+
+    def _leave(self, effect: Left, now: int, time: int) -> None:
+        self._network.forget(effect.group)
+        if self.scribe is not None:
+            self.scribe.parted(effect, time)
+        self._audience.show(effect, now)
+
+    def _show(self, effect: Shown, now: int, _time: int) -> None:
+        self._audience.show(effect, now)
+
+    def _show_and_record(self, effect: Blocked | Unblocked, now: int, time: int) -> None:
+        self._audience.show(effect, now)
+        self._record(effect, now, time)
+
+    def _record(self, effect: Told, _now: int, time: int) -> None:
+        if self.scribe is not None:
+            self.scribe.told(effect, time)
+
+
+_ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
+    InstallView: Drive._install,
+    Reach: Drive._reach,
+    Left: Drive._leave,
+    InstallState: Drive._show,
+    Transitional: Drive._show,
+    Answered: Drive._show,
+    Query: Drive._show,
+    Missing: Drive._show,
+    Blocked: Drive._show_and_record,
+    Unblocked: Drive._show_and_record,
+    Suspected: Drive._record,
+    Refuted: Drive._record,
+    Confirmed: Drive._record,
+    Stable: Drive._record,
+    Discard: Drive._record,
+    Gauge: Drive._record,
+}

@@ -1,0 +1,118 @@
+"""What it means that an application gets to an effect: what the core and the trace are told, and in which order.
+
+An application sees one stream: views, messages, notices and states in their order. A driver calls a method here when
+the application gets to an effect, and not when the core asked for it; in between the application may be busy.
+
+| effect | when the application gets to it |
+|---|---|
+| `Deliver` | it is recorded; once the application is done with it, flow control counts it (`consumed`) |
+| `InstallView` | the core is told (`viewed`), the trace too; a snapshot of the state goes to the core (`state`) |
+| `InstallState` | the merged state is recorded |
+| `Transitional`, `Answered` | they are recorded |
+| `Left` | with a successor the application notices nothing; otherwise it is out of the group |
+"""
+
+from collections import defaultdict
+
+from antiphon.core.contract import Core, StateSource, is_changing, is_suspecting
+from antiphon.core.effects import Answered, Frame, InstallState, InstallView, Left, Transitional
+from antiphon.trace.scribe import Scribe
+from antiphon.types import GroupId, View
+
+
+class Reader:
+    """The reading side of one process, all its groups together."""
+
+    __slots__ = ("_changing", "_core", "_recorder", "_scribe", "_taken", "_viewed", "counts")
+
+    def __init__(self, core: Core, scribe: Scribe | None) -> None:
+        self.counts = core.heeds_application
+        """Whether the core wants to know what the application has taken."""
+        self._core = core
+        self._scribe = scribe
+        self._recorder = None if scribe is None else scribe.recorder
+        self._viewed = core.viewed if is_suspecting(core) else None
+        self._changing = core if is_changing(core) else None
+        self._taken: defaultdict[GroupId, int] = defaultdict(int)
+        """By group, the number of `Deliver` effects that the application has got to."""
+
+    @property
+    def traced(self) -> bool:
+        """Whether states must be known as a whole, because the trace records them."""
+        return self._scribe is not None
+
+    @property
+    def silent(self) -> bool:
+        """Whether taking a delivery means nothing to the core and to the trace, so that `take` may be left out."""
+        return self._recorder is None and not self.counts
+
+    def take(self, frame: Frame, time: int) -> int:
+        """The application gets the messages of a frame; gives the position for `done`."""
+        if self._recorder is not None:
+            self._recorder.delivered(frame, time)
+        if not self.counts:
+            return 0
+        self._taken[frame.group] = position = self._taken[frame.group] + 1
+        return position
+
+    def done(self, group: GroupId, position: int, now: int) -> bool:
+        """The application is done with all messages up to that position. True if something may follow at once."""
+        return self.counts and self._core.consumed(group, position, now)
+
+    def consume(self, frame: Frame, now: int, time: int) -> None:
+        """`take` and `done` at once, for an application that needs no time."""
+        if self._recorder is not None:
+            self._recorder.delivered(frame, time)
+        if self.counts:
+            group = frame.group
+            self._taken[group] = position = self._taken[group] + 1
+            self._core.consumed(group, position, now)
+
+    def position(self, group: GroupId) -> int:
+        """The position of the last frame that the application has got to in that group."""
+        return self._taken.get(group, 0)
+
+    def enter(self, effect: InstallView, state: bytes | None, now: int, time: int) -> None:
+        """The application gets to a view. `state`: its state there, if others need it and the trace records it."""
+        if self._viewed is not None:
+            self._viewed(effect.view, now)
+        if self._scribe is not None:
+            self._scribe.entered(effect, time)
+            if state is not None:
+                self._scribe.recorder.handed_over(effect.view, state, time)
+            self._scribe.catch_up(effect.view, time)
+
+    def pass_over(self, view: View, now: int) -> None:
+        """The application need not get to that view before it may send there."""
+        if self._viewed is not None:
+            self._viewed(view, now)
+
+    def hand_over(self, view: View, state: bytes | StateSource, now: int) -> None:
+        """The application's state at that view goes to those who come from elsewhere."""
+        assert self._changing is not None, "only such cores ask for a snapshot"
+        self._changing.state(view, state, now)
+
+    def restore(self, effect: InstallState, merged: bytes, time: int) -> None:
+        """The application has merged the states of others with its own."""
+        if self._recorder is not None:
+            self._recorder.merged(effect, merged, time)
+
+    def notice(self, effect: Transitional, time: int) -> None:
+        """The application is told which members the next deliveries speak for."""
+        if self._recorder is not None:
+            self._recorder.noticed(effect, time)
+
+    def answered(self, effect: Answered, time: int) -> None:
+        """The application gets the answers to its request."""
+        if self._recorder is not None:
+            self._recorder.answered(effect, time)
+
+    def leave(self, effect: Left, time: int) -> bool:
+        """True if the application is out of the group; False if a successor takes its place."""
+        if self._changing is not None:
+            self._taken.pop(effect.group, None)  # whatever is formed later is another group
+        if effect.successor is not None:
+            return False
+        if self._recorder is not None:
+            self._recorder.left(effect, time)
+        return True

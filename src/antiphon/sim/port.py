@@ -1,0 +1,66 @@
+"""What a simulated process transmits: the CPU of its host, its line, and the network behind it. `drive.Network`."""
+
+from collections.abc import Callable
+
+from antiphon.core.contract import Core
+from antiphon.core.effects import Transmit
+from antiphon.sim.hosts import Host
+from antiphon.sim.network import HIGH_WATER_BYTES, Endpoint, SimulatedNetwork
+from antiphon.sim.world import EventQueue
+from antiphon.types import GroupId, View
+
+
+class Port:
+    """The way out of one process."""
+
+    __slots__ = ("_choked", "_core", "_endpoint", "_host", "_network", "_queue", "_unchoke", "service_ns", "slowness")
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        core: Core,
+        host: Host,
+        service_ns: int,
+        queue: EventQueue,
+        network: SimulatedNetwork,
+        unchoke: Callable[[object], None],
+    ) -> None:
+        """`unchoke`: called when a full line has drained."""
+        self.slowness = 1.0
+        """By this factor the CPU is slower than it was."""
+        self.service_ns = service_ns
+        """CPU time that a frame costs; 0: none."""
+        self._endpoint = endpoint
+        self._core = core
+        self._host = host
+        self._queue = queue
+        self._network = network
+        self._unchoke = unchoke
+        self._choked = False
+
+    def work(self) -> int:
+        """Queue the handling of one frame at the host; gives the time at which it is done."""
+        return self._host.work(self._queue.now, int(self.service_ns * self.slowness))
+
+    def install(self, view: View) -> None:
+        self._network.install(self._endpoint.id, view)
+
+    def forget(self, group: GroupId) -> None:
+        self._network.forget(self._endpoint.id, group)
+
+    def copies(self, effect: Transmit) -> int:
+        return self._network.copies(self._endpoint, effect)
+
+    def transmit(self, effect: Transmit, now: int) -> None:
+        """Let a frame leave; a line that is full lets the core know."""
+        queue, line = self._queue, self._endpoint.line
+        self._network.transmit(self._endpoint, effect, self.work() if self.service_ns else queue.now)
+        if line is not None and not self._choked and line.falls_to(HIGH_WATER_BYTES) > queue.now:
+            self._choked = True
+            self._core.writable(False, now)
+            queue.at(line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
+
+    def unchoke(self, now: int) -> None:
+        """The line takes more."""
+        self._choked = False
+        self._core.writable(True, now)

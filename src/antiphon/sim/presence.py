@@ -1,0 +1,126 @@
+"""Which groups a simulated process is in, and its ways in and out: join, form, leave, return."""
+
+from antiphon.core.contract import Core, is_changing, is_joining
+from antiphon.sim.network import Endpoint, SimulatedNetwork
+from antiphon.sim.world import EventQueue
+from antiphon.trace.recorder import Recorder
+from antiphon.types import GroupId, ProcessId, View, ViewId, name_of
+
+
+class Presence:
+    """Of one process, by the names of the groups."""
+
+    __slots__ = (
+        "_changing",
+        "_core",
+        "_endpoint",
+        "_joining",
+        "_joins",
+        "_leaving",
+        "_network",
+        "_outside",
+        "_queue",
+        "_recorder",
+        "_returns",
+        "viewed_at",
+        "views",
+    )
+
+    def __init__(
+        self,
+        core: Core,
+        endpoint: Endpoint,
+        network: SimulatedNetwork,
+        queue: EventQueue,
+        recorder: Recorder | None,
+        outside: frozenset[GroupId],
+    ) -> None:
+        """`outside`: groups that the process is not in from the start, but may enter."""
+        self.views: dict[GroupId, ViewId] = {}
+        """The view that the application is in."""
+        self.viewed_at = 0
+        """When the application last got to a view."""
+        self._core = core
+        self._changing = core if is_changing(core) else None
+        self._joins = core if is_joining(core) else None
+        self._endpoint = endpoint
+        self._network = network
+        self._queue = queue
+        self._recorder = recorder
+        self._outside = {*outside}
+        """Groups that it is not in and has not asked to enter."""
+        self._joining: set[GroupId] = set()
+        """Groups that it has asked to enter, and whose first view the application has not seen."""
+        self._leaving: set[GroupId] = set()
+        self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}
+        """Groups that it joins again once it has left, each with its contacts."""
+
+    def accepts(self, group: GroupId) -> bool:
+        """Whether the application may send there."""
+        return group not in self._outside
+
+    @property
+    def moving(self) -> bool:
+        """Whether the process is about to enter or leave a group, or has something to do there that needs time."""
+        unfinished = self._joins is not None and self._joins.unfinished
+        return bool(self._joining or self._leaving or unfinished)
+
+    def open_moves(self) -> dict[str, list[GroupId]]:
+        """What was not finished, for the `stop` row of the trace."""
+        return {"joining": sorted(self._joining), "leaving": sorted(self._leaving)}
+
+    def join(self, group: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
+        """Enter a group; where members agree on views, by asking one of these contacts."""
+        if group in self._leaving:
+            self._returns[group] = contacts
+            return
+        self._outside.discard(group)
+        if self._recorder is not None:
+            self._recorder.moved("join", group, self._queue.now, contacts)
+        if self._changing is not None:
+            self._joining.add(group)
+            self._changing.join(group, contacts, now)
+        else:
+            assert self._joins is not None
+            self._network.listen(self._endpoint, group)
+            self._joins.join(group, now)
+
+    def form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
+        assert self._changing is not None
+        self._outside.discard(group)
+        self._joining.add(group)
+        self._changing.form(group, members, now)
+
+    def leave(self, group: GroupId, now: int) -> None:
+        """Begin to leave. Where leaving has its place in the order, the application is out when it gets to `Left`."""
+        if self._changing is not None:
+            self._outside.add(group)
+            self._joining.discard(group)
+            self._leaving.add(group)
+            self._changing.leave(group, now)
+            return
+        assert self._joins is not None
+        if self._core.capabilities.leaves_in_order:
+            self._outside.add(group)
+            self._leaving.add(group)
+        elif self._recorder is not None:
+            self._recorder.moved("leave", group, self._queue.now)
+        self._joins.leave(group, now)
+        self._network.unlisten(self._endpoint, group)
+
+    def entered(self, view: View) -> None:
+        """The application has got to a view; others may have formed the group with us in it."""
+        group = name_of(view.group)
+        self.views[group] = view.id
+        self.viewed_at = self._queue.now
+        self._joining.discard(group)
+        if group not in self._leaving:
+            self._outside.discard(group)
+
+    def left(self, group: GroupId, now: int) -> None:
+        """The application is out of a group; if it wants to return, it joins now."""
+        self._outside.add(group)
+        self.views.pop(group, None)
+        self._leaving.discard(group)
+        if group in self._returns:
+            self.join(group, self._returns.pop(group), now)
