@@ -32,9 +32,8 @@ from antiphon.core.effects import (
     Unblocked,
 )
 from antiphon.drive.reader import Reader
-from antiphon.trace.recorder import Recorder
-from antiphon.trace.scribe import Scribe, Told
-from antiphon.types import GroupId, View
+from antiphon.trace.scribe import Recording, Scribe, Told
+from antiphon.types import View
 
 Shown = Deliver | InstallView | InstallState | Left | Transitional | Answered | Query | Missing | Blocked | Unblocked
 """What applications are told, in one order over all groups of the process.
@@ -49,8 +48,8 @@ class Network(Protocol):
     def install(self, view: View) -> None:
         """From now on frames to the view's group go to its members."""
 
-    def forget(self, group: GroupId) -> None:
-        """The process has left that group."""
+    def leave(self, effect: Left) -> None:
+        """The process has left a group, perhaps for a successor."""
 
     def copies(self, effect: Transmit) -> int:
         """The number of processes that a frame goes to."""
@@ -70,7 +69,7 @@ class Drive:
 
     __slots__ = ("_audience", "_network", "_receive", "core", "reader", "scribe")
 
-    def __init__(self, core: Core, network: Network, audience: Audience, recorder: Recorder | None) -> None:
+    def __init__(self, core: Core, network: Network, audience: Audience, recorder: Recording | None) -> None:
         self.core: Final = core
         self.scribe: Final = None if recorder is None else Scribe(recorder, core)
         self.reader: Final = Reader(core, self.scribe)
@@ -85,8 +84,9 @@ class Drive:
             self.scribe.received(frame, time)
 
     def settle(self, now: int, time: int) -> bool:
-        """Carry out all that the core asks for, until it asks for nothing more; False if that is nothing at all.
+        """Carry out all that the core asks for, until it asks for nothing more; False if nothing came of it.
 
+        What only a traced core asks for does not count: a trace must not change when a driver takes its next turn.
         The two frequent effects are looked at here: a call for each would cost a tenth of a run.
         """
         core = self.core
@@ -94,18 +94,22 @@ class Drive:
         if not effects:
             return False
         show, network, scribe = self._audience.show, self._network, self.scribe
+        busy = False
         while effects:
             for effect in effects:
                 if type(effect) is Deliver:
+                    busy = True
                     show(effect, now)
                 elif type(effect) is Transmit:
+                    busy = True
                     if scribe is not None:
                         scribe.transmitted(effect, network.copies(effect), time)
                     network.transmit(effect, now)
                 else:
                     _ACTIONS[type(effect)](self, effect, now, time)
+                    busy = busy or type(effect) not in _TRACE_ONLY
             effects = core.drain(now)  # what the application took may let something leave
-        return True
+        return busy
 
     def _install(self, effect: InstallView, now: int, time: int) -> None:
         """A view that its members agree on has its place in the application's order; a private one is only recorded."""
@@ -121,7 +125,7 @@ class Drive:
             self.scribe.reached(effect.view)
 
     def _leave(self, effect: Left, now: int, time: int) -> None:
-        self._network.forget(effect.group)
+        self._network.leave(effect)
         if self.scribe is not None:
             self.scribe.parted(effect, time)
         self._audience.show(effect, now)
@@ -137,6 +141,9 @@ class Drive:
         if self.scribe is not None:
             self.scribe.told(effect, time)
 
+
+_TRACE_ONLY: Final = frozenset({Stable, Discard, Gauge})
+"""Effects that a core builds only if it is traced."""
 
 _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
     InstallView: Drive._install,

@@ -8,14 +8,15 @@ the application gets to an effect, and not when the core asked for it; in betwee
 | `Deliver` | it is recorded; once the application is done with it, flow control counts it (`consumed`) |
 | `InstallView` | the core is told (`viewed`), the trace too; a snapshot of the state goes to the core (`state`) |
 | `InstallState` | the merged state is recorded |
-| `Transitional`, `Answered` | they are recorded |
+| `Transitional` | it is recorded |
 | `Left` | with a successor the application notices nothing; otherwise it is out of the group |
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from antiphon.core.contract import Core, StateSource, is_changing, is_suspecting
-from antiphon.core.effects import Answered, Frame, InstallState, InstallView, Left, Transitional
+from antiphon.core.effects import Frame, InstallState, InstallView, Left, Transitional
 from antiphon.trace.scribe import Scribe
 from antiphon.types import GroupId, View
 
@@ -37,21 +38,18 @@ class Reader:
         """By group, the number of `Deliver` effects that the application has got to."""
 
     @property
-    def traced(self) -> bool:
-        """Whether states must be known as a whole, because the trace records them."""
-        return self._scribe is not None
-
-    @property
     def silent(self) -> bool:
-        """Whether taking a delivery means nothing to the core and to the trace, so that `take` may be left out."""
+        """Whether taking a delivery means nothing to the core and to the trace, so that `consume` may be left out."""
         return self._recorder is None and not self.counts
 
-    def take(self, frame: Frame, time: int) -> int:
-        """The application gets the messages of a frame; gives the position for `done`."""
-        if self._recorder is not None:
+    def take(self, frame: Frame, time: int, *, recorded: bool = True) -> int:
+        """The application gets the messages of a frame; gives the position for `done`.
+
+        `recorded`: here and below, whether the trace follows this application; it does not follow one that still reads
+        a group which the process has left and joined again.
+        """
+        if self._recorder is not None and recorded:
             self._recorder.delivered(frame, time)
-        if not self.counts:
-            return 0
         self._taken[frame.group] = position = self._taken[frame.group] + 1
         return position
 
@@ -72,47 +70,43 @@ class Reader:
         """The position of the last frame that the application has got to in that group."""
         return self._taken.get(group, 0)
 
-    def enter(self, effect: InstallView, state: bytes | None, now: int, time: int) -> None:
-        """The application gets to a view. `state`: its state there, if others need it and the trace records it."""
-        if self._viewed is not None:
-            self._viewed(effect.view, now)
-        if self._scribe is not None:
+    def enter(
+        self, effect: InstallView, now: int, time: int, *, state: bytes | None = None, recorded: bool = True
+    ) -> None:
+        """The application gets to a view. `state`: its state there, if it is known as a whole and others need it."""
+        self.pass_over(effect.view, now)
+        if self._scribe is not None and recorded:
             self._scribe.entered(effect, time)
             if state is not None:
                 self._scribe.recorder.handed_over(effect.view, state, time)
             self._scribe.catch_up(effect.view, time)
 
     def pass_over(self, view: View, now: int) -> None:
-        """The application need not get to that view before it may send there."""
+        """The core need not wait until the application gets to that view."""
         if self._viewed is not None:
             self._viewed(view, now)
 
     def hand_over(self, view: View, state: bytes | StateSource, now: int) -> None:
-        """The application's state at that view goes to those who come from elsewhere."""
+        """The application's state at that view goes to the joiners."""
         assert self._changing is not None, "only such cores ask for a snapshot"
         self._changing.state(view, state, now)
 
-    def restore(self, effect: InstallState, merged: bytes, time: int) -> None:
-        """The application has merged the states of others with its own."""
-        if self._recorder is not None:
-            self._recorder.merged(effect, merged, time)
+    def restore(self, effect: InstallState, parts: Sequence[bytes], time: int, *, recorded: bool = True) -> None:
+        """The application takes the states of others; these parts together are its state from here on."""
+        if self._recorder is not None and recorded:
+            self._recorder.merged(effect, parts, time)
 
-    def notice(self, effect: Transitional, time: int) -> None:
+    def notice(self, effect: Transitional, time: int, *, recorded: bool = True) -> None:
         """The application is told which members the next deliveries speak for."""
-        if self._recorder is not None:
+        if self._recorder is not None and recorded:
             self._recorder.noticed(effect, time)
 
-    def answered(self, effect: Answered, time: int) -> None:
-        """The application gets the answers to its request."""
-        if self._recorder is not None:
-            self._recorder.answered(effect, time)
-
-    def leave(self, effect: Left, time: int) -> bool:
+    def leave(self, effect: Left, time: int, *, recorded: bool = True) -> bool:
         """True if the application is out of the group; False if a successor takes its place."""
         if self._changing is not None:
             self._taken.pop(effect.group, None)  # whatever is formed later is another group
         if effect.successor is not None:
             return False
-        if self._recorder is not None:
+        if self._recorder is not None and recorded:
             self._recorder.left(effect, time)
         return True

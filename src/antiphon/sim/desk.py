@@ -142,13 +142,13 @@ class Desk:
         """The application gets to a view; its state goes out as it is here (docs/spec/newtop.md 11.2 rule 7)."""
         view = effect.view
         state = self._application.state(self._node, name_of(view.group)) if effect.snapshot else None
-        self._reader.enter(effect, state, now, self._queue.now)
+        self._reader.enter(effect, now, self._queue.now, state=state)
         self._presence.entered(view)
         if state is not None:
             self._reader.hand_over(view, state, now)
 
     def _restore(self, effect: InstallState, _now: int) -> None:
-        self._reader.restore(effect, self._application.merge(self._node, effect), self._queue.now)
+        self._reader.restore(effect, (self._application.merge(self._node, effect),), self._queue.now)
 
     def _leave(self, effect: Left, now: int) -> None:
         group = name_of(effect.group)
@@ -160,7 +160,8 @@ class Desk:
         self._reader.notice(effect, self._queue.now)
 
     def _answered(self, effect: Answered, _now: int) -> None:
-        self._reader.answered(effect, self._queue.now)
+        if self._node.recorder is not None:
+            self._node.recorder.answered(effect, self._queue.now)
 
     def _ask(self, effect: Query, _now: int) -> None:
         self._application.asked(self._node, effect.frame)

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from antiphon.core.contract import Core
-from antiphon.core.effects import Transmit
+from antiphon.core.effects import Left, Transmit
 from antiphon.sim.hosts import Host
 from antiphon.sim.network import HIGH_WATER_BYTES, Endpoint, SimulatedNetwork
 from antiphon.sim.world import EventQueue
-from antiphon.types import GroupId, View
+from antiphon.types import View
 
 
 class Port:
@@ -45,8 +45,8 @@ class Port:
     def install(self, view: View) -> None:
         self._network.install(self._endpoint.id, view)
 
-    def forget(self, group: GroupId) -> None:
-        self._network.forget(self._endpoint.id, group)
+    def leave(self, effect: Left) -> None:
+        self._network.forget(self._endpoint.id, effect.group)
 
     def copies(self, effect: Transmit) -> int:
         return self._network.copies(self._endpoint, effect)

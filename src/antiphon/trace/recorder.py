@@ -148,9 +148,10 @@ class Recorder:
         """The application hands its state over, as it is at the first view of a formed group."""
         self.state_told(view, "snapshot", own_class(view, self._me), digest(state), now)
 
-    def merged(self, effect: InstallState, state: bytes, now: int) -> None:
-        """The application takes the states of other classes, and has `state` from here on."""
-        self.states_merged(effect.group, [(place, digest(other)) for place, other in effect.states], digest(state), now)
+    def merged(self, effect: InstallState, parts: Sequence[bytes], now: int) -> None:
+        """The application takes the states of other classes, and has these parts together from here on."""
+        installed = [(place, digest(other)) for place, other in effect.states]
+        self.states_merged(effect.group, installed, digest(b"".join(parts)), now)
 
     def state_told(
         self, view: View, role: str, place: int, state_digest: int, now: int, *, streamed: bool = False

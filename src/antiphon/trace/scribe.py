@@ -4,6 +4,7 @@ The simulator and the socket driver feed the same cores and leave the same trace
 or of a core is gathered here, once.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from antiphon.core.contract import Core
@@ -14,11 +15,13 @@ from antiphon.core.effects import (
     Discard,
     Frame,
     Gauge,
+    InstallState,
     InstallView,
     Left,
     Refuted,
     Stable,
     Suspected,
+    Transitional,
     Transmit,
     Unblocked,
 )
@@ -50,7 +53,15 @@ class Recording(Protocol):
 
     def installed(self, view: View, now: int, left: tuple[Departure, ...] = (), signed: str | None = None) -> None: ...
 
+    def delivered(self, frame: Frame, now: int) -> None: ...
+
+    def noticed(self, effect: Transitional, now: int) -> None: ...
+
+    def left(self, effect: Left, now: int) -> None: ...
+
     def handed_over(self, view: View, state: bytes, now: int) -> None: ...
+
+    def merged(self, effect: InstallState, parts: Sequence[bytes], now: int) -> None: ...
 
     def parted(self, effect: Left, now: int) -> None: ...
 
