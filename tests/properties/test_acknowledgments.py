@@ -49,8 +49,8 @@ def test_who_counts_it_is_not_known() -> None:
     events = figure_4().end(quiet=False)
     assert outcome(events) == ("violated", 2, 1)
     assert sentence(events, "S5", "orders") == (
-        "p1 received an acknowledgment of p3 (index 2), its receiver in view 0.p1, and p3 did not have it among its "
-        "senders when it sent it (index 2)"
+        "p1 received an acknowledgment from p3 (index 2), its receiver in view 0.p1, but p3 did not have it among its "
+        "senders when it transmitted it (index 2)"
     )
     assert violated(events) == {"S5"}
 
@@ -61,8 +61,8 @@ def test_where_all_find_out_about_all_every_sender_is_asked_for() -> None:
     trace = nodes(stability="all")
     trace.acknowledged("p2", trace.acknowledge("p3", ["p2"]))
     assert sentence(trace.end(quiet=False), "S5", "orders") == (
-        "p2 received an acknowledgment of p3 (index 2), its receiver in view 0.p2, and p3 did not have p1, a sender of "
-        "view 0.p2, among its senders when it sent it (index 2)"
+        "p2 received an acknowledgment from p3 (index 2), its receiver in view 0.p2, but p3 did not have p1, a sender "
+        "of view 0.p2, among its senders when it transmitted it (index 2)"
     )
 
 
@@ -135,5 +135,5 @@ def test_sets_that_are_no_lists_of_names_are_refused(senders: Any) -> None:
     trace = nodes()
     trace.view("p1", "orders", "1.p1", NODES)
     trace.rows[-1]["detail"] = json.dumps({"senders": senders})
-    with pytest.raises(TraceError, match="a view row of p1 has receivers or senders that are not a list"):
+    with pytest.raises(TraceError, match="a view row of p1 has `receivers` or `senders` that are not a list"):
         judge(trace.end(quiet=False))

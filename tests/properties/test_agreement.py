@@ -43,7 +43,7 @@ def test_one_lacks_what_a_crashed_sender_began() -> None:
     assert outcome(events) == ("violated", 2, 1)
     assert violated(events) == {"D13"}
     assert sentence(events, "D13", "orders") == (
-        "p2 delivered orders/p1:0 (index 2) of p1, which crashed, and p3 had not when the run ended quiet"
+        "p2 delivered orders/p1:0 (index 2) of p1, which crashed, but p3 had not delivered it when the run ended quiet"
     )
 
 

@@ -38,11 +38,11 @@ def test_enough_members_answered(mode: str, by: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "by", "flaw"),
     [
-        ("any", "", "has 0 of 1 that it asked for"),
-        ("majority", "p2", "has 1 of 2 that it asked for"),
-        ("all", "p1 p2", "has 2 of 3 that it asked for"),
-        ("majority", "p2 p2", "names somebody twice"),
-        ("all", "p1 p2 p9", "counts p9, which is not in its view"),
+        ("any", "", "has 0 of the 1 that were requested"),
+        ("majority", "p2", "has 1 of the 2 that were requested"),
+        ("all", "p1 p2", "has 2 of the 3 that were requested"),
+        ("majority", "p2 p2", "names a process twice"),
+        ("all", "p1 p2 p9", "counts p9, which is not in the client's view"),
     ],
 )
 def test_too_few_answered(mode: str, by: str, flaw: str) -> None:

@@ -136,7 +136,7 @@ def test_l1_who_asked_to_join_is_in_the_group_at_last() -> None:
     events = finish(trace)
     assert violated(events) == {"L1"}
     assert sentence(events, "L1", "orders") == (
-        "p3 asked to join orders (index 1) and was in no view of it when the run ended quiet, although p1, a member, "
+        "p3 asked to join orders (index 1) but was in no view of it when the run ended quiet, although p1, a member, "
         "was connected with it"
     )
 
@@ -257,7 +257,7 @@ def test_d3_nothing_is_delivered_after_leaving() -> None:
     view = trace.views["p3", "orders"]
     trace.leave("p3")
     trace.deliver("p3", late, view=view)
-    assert sentence(trace.end(quiet=False), "D3", "orders").endswith("and it had left orders")
+    assert sentence(trace.end(quiet=False), "D3", "orders").endswith("although it had left orders")
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -373,7 +373,7 @@ def test_d12_merged_states_are_the_same() -> None:
         trace.state(process, "merged", 5 + other)
     events = finish(trace)
     assert violated(events) == {"D12"}
-    assert "differs from that of another, who had to have the same" in sentence(events, "D12", "orders")
+    assert "differs from another process's, although both must be equal" in sentence(events, "D12", "orders")
 
 
 def test_d12_a_state_that_nobody_can_tell_is_not_waited_for() -> None:
@@ -405,7 +405,7 @@ def test_d12_a_message_belongs_to_one_formation() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"D12"}
     assert sentence(events, "D12", "orders").startswith(
-        f"p3 delivered orders/p1:0 (index 5) in view {FIRST}, and p1 (index 3) in view {ZEROTH}, of another formation"
+        f"p3 delivered orders/p1:0 (index 5) in view {FIRST}, and p1 (index 3) in view {ZEROTH} of another formation"
     )
 
 

@@ -57,7 +57,7 @@ def test_a_receiver_that_lags_is_dropped() -> None:
     assert outcome(events) == ("violated", 1, 1)
     assert violated(events) == {"S6"}
     assert sentence(events, "S6", "orders") == (
-        "s stopped counting r2 among its receivers with view 2.s (index 3), and neither of them had left or crashed "
+        "s stopped counting r2 among its receivers with view 2.s (index 3), but neither of them had left or crashed "
         "by then"
     )
 
@@ -72,7 +72,7 @@ def test_a_newcomer_is_never_counted() -> None:
     assert outcome(events) == ("violated", 4, 1)
     assert violated(events) == {"S6"}
     assert sentence(events, "S6", "orders") == (
-        "s, which sends to r2, and r2 were both in orders when the run ended quiet, and s did not count r2 among its "
+        "s, which sends to r2, and r2 were both in orders when the run ended quiet, but s did not count r2 among its "
         "receivers in its last view 1.s (index 1)"
     )
 
@@ -83,7 +83,7 @@ def test_a_sender_is_never_counted() -> None:
     trace.connect("r1", [], ["s"])
     events = trace.end(settled=False)
     assert sentence(events, "S6", "orders") == (
-        "s, which sends to r2, and r2 were both in orders when the run ended quiet, and r2 never installed a view there"
+        "s, which sends to r2, and r2 were both in orders when the run ended quiet, but r2 never installed a view there"
     )
 
 
@@ -101,7 +101,7 @@ def test_one_departure_founds_one_loss(who: str) -> None:
         again.connect("s", receivers, [])
     assert sentence(again.end(quiet=False), "S6", "orders").endswith(
         "stopped counting r2 among its receivers 2 times, last with view 4.s "
-        f"(index {5 if who == 's' else 4}), and by then the two had left or crashed only once"
+        f"(index {5 if who == 's' else 4}), but by then the two had left or crashed only once"
     )
 
 
@@ -152,8 +152,8 @@ def test_of_views_that_are_shared_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"roles": {**ROLES, "s": "speaker"}}, "the start row of s names a role that is not known"),
-        ({"sources": {"r1": [1]}}, "the start row of r1 has sources that are not a list of processes"),
+        ({"roles": {**ROLES, "s": "speaker"}}, "the start row of s has an unknown role"),
+        ({"sources": {"r1": [1]}}, "the start row of r1: `sources` is not a list of processes"),
     ],
 )
 def test_a_role_that_cannot_be_read_is_refused(settings: dict[str, Any], words: str) -> None:

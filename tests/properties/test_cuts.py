@@ -40,7 +40,7 @@ def test_d3_another_service_than_chosen() -> None:
     assert violated(events) == {"D3"}
     assert verdict(events, "D3", "orders").opportunities == 3
     assert sentence(events, "D3", "orders") == (
-        "p2 delivered orders/p1:0 (index 2) as causal-fast, and in orders it chose total"
+        "p2 delivered orders/p1:0 (index 2) as causal-fast, although it chose total in orders"
     )
 
 
@@ -78,7 +78,7 @@ def test_d4_d10_a_message_of_somebody_who_was_removed() -> None:
     assert violated(events) == {"D4", "D10"}
     assert (verdict(events, "D10", "orders").violations, verdict(events, "D10", "orders").opportunities) == (2, 2)
     assert sentence(events, "D4", "orders") == (
-        "p1 delivered orders/p3:1 (index 8) in view v1, and p3 is not a member of it: its members are p1, p2"
+        "p1 delivered orders/p3:1 (index 8) in view v1, but p3 is not a member of it: its members are p1, p2"
     )
     assert sentence(events, "D10", "orders") == (
         "p1 delivered orders/p3:1 (index 8) after it had installed view v1 (index 7) without p3"
@@ -98,14 +98,14 @@ def test_d5_d6_a_message_in_two_views() -> None:
     events = trace.end()
     assert violated(events) == {"D5", "D5w", "D6", "D8"}
     assert sentence(events, "D5", "orders") == (
-        "p1 delivered orders/p1:0 (index 3) in view v0, and p2 (index 5) in view v1"
+        "p1 delivered orders/p1:0 (index 3) in view v0, but p2 (index 5) in view v1"
     )
     assert sentence(events, "D5w", "orders") == (
-        "p1 delivered orders/p1:0 (index 3) in view v0, and p2 (index 5) in view v1, "
-        "yet both went from view v0 to view v1"
+        "p1 delivered orders/p1:0 (index 3) in view v0, but p2 (index 5) in view v1, "
+        "although both went from view v0 to view v1"
     )
     assert sentence(events, "D6", "orders") == (
-        "p1 sent orders/p1:0 (index 2) in view v0, and p2 delivered it (index 5) in view v1"
+        "p1 sent orders/p1:0 (index 2) in view v0, but p2 delivered it (index 5) in view v1"
     )
 
 
@@ -183,7 +183,7 @@ def test_d9_one_has_more_of_the_removed(had: int) -> None:
     assert violated(events) == {"D8", "D9"}
     last = "orders/p3:0" if had else "none"
     assert sentence(events, "D9", "orders") == (
-        "p1 and p2 went from view v0 to view v1, which is without p3, and the last message of p3 that they delivered "
+        "p1 and p2 went from view v0 to view v1, which is without p3, but the last message of p3 that they delivered "
         f"before is orders/p3:1 at p1 and {last} at p2"
     )
 
@@ -208,7 +208,7 @@ def test_d11_is_promised_by_nobody_and_can_be_required() -> None:
     judged = verdict(events, "D11", "orders", "D11")
     assert (judged.violations, judged.opportunities) == (4, 2)
     assert sentence(events, "D11", "orders", "D11") == (
-        "p3 delivered orders/p3:0 (index 4) in view v0, and p1 went from there to view v1 (index 6) "
+        "p3 delivered orders/p3:0 (index 4) in view v0, but p1 went from there to view v1 (index 6) "
         "without having delivered it there"
     )
 

@@ -53,7 +53,7 @@ def test_d1_another_payload() -> None:
     trace.deliver("p2", mid, digest=1)
     trace.deliver("p3", mid)
     told = sentence(trace.end(), "D1", "orders")
-    assert told == "p2 delivered orders/p1:0 (index 2) with another digest than p1 sent (index 2)"
+    assert told == "p2 delivered orders/p1:0 (index 2) with a different digest than p1 sent (index 2)"
 
 
 def test_d1_delivered_by_its_sender_before_it_was_sent() -> None:
@@ -75,7 +75,7 @@ def test_d1_two_messages_that_wait_for_each_other() -> None:
     assert judged.violations == 1
     assert sentence(trace.end(), "D1", "orders") == (
         "p1 delivered orders/p2:0 (index 2) before it sent orders/p1:0 (index 3), "
-        "yet p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (index 3): "
+        "but p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (index 3): "
         "it was delivered before it was sent"
     )
 
@@ -144,7 +144,7 @@ def test_d8_a_message_is_missing_before_the_next_view() -> None:
     assert judged.example is not None
     assert judged.example.views == ("v0", "v1")
     assert judged.example.sentence == (
-        "p1 delivered orders/p2:0 (index 4) in view v0, p2 did not deliver it, then both went to view v1"
+        "p1 delivered orders/p2:0 (index 4) in view v0, but p2 did not deliver it; then both went to view v1"
     )
 
 
@@ -156,7 +156,7 @@ def test_d8_a_delivery_on_the_other_side_of_a_view_change() -> None:
     trace.deliver("p2", mid)
     trace.crash("p3")
     told = sentence(trace.end(), "D8", "orders")
-    assert "p1 delivered orders/p1:0 (index 3) in view v0, p2 delivered it in view v1 instead (index 3)" in told
+    assert "p1 delivered orders/p1:0 (index 3) in view v0, but p2 delivered it in view v1 instead (index 3)" in told
 
 
 def test_d8_says_nothing_of_those_who_part() -> None:
@@ -173,7 +173,9 @@ def test_d8_a_member_that_delivers_nothing_is_noticed() -> None:
     trace.deliver("p1", mid)
     trace.deliver("p2", mid)
     told = sentence(trace.end(), "D8", "orders")
-    assert told == ("p1 delivered orders/p1:0 (index 3) in view v0, p3 did not deliver it, then the run ended quiet")
+    assert told == (
+        "p1 delivered orders/p1:0 (index 3) in view v0, but p3 did not deliver it; then the run ended quiet"
+    )
 
 
 def test_d8_one_violation_for_each_process_outside_the_largest_camp() -> None:

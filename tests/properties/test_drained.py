@@ -33,7 +33,7 @@ def test_l6_somebody_never_learns() -> None:
     events = trace.end(settled=False)
     assert outcome(events, "L6") == ("violated", 3, 1)
     assert sentence(events, "L6", "orders") == (
-        "p1 sent orders/p1:0 (index 2) in its last view v0, and p2, a member of that view, "
+        "p1 sent orders/p1:0 (index 2) in its last view v0, but p2, a member of that view, "
         "did not know it to be stable when the run ended quiet"
     )
 
@@ -68,7 +68,7 @@ def test_l7_a_block_that_ends_and_one_that_does_not() -> None:
     events = stuck.end()
     assert outcome(events, "L7") == ("violated", 3, 2)
     assert sentence(events, "L7", "orders") == (
-        "p1 was blocked in orders (index 4), waiting for p3, and not released when the run ended quiet"
+        "p1 was blocked in orders (index 4), waiting for p3, and still blocked when the run ended quiet"
     )
 
 
@@ -91,14 +91,14 @@ def test_l8_somebody_keeps_a_message() -> None:
     events = trace.end(settled=False)
     assert outcome(events, "L8") == ("violated", 3, 1)
     assert sentence(events, "L8", "orders") == (
-        "p2 received orders/p1:0 (index 2) and had not freed it when the run ended quiet"
+        "p2 received orders/p1:0 (index 2) but had not freed it when the run ended quiet"
     )
 
 
 def test_l8_a_sender_keeps_its_own() -> None:
     trace = Trace({"orders": ["p1"]}).begin()
     trace.deliver("p1", trace.send("p1"))
-    assert "p1 sent orders/p1:0 (index 2) and had not freed it" in sentence(trace.end(settled=False), "L8", "orders")
+    assert "p1 sent orders/p1:0 (index 2) but had not freed it" in sentence(trace.end(settled=False), "L8", "orders")
 
 
 def removal(*, delivered: bool) -> pa.Table:

@@ -93,8 +93,8 @@ def test_l1_one_sided_classes() -> None:
     events = settle(trace, [["p1", "p2", "p3", "p4"]])
     assert violated(events) == {"L1", "M6e"}
     assert sentence(events, "L1", "orders") == (
-        "p4 installed view v0 (index 1) with p1 as its last view, and p1 installed view v1 (index 4) as its last, "
-        "although both were connected to the quiet end"
+        "p4 installed view v0 (index 1) with p1 as its last view, but p1 installed view v1 (index 4) as its last, "
+        "although both were connected until the quiet end"
     )
 
 
@@ -143,7 +143,7 @@ def test_l5_late(late: int, raised: bool) -> None:
     events = settle(trace, [["p1", "p2", "p3"]])
     assert violated(events) == ({"L5"} if raised else set())
     if raised:
-        assert "without p4, which is gone, 0.000 s after the last fault before" in sentence(events, "L5", "orders")
+        assert "without p4, which is gone, 0.000 s after the last fault before it" in sentence(events, "L5", "orders")
 
 
 def test_l4_a_member_of_another_component_never_delivers() -> None:
@@ -157,7 +157,7 @@ def test_l4_a_member_of_another_component_never_delivers() -> None:
     events = settle(trace, sides)
     assert violated(events) == {"L1", "L4", "L5", "M6e"}
     assert sentence(events, "L4", "orders") == (
-        "p1 sent orders/p1:0 (index 2) in view v0, which it never left, and p4, a member of it, "
+        "p1 sent orders/p1:0 (index 2) in view v0, which it never left, but p4, a member of it, "
         "had not delivered it when the run ended quiet"
     )
 

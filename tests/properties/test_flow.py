@@ -59,7 +59,7 @@ def test_f1_gauges_have_bounds(algorithm: int, name: str, bound: int) -> None:
     over.gauge("p1", name, bound + 1, "p3")
     assert outcome(over.end(), "F1") == ("violated", 1, 1)
     assert sentence(over.end(), "F1", "orders") == (
-        f"p1 reached {bound + 1} {name} in orders, of p3 (index 2), where {bound} are allowed"
+        f"p1 reached {bound + 1} {name} in orders, of p3 (index 2); at most {bound} are allowed"
     )
 
 
@@ -99,7 +99,7 @@ def test_f1_a_frame_arrives_beyond_the_window() -> None:
     assert outcome(events, "F1") == ("violated", 4, 1)
     assert sentence(events, "F1", "orders") == (
         "p2 received frame 4 of p1 (index 5), which left (index 9) when p1 knew number 0 to be stable: "
-        "it makes 4 frames of p1 above that, and 3 are allowed"
+        "it is one of 4 frames of p1 above that; at most 3 are allowed"
     )
 
 
@@ -118,7 +118,7 @@ def test_f1_algorithm_1_counts_numbers() -> None:
     trace = sent(windowed(1), [1, 0, 0, 0], [2, 1, 0, 0], [2, 1, 0, 0], [3, 2, 0, 0])
     assert outcome(trace.end(), "F1") == ("pass", 4, 0)
     over = sent(windowed(1), [1, 0, 0, 0], [2, 1, 0, 0], [3, 1, 0, 0], [4, 2, 0, 0])
-    assert "it makes 4 numbers of p1" in sentence(over.end(), "F1", "orders")
+    assert "it is one of 4 numbers of p1" in sentence(over.end(), "F1", "orders")
 
 
 def test_f1_fragments_hold_places_and_nulls_only_where_blocks_are_counted() -> None:
@@ -145,15 +145,15 @@ def test_f1_a_frame_that_leaves_again_counts_once() -> None:
     ("algorithm", "header", "words"),
     [
         (1, [10, 9, 8, 7], None),
-        (1, [10, 9, 8, 6], "when number 6 was the last it knew to be super-stable: with N = 3, algorithm 1 asks for 7"),
-        (1, [10, 9, 7, 7], "when number 7 was the last it knew to be stable: with N = 3, algorithm 1 asks for 8"),
-        (1, [10, 8, 8, 7], "when number 8 was the last it knew to be complete: with N = 3, algorithm 1 asks for 9"),
+        (1, [10, 9, 8, 6], "when number 6 was the last it knew to be super-stable: with N = 3, algorithm 1 requires 7"),
+        (1, [10, 9, 7, 7], "when number 7 was the last it knew to be stable: with N = 3, algorithm 1 requires 8"),
+        (1, [10, 8, 8, 7], "when number 8 was the last it knew to be complete: with N = 3, algorithm 1 requires 9"),
         (2, [10, 8, 7, None], None),
         (2, [10, 8, 7], None),
-        (2, [10, 8, 6, 6], "when number 6 was the last it knew to be stable: with N = 3, algorithm 2 asks for 7"),
-        (2, [10, 7, 7, 7], "when number 7 was the last it knew to be complete: with N = 3, algorithm 2 asks for 8"),
+        (2, [10, 8, 6, 6], "when number 6 was the last it knew to be stable: with N = 3, algorithm 2 requires 7"),
+        (2, [10, 7, 7, 7], "when number 7 was the last it knew to be complete: with N = 3, algorithm 2 requires 8"),
         (3, [10, 8, 0, 0], None),
-        (3, [10, 7, 7, 7], "when number 7 was the last it knew to be complete: with N = 3, algorithm 3 asks for 8"),
+        (3, [10, 7, 7, 7], "when number 7 was the last it knew to be complete: with N = 3, algorithm 3 requires 8"),
         (2, [0, -1, -1, -1], None),
     ],
 )
@@ -172,7 +172,7 @@ def test_f2_algorithm_3_allows_n_frames() -> None:
     assert outcome(events, "F2") == ("violated", 4, 1)
     assert sentence(events, "F2", "orders") == (
         "p1 transmitted frame 4 in orders (index 9) when 3 of its earlier frames were above number 0, "
-        "the last it knew to be stable: algorithm 3 allows N = 3 with the new one"
+        "the last it knew to be stable: algorithm 3 allows N = 3 including the new one"
     )
 
 
@@ -242,8 +242,8 @@ def test_f3_a_message_is_lost() -> None:
     events = trace.end()
     assert outcome(events, "F3") == ("violated", 3, 2)
     assert sentence(events, "F3", "orders") == (
-        "p1, which flow control had made wait in that group, sent orders/p1:0 (index 4), "
-        "and it had not delivered it when the run ended quiet"
+        "p1, which flow control had blocked in that group, sent orders/p1:0 (index 4), "
+        "but it had not delivered it when the run ended quiet"
     )
 
 
@@ -256,7 +256,7 @@ def test_f3_asks_in_earlier_views_too() -> None:
         trace.view(process, "orders", "v1", ["p1", "p2"])
     events = trace.end()
     assert outcome(events, "F3") == ("violated", 2, 1)
-    assert "and p2 had not delivered it" in sentence(events, "F3", "orders")
+    assert "but p2 had not delivered it" in sentence(events, "F3", "orders")
 
 
 def test_f3_excuses_crashed_and_removed_senders() -> None:
@@ -279,7 +279,7 @@ def test_f3_a_request_never_left() -> None:
     trace.row("p1", "stop", detail='{"waiting": {"orders": 2}}')
     events = trace.end()
     assert outcome(events, "F3") == ("violated", 2, 1)
-    assert "2 messages that its application had asked to send" in sentence(events, "F3", "orders")
+    assert "2 messages that its application gave it" in sentence(events, "F3", "orders")
 
 
 def test_f3_needs_a_quiet_end() -> None:

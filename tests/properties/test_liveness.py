@@ -24,7 +24,7 @@ def test_l2_a_member_never_delivers() -> None:
     judged = verdict(trace.end(), "L2", "orders")
     assert (judged.outcome, judged.violations, judged.opportunities) == ("violated", 1, 3)
     assert sentence(trace.end(), "L2", "orders") == (
-        "p1 sent orders/p1:0 (index 2) in its last view v0, and p3, a member of that view, "
+        "p1 sent orders/p1:0 (index 2) in its last view v0, but p3, a member of that view, "
         "had not delivered it there when the run ended quiet"
     )
 
@@ -94,7 +94,7 @@ def test_l3_a_sender_never_delivers_its_own() -> None:
     judged = verdict(trace.end(), "L3", "orders")
     assert (judged.violations, judged.opportunities) == (1, 1)
     assert sentence(trace.end(), "L3", "orders") == (
-        "p1 sent orders/p1:0 (index 2) and had not delivered it itself when the run ended quiet"
+        "p1 sent orders/p1:0 (index 2) but had not delivered it itself when the run ended quiet"
     )
 
 

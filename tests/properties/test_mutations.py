@@ -31,7 +31,7 @@ def test_good_traces_give_every_property_of_newtop_opportunities() -> None:
         for verdict in verdicts(good_trace(seed)).values()
         if verdict.opportunities
     }
-    timed = {"L5", "L10"}  # these go by the clock, which the sequencer does not; see test_exclusions.py, test_calm.py
+    timed = {"L5", "L10"}  # these go by the clock, which the sequencer does not; see test_exclusions.py
     assert seen == (set(JUDGED) & PROMISES["newtop", "total"]) - timed - COMING
 
 

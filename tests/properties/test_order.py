@@ -21,7 +21,7 @@ def test_o1_a_message_overtakes_another_of_its_sender() -> None:
     judged = verdict(trace.end(), "O1", "orders")
     assert (judged.outcome, judged.violations) == ("violated", 1)
     assert sentence(trace.end(), "O1", "orders") == (
-        "p2 delivered orders/p1:1 (index 2) before orders/p1:0 (index 3), yet p1 sent orders/p1:0 first"
+        "p2 delivered orders/p1:1 (index 2) before orders/p1:0 (index 3), but p1 sent orders/p1:0 first"
     )
 
 
@@ -77,7 +77,7 @@ def test_o3_the_answer_before_the_question() -> None:
     assert judged.example is not None
     assert judged.example.messages == ("orders/p2:0", "orders/p1:0")
     assert judged.example.sentence == (
-        "p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), yet orders/p1:0 happened before "
+        "p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), but orders/p1:0 happened before "
         "orders/p2:0: p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (index 3)"
     )
 
@@ -93,7 +93,7 @@ def test_o3_through_a_group_that_the_receiver_is_not_in() -> None:
     events = trace.end()
     assert verdict(events, "O3").violations == 1
     assert sentence(events, "O3").endswith(
-        "yet a/p1:0 happened before c/p3:0: p2 delivered a/p1:0 (index 3) before it sent b/p2:0 (index 4), "
+        "but a/p1:0 happened before c/p3:0: p2 delivered a/p1:0 (index 3) before it sent b/p2:0 (index 4), "
         "and p3 delivered b/p2:0 (index 3) before it sent c/p3:0 (index 4)"
     )
 

@@ -51,7 +51,7 @@ def test_s1_asks_every_receiver() -> None:
     events = trace.end(quiet=False)
     assert outcome(events, "S1") == ("violated", 1, 1)
     assert sentence(events, "S1", "orders") == (
-        "s learned that orders/s:0 is stable (index 3), and r2, a receiver of view 1.s, "
+        "s learned that orders/s:0 is stable (index 3), but r2, a receiver of view 1.s, "
         "received it only later (index 2)"
     )
 
@@ -74,7 +74,7 @@ def test_s1_of_others_asks_everybody_here() -> None:
     trace.send("p1")
     trace.stable("p2", {"p1": 0})
     told = sentence(trace.end(quiet=False), "S1", "orders")
-    assert told == "p2 learned that orders/p1:0 is stable (index 2), and itself never received it"
+    assert told == "p2 learned that orders/p1:0 is stable (index 2), but itself never received it"
 
 
 def test_o2_counts_from_the_first_of_an_unbroken_run() -> None:
@@ -90,7 +90,7 @@ def test_o2_counts_from_the_first_of_an_unbroken_run() -> None:
     mids = [gap.send("s") for _ in range(4)]
     gap.deliver("r1", mids[1], mids[3])
     assert sentence(gap.end(quiet=False), "O2", "orders") == (
-        "r1 delivered orders/s:3 (index 3) and had not delivered orders/s:2 before, which s sent first; "
+        "r1 delivered orders/s:3 (index 3) but had not delivered orders/s:2 before, which s sent first; "
         "s was with r1 in view 1.r1"
     )
 
@@ -120,7 +120,7 @@ def test_l2_asks_those_who_stay_receivers() -> None:
     events = lost.end(settled=False)
     assert outcome(events, "L2") == ("violated", 2, 1)
     assert sentence(events, "L2", "orders") == (
-        "s sent orders/s:0 (index 2) in view 1.s, and r2, to whom it sent from then on to the end, "
+        "s sent orders/s:0 (index 2) in view 1.s, but r2, to which it sent from then on until the end, "
         "had not delivered it when the run ended quiet"
     )
 
@@ -130,7 +130,9 @@ def test_l2_tells_what_a_sender_never_sent() -> None:
     trace.stop("s", waiting={"orders": 1})
     events = trace.end(settled=False)
     assert outcome(events, "L2") == ("violated", 1, 1)
-    assert "s stopped (index 2) while 1 message that its application had asked" in sentence(events, "L2", "orders")
+    assert "s stopped (index 2) without having sent 1 message that its application gave it" in sentence(
+        events, "L2", "orders"
+    )
 
 
 def test_l6_asks_the_sender_alone() -> None:
@@ -139,7 +141,7 @@ def test_l6_asks_the_sender_alone() -> None:
     events = trace.end(settled=False)
     assert outcome(events, "L6") == ("violated", 1, 1)
     assert sentence(events, "L6", "orders") == (
-        "s sent orders/s:0 (index 2) and did not know it to be stable when the run ended quiet"
+        "s sent orders/s:0 (index 2) but did not know it to be stable when the run ended quiet"
     )
 
 
@@ -150,7 +152,7 @@ def test_l8_asks_for_what_was_sent() -> None:
     take(trace, "r2", mid)
     events = trace.end(settled=False)
     assert outcome(events, "L8") == ("violated", 1, 1)
-    assert "s sent orders/s:0 (index 2) and had not freed it" in sentence(events, "L8", "orders")
+    assert "s sent orders/s:0 (index 2) but had not freed it" in sentence(events, "L8", "orders")
 
 
 def test_l8_asks_that_nothing_is_held() -> None:

@@ -31,7 +31,7 @@ def test_o2_a_gap() -> None:
     assert judged.example is not None
     assert judged.example.messages == ("orders/p1:2", "orders/p1:1")
     assert judged.example.sentence == (
-        "p2 delivered orders/p1:2 (index 3) and had not delivered orders/p1:1 before, which p1 sent first; "
+        "p2 delivered orders/p1:2 (index 3) but had not delivered orders/p1:1 before, which p1 sent first; "
         "p1 was with p2 in view v0"
     )
 
@@ -40,7 +40,7 @@ def test_o2_the_first_message_counts_too() -> None:
     trace = trio()
     trace.send("p1")
     trace.deliver("p2", trace.send("p1"))
-    assert "and had not delivered orders/p1:0 before" in sentence(trace.end(quiet=False), "O2", "orders")
+    assert "but had not delivered orders/p1:0 before" in sentence(trace.end(quiet=False), "O2", "orders")
 
 
 def test_o2_says_nothing_of_the_end_of_a_log() -> None:
@@ -167,7 +167,7 @@ def test_o4_an_answer_without_the_question() -> None:
     assert judged.example is not None
     assert judged.example.messages == ("orders/p2:0", "orders/p1:0")
     assert judged.example.sentence == (
-        "p3 delivered orders/p2:0 (index 2) and never orders/p1:0, yet orders/p1:0 happened before orders/p2:0 "
+        "p3 delivered orders/p2:0 (index 2) but never orders/p1:0, although orders/p1:0 happened before orders/p2:0 "
         "and its sender was in view: p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (index 3)"
     )
 

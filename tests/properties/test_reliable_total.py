@@ -31,7 +31,7 @@ def test_one_is_left_out() -> None:
     events = trace.end(quiet=False)
     assert outcome(events) == ("violated", 3, 1)
     assert sentence(events, "O7", "orders") == (
-        "p2 delivered orders/p1:2 (index 3) in view v0 and left out orders/p1:1: p1 delivered orders/p1:1 (index 6) "
+        "p2 delivered orders/p1:2 (index 3) in view v0 but left out orders/p1:1: p1 delivered orders/p1:1 (index 6) "
         "before orders/p1:2 (index 7) there, and p2 did not deliver it"
     )
     assert violated(events) == {"O7"}
@@ -46,8 +46,8 @@ def test_two_leave_out_one_another() -> None:
     events = trace.end(quiet=False)
     assert outcome(events) == ("violated", 0, 1)
     assert sentence(events, "O7", "orders") == (
-        "p2 delivered orders/p2:0 (index 3) in view v0 and left out orders/p1:0: p1 delivered orders/p1:0 (index 3) "
-        "there, which the order puts before it, and p2 did not deliver it"
+        "p2 delivered orders/p2:0 (index 3) in view v0 but left out orders/p1:0: p1 delivered orders/p1:0 (index 3) "
+        "there, which comes earlier in the order, and p2 did not deliver it"
     )
 
 
@@ -152,7 +152,7 @@ def test_who_delivers_elsewhere_is_told() -> None:
     trace.deliver("p3", mids[1], mids[2])
     events = trace.end(quiet=False)
     told = sentence(events, "O7", "orders", "O7")
-    assert "p3 delivered orders/p1:1 (index 2) in view v0 and left out orders/p1:0" in told
+    assert "p3 delivered orders/p1:1 (index 2) in view v0 but left out orders/p1:0" in told
     assert outcome(events, "O7")[2] == 1
 
 

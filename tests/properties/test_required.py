@@ -31,7 +31,7 @@ def test_fifo_order_is_not_causal_order() -> None:
     assert verdict(events, "O3").outcome == "not promised"
     assert violated(events, "O3") == {"O3"}
     assert sentence(events, "O3", None, "O3") == (
-        "p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), yet orders/p1:0 happened before orders/p2:0: "
+        "p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), but orders/p1:0 happened before orders/p2:0: "
         "p2 delivered orders/p1:0 (index 2) before it sent orders/p2:0 (index 3)"
     )
 

@@ -68,7 +68,7 @@ def test_s3_stable_only_later() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"S3"}
     assert sentence(events, "S3", "orders") == (
-        "p2 delivered orders/p1:0 (index 3), and only at index 4 did it call it stable"
+        "p2 delivered orders/p1:0 (index 3), but it called it stable only at index 4"
     )
 
 

@@ -46,7 +46,7 @@ def test_s1_stable_before_one_received() -> None:
     events = trace.end(settled=False)
     assert outcome(events, "S1") == ("violated", 1, 1)
     assert sentence(events, "S1", "orders") == (
-        "p2 learned that orders/p1:0 is stable (index 3), and p3, a member of view v0, received it only later (index 2)"
+        "p2 learned that orders/p1:0 is stable (index 3), but p3, a member of view v0, received it only later (index 2)"
     )
 
 
@@ -64,7 +64,7 @@ def test_s1_the_learner_itself_must_have_it() -> None:
     had_by(trace, mid, "p3")
     trace.stable("p2", {"p1": 0})
     trace.receive("p2", mid)
-    assert "and itself received it only later (index 3)" in sentence(trace.end(settled=False), "S1", "orders")
+    assert "but itself received it only later (index 3)" in sentence(trace.end(settled=False), "S1", "orders")
 
 
 def test_s1_an_equal_time_is_before_but_not_in_ones_own_history() -> None:
@@ -121,7 +121,7 @@ def test_s1_what_nobody_sent_is_not_stable() -> None:
     events = trace.end(settled=False)
     assert outcome(events, "S1") == ("violated", 2, 1)
     assert sentence(events, "S1", "orders") == (
-        "p2 calls orders/p1:1 stable (index 3), and no log has sent or received such a message"
+        "p2 calls orders/p1:1 stable (index 3), but no log has sent or received such a message"
     )
 
 
@@ -233,8 +233,8 @@ def test_s2_a_block_is_skipped(clock: int) -> None:
     events = trace.end(settled=False)
     assert outcome(events, "S2") == ("violated", 2, 1)
     assert sentence(events, "S2", "orders") == (
-        f"p3 knows orders/p2:0 (clock {clock}) to be stable at index 6, and not orders/p1:0 (clock 1), "
-        "which it delivered at index 4 and which the order does not put behind"
+        f"p3 knows orders/p2:0 (clock {clock}) to be stable at index 6, but not orders/p1:0 (clock 1), "
+        "which it delivered at index 4 and which does not come later in the order"
     )
 
 
@@ -376,9 +376,9 @@ def evict_unheard(trace: Trace) -> None:
     ("scene", "words"),
     [
         (evict_undelivered, "p3 evicted orders/p1:0 (index 3) although it had not delivered it itself by then"),
-        (evict_unknown, "p3 evicted orders/p1:0 (index 4) although nobody in its view had called it stable by then"),
+        (evict_unknown, "p3 evicted orders/p1:0 (index 4) although no member of its view had called it stable by then"),
         (evict_unreceived, "p2, a member of view v0, received it only later (index 2)"),
-        (evict_unheard, "p3 calls orders/p1:1 freed (index 4), and no log has sent or received such a message"),
+        (evict_unheard, "p3 calls orders/p1:1 freed (index 4), but no log has sent or received such a message"),
     ],
 )
 def test_s4_unsafe_evictions(scene: Callable[[Trace], None], words: str) -> None:

@@ -38,8 +38,8 @@ def test_m5_apart_without_suspicion() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"M5"}
     assert sentence(events, "M5", "orders") == (
-        "p1 installed view v1 (index 4) and p2 installed view v2 (index 4), from where their views differ, "
-        "yet neither ever suspected the other"
+        "p1 installed view v1 (index 4) and p2 installed view v2 (index 4), where their views begin to differ, "
+        "although neither ever suspected the other"
     )
 
 
@@ -54,7 +54,7 @@ def test_m5_one_behind_the_other() -> None:
     events = trace.end()
     assert "M5" in violated(events)
     assert verdict(events, "M5", "orders").violations == 1
-    assert "the run ended quiet with the one behind the other" in sentence(events, "M5", "orders")
+    assert "when the run ended quiet one was behind the other" in sentence(events, "M5", "orders")
 
 
 def test_m5_who_is_in_no_component_may_be_behind() -> None:
@@ -86,7 +86,7 @@ def test_m6_two_overlapping_successors() -> None:
     events = overlapping("closed").end(quiet=False)
     assert violated(events) == {"M6"}
     assert sentence(events, "M6", "orders") == (
-        "p1 installed view v1 (index 4) and p2 installed view v2 (index 4), both after view v0, and p3 is in both views"
+        "p1 installed view v1 (index 4) and p2 installed view v2 (index 4), both after view v0, but p3 is in both views"
     )
 
 
@@ -112,7 +112,7 @@ def test_m6e_last_views_overlap() -> None:
     assert verdict(events, "M6e", "orders").violations == 1
     assert sentence(events, "M6e", "orders") == (
         "p1 installed view v1 (index 6) and p3 installed view v2 (index 6), each as its last view in a run that ended "
-        "quiet, and p2 is in both views"
+        "quiet, but p2 is in both views"
     )
     assert "M6e" not in violated(trace.end(quiet=False))
 
@@ -145,7 +145,7 @@ def test_m7_from_elsewhere() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"M7"}
     assert sentence(events, "M7", "orders") == (
-        "p2 installed view v2 (index 6) after view v1, of which p1 is a member, and "
+        "p2 installed view v2 (index 6) after view v1, which includes p1, but "
         "p1 installed view v2 (index 6) after view v0"
     )
 
@@ -154,7 +154,7 @@ def test_m7_from_elsewhere() -> None:
     ("transitional", "words"),
     [
         (["p1"], "calls p2 not transitional, which came from there too (index 4)"),
-        (["p1", "p2", "p3"], "calls p3 transitional, which is not a member of both"),
+        (["p1", "p2", "p3"], "calls p3 transitional, which is not a member of both views"),
     ],
 )
 def test_m8_the_transitional_set(transitional: list[str], words: str) -> None:

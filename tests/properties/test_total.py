@@ -25,7 +25,7 @@ def test_o6_two_processes_disagree() -> None:
     assert judged.example.indexes == (3, 4, 2, 3)
     assert judged.example.sentence == (
         "p1 delivered orders/p1:0 (index 3) before orders/p2:0 (index 4), "
-        "yet p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3)"
+        "but p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3)"
     )
 
 
@@ -69,7 +69,7 @@ def test_o6_a_cycle_that_no_two_processes_see() -> None:
     assert sentence(events, "O6") == (
         "p1 delivered a/p1:0 (index 4) before b/p2:0 (index 5), "
         "p2 delivered b/p2:0 (index 4) before c/p3:0 (index 5), "
-        "yet p3 delivered c/p3:0 (index 4) before a/p1:0 (index 5)"
+        "but p3 delivered c/p3:0 (index 4) before a/p1:0 (index 5)"
     )
 
 
@@ -101,7 +101,7 @@ def test_o6_a_stamp_that_two_messages_share_is_a_note() -> None:
     trace.deliver_everywhere(trace.send("p1", "a", clock=3), trace.send("p1", "b", clock=3))
     note = verdict(trace.end(), "O6").note
     assert note is not None
-    assert "a/p1:0 and b/p1:0 carry one stamp" in note
+    assert "a/p1:0 and b/p1:0 have the same stamp" in note
 
 
 def test_o6_messages_of_one_frame_share_a_clock() -> None:
@@ -163,7 +163,7 @@ def test_o8_all_agree_on_an_order_against_cause() -> None:
     assert sentence(events, "O8") == (
         "a/p1:0 happened before a/p2:0 "
         "(p2 delivered a/p1:0 (index 2) before it sent a/p2:0 (beyond the end of its log)), "
-        "yet p1 delivered a/p2:0 (index 3) before a/p1:0 (index 4)"
+        "but p1 delivered a/p2:0 (index 3) before a/p1:0 (index 4)"
     )
 
 
@@ -199,7 +199,7 @@ def test_o8_a_stamp_against_cause_is_a_note_while_some_order_fits() -> None:
     judged = verdict(events, "O8")
     assert (judged.outcome, judged.violations) == ("pass", 0)
     assert judged.note is not None
-    assert judged.note.endswith("a/p1:0 happened before b/p2:0, yet its stamp is not the smaller")
+    assert judged.note.endswith("a/p1:0 happened before b/p2:0, but its stamp is not smaller")
     assert verdict(events, "O6").note is None
 
 
@@ -246,7 +246,7 @@ def test_o6_survivors_of_a_crash_agree_over_views() -> None:
     assert violated(events) == {"O6"}
     assert sentence(events, "O6") == (
         "p1 delivered orders/p1:0 (index 3) before orders/p2:0 (index 5), "
-        "yet p2 delivered orders/p2:0 (index 3) before orders/p1:0 (index 5)"
+        "but p2 delivered orders/p2:0 (index 3) before orders/p1:0 (index 5)"
     )
 
 

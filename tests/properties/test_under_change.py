@@ -27,7 +27,7 @@ def test_s1_until_then_it_is() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"S1"}
     assert sentence(events, "S1", "orders") == (
-        "p1 learned that orders/p1:0 is stable (index 4), and p3, a member of view v0, never received it"
+        "p1 learned that orders/p1:0 is stable (index 4), but p3, a member of view v0, never received it"
     )
 
 

@@ -33,7 +33,7 @@ def test_m1_who_installs_a_view_is_in_it() -> None:
     trace.exclude("p1", "v1", ["p2", "p3"])
     events = trace.end(quiet=False)
     assert sentence(events, "M1", "orders") == (
-        "p1 installed view v1 (index 4), of which it is not a member: its members are p2, p3"
+        "p1 installed view v1 (index 4) but is not a member of it: its members are p2, p3"
     )
 
 
@@ -45,7 +45,7 @@ def test_m2_ids_grow(view: str) -> None:
     events = trace.end(quiet=False)
     assert verdict(events, "M2", "orders").violations == 1
     assert sentence(events, "M2", "orders") == (
-        f"p1 installed view {view} (index 4) after view v0 (index 1), and the id of the later view is not the larger"
+        f"p1 installed view {view} (index 4) after view v0 (index 1), but the id of the later view is not larger"
     )
 
 
@@ -66,7 +66,7 @@ def test_m3_the_first_view_is_the_configured_one() -> None:
     assert violated(events) == {"M3", "M4"}
     assert sentence(events, "M3", "orders") == (
         "p2 installed view v0 (index 1) as its first in orders, with members p1, p2, "
-        "and the group was configured with p1, p2, p3"
+        "but the group was configured with p1, p2, p3"
     )
 
 
@@ -78,7 +78,7 @@ def test_m4_one_id_one_membership() -> None:
     events = trace.end(quiet=False)
     assert violated(events) == {"M4"}
     assert sentence(events, "M4", "orders") == (
-        "p2 installed view v1 (index 6) with members p2, and p1 had installed a view of that id (index 4) with p1, p2"
+        "p2 installed view v1 (index 6) with members p2, but p1 had installed a view with that id (index 4) with p1, p2"
     )
 
 
@@ -119,7 +119,7 @@ def test_m10_nobody_suspected_it() -> None:
     assert violated(events) == {"M10"}
     assert verdict(events, "M10", "orders").violations == 1
     assert sentence(events, "M10", "orders") == (
-        "p1 installed view v1 (index 2) without p3, which no member of it had suspected and which had not left"
+        "p1 installed view v1 (index 2) without p3, although no member of it had suspected p3 and p3 had not left"
     )
 
 
@@ -144,7 +144,7 @@ def test_m10_a_new_member_had_asked() -> None:
     trace.view("p1", "orders", "v1", ["p1", "p2", "p3"], transitional=["p1"])
     events = trace.end(quiet=False)
     assert sentence(events, "M10", "orders") == (
-        "p1 installed view v1 (index 2) with p3, new there, which had not asked to join"
+        "p1 installed view v1 (index 2) with p3 as a new member, although p3 had not asked to join"
     )
 
 

@@ -40,7 +40,7 @@ def test_o5_two_orders_in_one_view() -> None:
     assert judged.example.indexes == (3, 4, 2, 3)
     assert judged.example.sentence == (
         "p1 delivered orders/p1:0 (index 3) before orders/p2:0 (index 4), "
-        "yet p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), and the run ended quiet"
+        "but p3 delivered orders/p2:0 (index 2) before orders/p1:0 (index 3), and the run ended quiet"
     )
 
 
@@ -138,7 +138,7 @@ def test_o5x_two_orders_of_messages_of_two_groups() -> None:
     assert verdict(events, "O5x").violations == 1
     assert sentence(events, "O5x") == (
         "p2 delivered a/p1:0 (index 3) before b/p4:0 (index 4), "
-        "yet p3 delivered b/p4:0 (index 3) before a/p1:0 (index 4)"
+        "but p3 delivered b/p4:0 (index 3) before a/p1:0 (index 4)"
     )
 
 

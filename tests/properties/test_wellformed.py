@@ -44,13 +44,13 @@ def test_w1_a_gap_in_the_index() -> None:
     trace = trio()
     trace.deliver_everywhere(trace.send("p1"))
     at = position(trace, "p2", "deliver")
-    assert harness_error(without(trace.end(), at)) == "W1: p2 has a row with index 3 where 2 should follow"
+    assert harness_error(without(trace.end(), at)) == "W1: p2 has a row with index 3 where index 2 should follow"
 
 
 def test_w1_a_gap_in_the_log_of_the_world() -> None:
     events = trio().end()
     at = events["kind"].to_pylist().index("faults_end")
-    assert "world has a row with index 1 where 0 should follow" in harness_error(without(events, at))
+    assert "world has a row with index 1 where index 0 should follow" in harness_error(without(events, at))
 
 
 def test_w1_two_rows_at_one_place() -> None:
@@ -170,5 +170,5 @@ def test_w7_a_member_without_a_log_is_noticed() -> None:
     events = trace.end()
     kept = pa.array([name != "p2" for name in events["process"].to_pylist()])
     assert harness_error(events.filter(kept)) == (
-        "W7: p1 installs a view with p2 at index 1, and the trace has no log of p2"
+        "W7: p1 installs a view with p2 at index 1, but the trace has no log of p2"
     )

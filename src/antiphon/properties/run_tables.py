@@ -2,18 +2,18 @@
 
 from functools import cached_property
 
-from antiphon.properties.checks.exclusions import Gone
-from antiphon.properties.checks.flow import Traffic
-from antiphon.properties.checks.stability import Prefixes
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.audience import Audience
 from antiphon.properties.tables.causality import Causality, establish
+from antiphon.properties.tables.delivered import Delivered
+from antiphon.properties.tables.departures import Departures
+from antiphon.properties.tables.flow_frames import FlowFrames
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.past import Pasts
 from antiphon.properties.tables.sequencers import Sequencers
-from antiphon.properties.tables.sets import Delivered
 from antiphon.properties.tables.spans import Spans
+from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.stamps import Stamps
 from antiphon.properties.tables.windows import Windows
 
@@ -75,16 +75,16 @@ class RunTables:
         return Windows(self.history)
 
     @cached_property
-    def prefixes(self) -> Prefixes:
+    def stability(self) -> StabilityReports:
         """The reports about stability."""
-        return Prefixes(self.history, self.audience, self.membership, self.spans)
+        return StabilityReports(self.history, self.audience, self.membership, self.spans)
 
     @cached_property
-    def traffic(self) -> Traffic:
+    def flow_frames(self) -> FlowFrames:
         """The frames that are subject to flow control."""
-        return Traffic(self.history, self.windows)
+        return FlowFrames(self.history, self.windows)
 
     @cached_property
-    def gone(self) -> Gone:
+    def departures(self) -> Departures:
         """The processes that have crashed, left, or are cut off for good, as seen by each other process."""
-        return Gone(self.history, self.membership)
+        return Departures(self.history, self.membership)

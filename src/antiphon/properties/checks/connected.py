@@ -1,8 +1,9 @@
-"""S6 connected: a sender and a receiver that are both there count each other, and go on until one goes (Berket98 §6).
+"""S6 connected: a sender and a receiver that are both present count each other until one of them goes (Berket98 §6).
 
-docs/spec/stability.md 4 asks this of R_s and S_r, the receivers and senders that private views name.
-S1, L2 and L6 ask those alone whom a process itself counts; here its counting is held against what the world knows: who
-was configured to send to whom (`start` rows), and who came, left or crashed.
+docs/spec/stability.md 4 asks this of R_s and S_r, the receivers and senders
+that private views name. S1, L2 and L6 rely on the peers that a process itself counts. Here the counting is compared
+with what is known from outside: which process was configured to send to which (`start` rows), and which process came,
+left or crashed.
 """
 
 from bisect import bisect_right
@@ -17,8 +18,8 @@ from antiphon.errors import TraceError
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray
 from antiphon.properties.tables.history import History
-from antiphon.properties.tables.quiet import last_stays, who_is_stable
-from antiphon.properties.verdicts.findings import Broken, nothing_asked, over_groups
+from antiphon.properties.tables.quiet_end import last_stays, stable_members
+from antiphon.properties.verdicts.findings import Violations, no_opportunity, over_groups
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.types import split_process_id
 
@@ -29,13 +30,13 @@ _ROLES: Final = ("both", "sender", "receiver")
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """A process stops counting a peer with the view of a stay."""
+    """A process stops counting a peer: the view of this stay no longer names it."""
 
     stay: int
     side: _Side
     peer: int
     times: int
-    """How often it has done so by then, with this one."""
+    """How often the process has stopped counting this peer, including this time."""
     departures: int
     """How often one of the two had left or crashed by then."""
 
@@ -46,7 +47,7 @@ class _Loss:
 
 @dataclass(frozen=True, slots=True)
 class _Tie:
-    """Who has to count a peer at a quiet end."""
+    """A process that must count a peer at a quiet end."""
 
     process: int
     group: int
@@ -55,30 +56,31 @@ class _Tie:
 
 
 def check_connected(history: History, promises: Promises) -> list[Verdict]:
-    """S6: a peer is lost only when one of the two goes; at a quiet end, who are both there count each other.
+    """S6: a peer is dropped only after one of the two went; at a quiet end, all that are present count each other.
 
-    One departure founds one loss. It may lie before the peer was counted: the news of it may have been on its way.
+    One departure justifies one loss. It may come before the peer was counted, because the news of it may still have
+    been on its way.
     """
     if not promises.groups("S6").any():
-        return nothing_asked(history, promises, "S6")
+        return no_opportunity(history, promises, "S6")
     losses = _losses(history, promises.pairs("S6"))
     ties = _ties(history, promises) if history.world.quiet else []
     unfounded = [loss for loss in losses if loss.unfounded]
     last = last_stays(history)
     untied = [tie for tie in ties if tie.peer not in _counted(history, last.get((tie.process, tie.group)), tie.side)]
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         if position < len(unfounded):
-            return _tell_loss(history, unfounded[position])
+            return _describe_loss(history, unfounded[position])
         tie = untied[position - len(unfounded)]
-        return _tell_tie(history, tie, last.get((tie.process, tie.group)))
+        return _describe_tie(history, tie, last.get((tie.process, tie.group)))
 
     stays, logs = history.stays, history.logs
     rows = [*(int(stays.row[loss.stay]) for loss in unfounded), *(int(logs.end[tie.process]) - 1 for tie in untied)]
     groups = [*(int(stays.group[loss.stay]) for loss in unfounded), *(tie.group for tie in untied)]
     asked = [*(int(stays.group[loss.stay]) for loss in losses), *(tie.group for tie in ties)]
     opportunities = np.bincount(np.array(asked, np.int64), minlength=len(history.groups))
-    broken = Broken(np.array(rows, np.int64), np.array(groups, np.int64), tell)
+    broken = Violations(np.array(rows, np.int64), np.array(groups, np.int64), describe)
     return over_groups(history, promises, "S6", opportunities, broken)
 
 
@@ -86,7 +88,7 @@ def check_connected(history: History, promises: Promises) -> list[Verdict]:
 
 
 def _losses(history: History, promised: BoolArray) -> list[_Loss]:
-    """Each peer that is missing in a private view and was counted in the one before, in the order of rows."""
+    """Each peer that was counted in a private view but is missing in the next one, in the order of rows."""
     stays, departures = history.stays, _Departures(history)
     times: Counter[tuple[int, int, _Side, int]] = Counter()
     found = []
@@ -110,7 +112,7 @@ class _Departures:
         rows = history.rows
         self._times: dict[tuple[int, int], list[int]] = {}
         for row in history.of_kind("leave", "crash").tolist():
-            # A crash is one of all groups.
+            # A crash is a departure from all groups.
             groups = range(len(history.groups)) if rows.group[row] < 0 else [int(rows.group[row])]
             for group in groups:
                 self._times.setdefault((int(rows.process[row]), group), []).append(int(rows.time[row]))
@@ -118,18 +120,18 @@ class _Departures:
             times.sort()
 
     def until(self, process: int, group: int, time: int) -> int:
-        """How many there were by then; an equal time counts."""
+        """The number of departures up to that time, inclusive."""
         return bisect_right(self._times.get((process, group), ()), time)
 
 
 def _counted(history: History, stay: int | None, side: _Side) -> tuple[int, ...]:
-    """Whom a process counts in that view, nobody without one."""
+    """The peers that a process counts in the view of that stay; none if there is no stay."""
     if stay is None:
         return ()
     return history.stays.receivers[stay] if side == "receivers" else history.stays.senders[stay]
 
 
-def _tell_loss(history: History, loss: _Loss) -> Violation:
+def _describe_loss(history: History, loss: _Loss) -> Violation:
     stays = history.stays
     who, peer = history.process_name(stays.process[loss.stay]), history.process_name(loss.peer)
     view, index = history.views[stays.view[loss.stay]], history.index(stays.row[loss.stay])
@@ -137,7 +139,7 @@ def _tell_loss(history: History, loss: _Loss) -> Violation:
         often, why = f" {loss.times} times, last", f"by then the two had left or crashed only {_times(loss.departures)}"
     else:
         often, why = "", "neither of them had left or crashed by then"
-    sentence = f"{who} stopped counting {peer} among its {loss.side}{often} with view {view} (index {index}), and {why}"
+    sentence = f"{who} stopped counting {peer} among its {loss.side}{often} with view {view} (index {index}), but {why}"
     return Violation(sentence, (who,), (), (index,), (view,))
 
 
@@ -149,63 +151,63 @@ def _times(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Role:
     """What a process was configured to do in a group."""
 
     sends: bool
-    takes: bool
+    receives: bool
     sources: frozenset[str] | None
-    """By name, from whom it takes messages; None for everybody."""
+    """Names of the processes from which it receives; None for all."""
 
 
 def _ties(history: History, promises: Promises) -> list[_Tie]:
-    """For each configured pair that is there at the end, that the sender counts the receiver, and the other way round.
+    """The ties of each configured pair that is present at the end: each must count the other.
 
-    Whose `start` row does not tell its role, as in old traces, is not asked about.
+    A process whose `start` row does not tell its role, as in old traces, is not judged.
     """
-    stable, component = who_is_stable(history, promises, "S6"), history.world.component
-    present: dict[int, list[tuple[int, _Part]]] = {}
-    for process, group, part in _parts(history):
+    stable, component = stable_members(history, promises, "S6"), history.world.component
+    present: dict[int, list[tuple[int, _Role]]] = {}
+    for process, group, role in _roles(history):
         if stable[process, group]:
-            present.setdefault(group, []).append((process, part))
+            present.setdefault(group, []).append((process, role))
     found = []
-    for group, parts in present.items():
-        takers = [(process, part.sources) for process, part in parts if part.takes]
-        for sender in (process for process, part in parts if part.sends):
+    for group, roles in present.items():
+        receivers = [(process, role.sources) for process, role in roles if role.receives]
+        for sender in (process for process, role in roles if role.sends):
             name = split_process_id(history.processes[sender])[0]
-            for taker, sources in takers:
-                together = taker != sender and component[taker] == component[sender]
+            for receiver, sources in receivers:
+                together = receiver != sender and component[receiver] == component[sender]
                 if together and (sources is None or name in sources):
-                    found += [_Tie(sender, group, "receivers", taker), _Tie(taker, group, "senders", sender)]
+                    found += [_Tie(sender, group, "receivers", receiver), _Tie(receiver, group, "senders", sender)]
     return found
 
 
-def _parts(history: History) -> Iterable[tuple[int, int, _Part]]:
+def _roles(history: History) -> Iterable[tuple[int, int, _Role]]:
     code_of = {group: code for code, group in enumerate(history.groups)}
     for row in history.of_kind("start").tolist():
         process = int(history.rows.process[row])
         for group, entry in history.details[row].get("groups", {}).items():
             if group in code_of and isinstance(entry, dict) and "role" in entry:
-                yield process, code_of[group], _part(history.process_name(process), entry)
+                yield process, code_of[group], _role(history.process_name(process), entry)
 
 
-def _part(who: str, entry: dict[str, Any]) -> _Part:
+def _role(who: str, entry: dict[str, Any]) -> _Role:
     role, sources = entry["role"], entry.get("sources")
     if role not in _ROLES:
-        raise TraceError(f"the start row of {who} names a role that is not known (there are {', '.join(_ROLES)})")
+        raise TraceError(f"the start row of {who} has an unknown role; expected one of {', '.join(_ROLES)}")
     if sources is not None and not (isinstance(sources, list) and all(isinstance(name, str) for name in sources)):
-        raise TraceError(f"the start row of {who} has sources that are not a list of processes")
+        raise TraceError(f"the start row of {who}: `sources` is not a list of processes")
     named = None if sources is None else frozenset(sources)
-    return _Part(sends=role != "receiver", takes=role != "sender", sources=named)
+    return _Role(sends=role != "receiver", receives=role != "sender", sources=named)
 
 
-def _tell_tie(history: History, tie: _Tie, last: int | None) -> Violation:
+def _describe_tie(history: History, tie: _Tie, last: int | None) -> Violation:
     who, peer, group = history.process_name(tie.process), history.process_name(tie.peer), history.groups[tie.group]
-    sender, taker = (who, peer) if tie.side == "receivers" else (peer, who)
-    both = f"{sender}, which sends to {taker}, and {taker} were both in {group} when the run ended quiet"
+    sender, receiver = (who, peer) if tie.side == "receivers" else (peer, who)
+    both = f"{sender}, which sends to {receiver}, and {receiver} were both in {group} when the run ended quiet"
     if last is None:
         index = history.index(history.logs.end[tie.process] - 1)
-        return Violation(f"{both}, and {who} never installed a view there", (who,), (), (index,))
+        return Violation(f"{both}, but {who} never installed a view there", (who,), (), (index,))
     view, index = history.views[history.stays.view[last]], history.index(history.stays.row[last])
-    sentence = f"{both}, and {who} did not count {peer} among its {tie.side} in its last view {view} (index {index})"
+    sentence = f"{both}, but {who} did not count {peer} among its {tie.side} in its last view {view} (index {index})"
     return Violation(sentence, (who,), (), (index,), (view,))

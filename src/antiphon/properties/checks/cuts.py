@@ -1,4 +1,4 @@
-"""D3 to D7 and D9 to D11: what is delivered belongs where it is delivered (docs/spec/properties.md 3)."""
+"""D3 to D7 and D9 to D11: messages are delivered in the right group and view (docs/spec/properties.md 3)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -6,17 +6,17 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from antiphon.properties.checks.views import names
 from antiphon.properties.families import SENDING
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.codes import distinct
 from antiphon.properties.tables.columns import BoolArray, IntArray
-from antiphon.properties.tables.companies import companies, departure, passage
+from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.tables.history import Deliveries, History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.notices import Notices
-from antiphon.properties.tables.sets import Delivered
-from antiphon.properties.verdicts.findings import Broken, Found, gathered, nothing_asked, over_groups
+from antiphon.properties.tables.survivors import end_of_stay, surviving_together, view_and_next
+from antiphon.properties.verdicts.findings import Found, Violations, as_violations, no_opportunity, over_groups
+from antiphon.properties.verdicts.phrases import names
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 
@@ -28,10 +28,10 @@ def _by_group(history: History, groups: IntArray) -> IntArray:
 
 
 def check_right_place(history: History, promises: Promises) -> list[Verdict]:
-    """D3: a process delivers in groups that it is in, with the service that it chose there.
+    """D3: a process delivers only in groups that it is in, and with the service that it chose there.
 
-    Its `start` row tells both; a group that it names not was entered later, by a `join` or a first view. Who leaves a
-    group whose changes of views are cuts is in it no more, until it installs a view there again.
+    Its `start` row tells both. A group that is not named there was entered later, by a `join` or a first view. In
+    families whose view changes are cuts, a process that left a group is not in it until it installs a view there again.
     """
     deliveries, rows = history.deliveries, history.rows
     asked = deliveries.where(promises.pairs("D3")[deliveries.process, deliveries.group])
@@ -43,10 +43,10 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     after = promises.of_family(lambda promised: promised.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
     wrong = asked.row[outside | other | after | (wanted == _NOTHING_THERE)]
 
-    def tell(position: int) -> Violation:
-        return _tell_wrong_place(history, promises, int(wrong[position]))
+    def describe(position: int) -> Violation:
+        return _describe_wrong_place(history, promises, int(wrong[position]))
 
-    broken = Broken(wrong, rows.group[wrong], tell)
+    broken = Violations(wrong, rows.group[wrong], describe)
     return over_groups(history, promises, "D3", _by_group(history, asked.group), broken)
 
 
@@ -54,12 +54,12 @@ _NOT_NAMED, _NOTHING_THERE = -2, -1
 
 
 def _subscriptions(history: History) -> tuple[IntArray, IntArray]:
-    """By process and group: the service that the `start` row names; and the row at which it entered later."""
+    """For each process and group: the service that the `start` row names, and the row at which it entered later."""
     shape = len(history.processes), len(history.groups)
     chosen: IntArray = np.full(shape, _NOT_NAMED, np.int64)
     entered: IntArray = np.full(shape, np.iinfo(np.int64).max, np.int64)
     groups = {group: code for code, group in enumerate(history.groups)}
-    # A service that no row carries has a code of its own, above all others.
+    # A service that no row carries gets a code of its own, above all others.
     services = {service: code for code, service in enumerate(history.services)} | {SENDING: _NOTHING_THERE}
     for row in history.of_kind("start").tolist():
         for group, entry in history.details[row]["groups"].items():
@@ -72,60 +72,60 @@ def _subscriptions(history: History) -> tuple[IntArray, IntArray]:
     return chosen, entered
 
 
-def _tell_wrong_place(history: History, promises: Promises, row: int) -> Violation:
+def _describe_wrong_place(history: History, promises: Promises, row: int) -> Violation:
     process, group = history.rows.process[row], history.rows.group[row]
     who, name, where = history.process_name(process), history.message_at(row), history.groups[group]
     service = promises.service(process, group)
     starts = [at for at in history.of_kind("start").tolist() if history.rows.process[at] == process]
     if history.membership_at(np.array([row]))[0] < 0:
-        why = f"and it had left {where}"
+        why = f"although it had left {where}"
     elif not any(where in history.details[at]["groups"] for at in starts):
-        why = f"and it had not entered {where}"
+        why = f"although it had not entered {where}"
     elif service == SENDING:
-        why = f"and in {where} it only sends"
+        why = f"although it only sends in {where}"
     else:
-        why = f"as {history.services[history.rows.service[row]]}, and in {where} it chose {service}"
-    return Violation(f"{who} delivered {history.told(row)} {why}", (who,), (name,), (history.index(row),))
+        why = f"as {history.services[history.rows.service[row]]}, although it chose {service} in {where}"
+    return Violation(f"{who} delivered {history.located(row)} {why}", (who,), (name,), (history.index(row),))
 
 
 # -------------------------------------------------------------------------------- D4 and D10
 
 
 def check_sender_in_view(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """D4: the sender of what is delivered is a member of the view in which it is."""
+    """D4: the sender of a delivered message is a member of the view in which it is delivered."""
     deliveries = history.deliveries
     asked = deliveries.where(promises.pairs("D4")[deliveries.process, deliveries.group])
     stay, sender = history.stay_at(asked.row), history.rows.sender[asked.row]
     private = np.append(history.stays.private, False)[stay]
     foreign = np.flatnonzero(~membership.has(stay, sender) & ~private)
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         row = int(asked.row[foreign[position]])
         here = int(stay[foreign[position]])
         who, source = (history.process_name(code) for code in (history.rows.process[row], history.rows.sender[row]))
         view = history.views[history.stays.view[here]]
         members = names(history, membership.members[here])
         sentence = (
-            f"{who} delivered {history.told(row)} in view {view}, and {source} is not a member of it: "
+            f"{who} delivered {history.located(row)} in view {view}, but {source} is not a member of it: "
             f"its members are {members}"
         )
         return Violation(sentence, (who,), (history.message_at(row),), (history.index(row),), (view,))
 
-    broken = Broken(asked.row[foreign], asked.group[foreign], tell)
+    broken = Violations(asked.row[foreign], asked.group[foreign], describe)
     return over_groups(history, promises, "D4", _by_group(history, asked.group[~private]), broken)
 
 
 def check_nothing_after_removal(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """D10: of a member that a view of a process removed, the process delivers nothing in that view or later.
+    """D10: when a process has installed a view that removes a member, it delivers nothing more from that member.
 
-    Until a formation takes that member in again: who joins, or is united with us, is one like any other from then on.
+    This holds until a formation takes the member in again: a process that joins or merges is like any other.
     """
     removed: dict[tuple[int, int], int] = {}
     for before, stay in membership.passages("D10"):
         for member in membership.members[before] - membership.members[stay]:
             removed.setdefault((membership.root[stay], member), stay)
     if not removed:
-        return nothing_asked(history, promises, "D10")
+        return no_opportunity(history, promises, "D10")
     deliveries, width = history.deliveries, len(history.processes)
     keys = {root * width + member: stay for (root, member), stay in removed.items()}
     codes = np.array(sorted(keys), np.int64)
@@ -136,17 +136,18 @@ def check_nothing_after_removal(history: History, promises: Promises, membership
     after = (codes[at] == wanted) & (history.stays.row[stays[at]] < deliveries.row)
     late = np.flatnonzero(after)
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         row, stay = int(deliveries.row[late[position]]), int(stays[at[late[position]]])
         who, source = (history.process_name(code) for code in (history.rows.process[row], history.rows.sender[row]))
         view, index = history.views[membership.view[stay]], history.index(membership.row[stay])
         sentence = (
-            f"{who} delivered {history.told(row)} after it had installed view {view} (index {index}) without {source}"
+            f"{who} delivered {history.located(row)} after it had installed view {view} (index {index}) "
+            f"without {source}"
         )
         return Violation(sentence, (who, who), (history.message_at(row),), (index, history.index(row)), (view,))
 
     opportunities = _by_group(history, np.array([membership.group[root] for root, _ in removed], np.int64))
-    broken = Broken(deliveries.row[late], deliveries.group[late], tell)
+    broken = Violations(deliveries.row[late], deliveries.group[late], describe)
     return over_groups(history, promises, "D10", opportunities, broken)
 
 
@@ -154,9 +155,9 @@ def check_nothing_after_removal(history: History, promises: Promises, membership
 
 
 def check_same_view(history: History, promises: Promises) -> list[Verdict]:
-    """D5: all who deliver a message do so in the same view."""
+    """D5: all processes that deliver a message do so in the same view."""
     if not promises.groups("D5").any():
-        return nothing_asked(history, promises, "D5")
+        return no_opportunity(history, promises, "D5")
     asked = _in_shared_views(history, promises.asked("D5"))
     view, total = history.rows.view[asked.row], len(history.messages.number)
     first = np.full(total, -1, np.int64)
@@ -165,12 +166,12 @@ def check_same_view(history: History, promises: Promises) -> list[Verdict]:
     reference = first[asked.message]
     other = np.flatnonzero(history.rows.view[reference] != view)
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         rows = int(reference[other[position]]), int(asked.row[other[position]])
-        return _tell_two_views(history, rows)
+        return _describe_two_views(history, rows)
 
     shared = np.flatnonzero(np.bincount(asked.message, minlength=total) > 1)
-    broken = Broken(asked.row[other], asked.group[other], tell)
+    broken = Violations(asked.row[other], asked.group[other], describe)
     return over_groups(history, promises, "D5", _by_group(history, history.messages.group[shared]), broken)
 
 
@@ -178,12 +179,12 @@ def _in_shared_views(history: History, asked: Deliveries) -> Deliveries:
     return asked.where(~np.append(history.stays.private, False)[history.stay_at(asked.row)])
 
 
-def _tell_two_views(history: History, rows: tuple[int, int]) -> Violation:
+def _describe_two_views(history: History, rows: tuple[int, int]) -> Violation:
     who = [history.process_name(history.rows.process[row]) for row in rows]
     views, places = [history.views[history.rows.view[row]] for row in rows], [history.index(row) for row in rows]
     name = history.message_at(rows[0])
     sentence = (
-        f"{who[0]} delivered {name} (index {places[0]}) in view {views[0]}, and {who[1]} (index {places[1]}) "
+        f"{who[0]} delivered {name} (index {places[0]}) in view {views[0]}, but {who[1]} (index {places[1]}) "
         f"in view {views[1]}"
     )
     return Violation(sentence, tuple(who), (name,), tuple(places), tuple(views))
@@ -192,24 +193,24 @@ def _tell_two_views(history: History, rows: tuple[int, int]) -> Violation:
 def check_sending_view(history: History, promises: Promises) -> list[Verdict]:
     """D6: a message is delivered in the view in which it was sent."""
     if not promises.groups("D6").any():
-        return nothing_asked(history, promises, "D6")
+        return no_opportunity(history, promises, "D6")
     asked = _in_shared_views(history, promises.asked("D6"))
     send_row, view = history.messages.send_row[asked.message], history.rows.view
     asked, send_row = asked.where(send_row >= 0), send_row[send_row >= 0]
     other = np.flatnonzero(view[send_row] != view[asked.row])
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         rows = int(send_row[other[position]]), int(asked.row[other[position]])
         who = [history.process_name(history.rows.process[row]) for row in rows]
         views, places = [history.views[view[row]] for row in rows], [history.index(row) for row in rows]
         name = history.message_at(rows[0])
         sentence = (
-            f"{who[0]} sent {name} (index {places[0]}) in view {views[0]}, and {who[1]} delivered it "
+            f"{who[0]} sent {name} (index {places[0]}) in view {views[0]}, but {who[1]} delivered it "
             f"(index {places[1]}) in view {views[1]}"
         )
         return Violation(sentence, tuple(who), (name,), tuple(places), tuple(views))
 
-    broken = Broken(asked.row[other], asked.group[other], tell)
+    broken = Violations(asked.row[other], asked.group[other], describe)
     return over_groups(history, promises, "D6", _by_group(history, asked.group), broken)
 
 
@@ -217,29 +218,29 @@ def check_sending_view(history: History, promises: Promises) -> list[Verdict]:
 
 
 def check_blocked_while_flushing(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """D7: from the agreed failure of a member until a view without it, a process sends nothing in that group.
+    """D7: after the agreed failure of a member, a process sends nothing in that group until a view without the member.
 
-    That is when the view change holds senders (newtop.md 9.6); it does not go by `block` rows, which a sender that is
-    not held back would not write, and which flow control writes too.
+    In this time the view change holds senders back (docs/spec/newtop.md 9.6). It is not judged by `block` rows: a
+    sender that is wrongly not held back would not write them, and flow control writes them too.
     """
     promised = promises.pairs("D7")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     sends = history.sends
-    for word in membership.confirmations if promised.any() else ():
-        if not promised[word.process, word.group]:
+    for agreed in membership.confirmations if promised.any() else ():
+        if not promised[agreed.process, agreed.group]:
             continue
-        opportunities[word.group] += 1
-        end = _until_removed(history, membership, word.row, word.peer)
-        between = slice(*np.searchsorted(sends.row, [word.row, end]).tolist())
-        for row in sends.row[between][sends.group[between] == word.group].tolist():
-            found.append((row, word.group, partial(_tell_not_held, history, word.row, word.peer, row)))
-    return over_groups(history, promises, "D7", opportunities, gathered(found))
+        opportunities[agreed.group] += 1
+        end = _until_removed(history, membership, agreed.row, agreed.peer)
+        between = slice(*np.searchsorted(sends.row, [agreed.row, end]).tolist())
+        for row in sends.row[between][sends.group[between] == agreed.group].tolist():
+            found.append((row, agreed.group, partial(_describe_not_held, history, agreed.row, agreed.peer, row)))
+    return over_groups(history, promises, "D7", opportunities, as_violations(found))
 
 
 def _until_removed(history: History, membership: Membership, row: int, peer: int) -> int:
-    """The row at which the process of that row installs a view without the peer; else, at which it is out of it all.
+    """The row at which the process of that row installs a view without the peer, or no longer has such a duty.
 
-    That is where it goes over to another formation, leaves the group, or ends its log.
+    The duty ends when the process goes over to another formation, leaves the group, or its log ends.
     """
     stay = last = int(history.stay_at(np.array([row]))[0])
     while stay >= 0 and peer in membership.members[stay] and (stay == last or not membership.formed[stay]):
@@ -247,11 +248,11 @@ def _until_removed(history: History, membership: Membership, row: int, peer: int
     return membership.row[stay] if stay >= 0 else int(history.over[last])
 
 
-def _tell_not_held(history: History, confirmed: int, peer: int, row: int) -> Violation:
+def _describe_not_held(history: History, confirmed: int, peer: int, row: int) -> Violation:
     who, index = history.process_name(history.rows.process[row]), history.index(confirmed)
     failed = history.process_name(peer)
     sentence = (
-        f"{who} sent {history.told(row)} after the failure of {failed} was agreed (index {index}) and before it "
+        f"{who} sent {history.located(row)} after the failure of {failed} was agreed (index {index}) and before it "
         f"installed a view without {failed}"
     )
     return Violation(sentence, (who, who), (history.message_at(row),), (index, history.index(row)))
@@ -261,14 +262,14 @@ def _tell_not_held(history: History, confirmed: int, peer: int, row: int) -> Vio
 
 
 def check_same_view_together(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """D5w: what one delivered in a view from which several go on together, none of them delivered in another view."""
+    """D5w: processes that go on together from a view deliver no message in different views."""
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    for together in companies(history, promises.pairs("D5w")):
+    for together in surviving_together(history, promises.pairs("D5w")):
         if history.stays.following[together[0]] >= 0 and delivered.count[together].any():
             opportunities[history.stays.group[together[0]]] += _pairs(len(together))
             if _differ(delivered, together):
                 found += _elsewhere(history, delivered, together)
-    return over_groups(history, promises, "D5w", opportunities, gathered(found))
+    return over_groups(history, promises, "D5w", opportunities, as_violations(found))
 
 
 def _pairs(count: int) -> int:
@@ -280,42 +281,42 @@ def _differ(delivered: Delivered, together: list[int]) -> bool:
 
 
 def _elsewhere(history: History, delivered: Delivered, together: list[int]) -> Iterable[Found]:
-    """Messages that one of them delivered in that view, and another in another view."""
+    """Messages that one of them delivered in that view, and another one in a different view."""
     first, stays = history.first, history.stays
     union = np.unique(np.concatenate([delivered.messages(stay) for stay in together]))
     for stay in together:
         own = (first.process == stays.process[stay]) & (history.first_stay != stay)
         for row in first.row[own & np.isin(first.message, union)].tolist():
-            tell = partial(_tell_elsewhere, history, delivered, together, stay, row)
-            yield row, int(stays.group[stay]), tell
+            describe = partial(_describe_elsewhere, history, delivered, together, stay, row)
+            yield row, int(stays.group[stay]), describe
 
 
-def _tell_elsewhere(history: History, delivered: Delivered, together: list[int], stay: int, row: int) -> Violation:
+def _describe_elsewhere(history: History, delivered: Delivered, together: list[int], stay: int, row: int) -> Violation:
     message = history.first.message[np.searchsorted(history.first.row, row)]
     holder = next(other for other in together if message in delivered.messages(other))
     there = int(delivered.rows(holder)[delivered.messages(holder) == message][0])
-    told = _tell_two_views(history, (there, row))
-    views = passage(history, stay)
-    sentence = f"{told.sentence}, yet both went from view {views[0]} to view {views[1]}"
-    return Violation(sentence, told.processes, told.messages, told.indexes, told.views)
+    pair = _describe_two_views(history, (there, row))
+    views = view_and_next(history, stay)
+    sentence = f"{pair.sentence}, although both went from view {views[0]} to view {views[1]}"
+    return Violation(sentence, pair.processes, pair.messages, pair.indexes, pair.views)
 
 
 def check_same_cut(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """D9: who goes on together without a member delivered the same last message of it in the view before."""
+    """D9: processes that go on together without a member delivered the same last message from it before."""
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     stays = history.stays
-    for together in companies(history, promises.pairs("D9")):
+    for together in surviving_together(history, promises.pairs("D9")):
         following = int(stays.following[together[0]])
         gone = {*stays.members[together[0]]}.difference(stays.members[following] if following >= 0 else ())
         if following >= 0 and gone:
             opportunities[stays.group[together[0]]] += _pairs(len(together)) * len(gone)
             if _differ(delivered, together):
                 found += _cuts(history, delivered, together, gone)
-    return over_groups(history, promises, "D9", opportunities, gathered(found))
+    return over_groups(history, promises, "D9", opportunities, as_violations(found))
 
 
 def _cuts(history: History, delivered: Delivered, together: list[int], gone: Iterable[int]) -> Iterable[Found]:
-    """Pairs of a member that is gone and one who cut it off elsewhere than most."""
+    """For each removed member, the processes whose last message from it differs from that of the largest camp."""
     for member in sorted(gone):
         camps: dict[int, list[int]] = defaultdict(list)
         for stay in together:
@@ -323,8 +324,8 @@ def _cuts(history: History, delivered: Delivered, together: list[int], gone: Ite
         most = max(camps, key=lambda message: (len(camps[message]), message))
         for message, camp in camps.items():
             for stay in camp if message != most else ():
-                tell = partial(_tell_cut, history, member, (camps[most][0], most), (stay, message))
-                yield departure(history, stay), int(history.stays.group[stay]), tell
+                describe = partial(_describe_cut, history, member, (camps[most][0], most), (stay, message))
+                yield end_of_stay(history, stay), int(history.stays.group[stay]), describe
 
 
 def _last_of(history: History, delivered: Delivered, stay: int, member: int) -> int:
@@ -334,16 +335,16 @@ def _last_of(history: History, delivered: Delivered, stay: int, member: int) -> 
     return int(own.max(initial=-1))
 
 
-def _tell_cut(history: History, member: int, most: tuple[int, int], less: tuple[int, int]) -> Violation:
+def _describe_cut(history: History, member: int, most: tuple[int, int], less: tuple[int, int]) -> Violation:
     (one, first), (other, second) = most, less
     who = [history.process_name(history.stays.process[stay]) for stay in (one, other)]
     last = ["none" if message < 0 else history.message_name(message) for message in (first, second)]
-    path, source = passage(history, one), history.process_name(member)
+    path, source = view_and_next(history, one), history.process_name(member)
     sentence = (
-        f"{who[0]} and {who[1]} went from view {path[0]} to view {path[1]}, which is without {source}, and the last "
+        f"{who[0]} and {who[1]} went from view {path[0]} to view {path[1]}, which is without {source}, but the last "
         f"message of {source} that they delivered before is {last[0]} at {who[0]} and {last[1]} at {who[1]}"
     )
-    places = [history.index(departure(history, stay)) for stay in (one, other)]
+    places = [history.index(end_of_stay(history, stay)) for stay in (one, other)]
     shown = tuple(history.message_name(message) for message in (first, second) if message >= 0)
     return Violation(sentence, tuple(who), shown, tuple(places), path)
 
@@ -352,14 +353,14 @@ def _tell_cut(history: History, member: int, most: tuple[int, int], less: tuple[
 
 
 def check_uniform_agreement(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """D11: what anybody delivers in a view, also one that crashes, all who go on from that view delivered in it.
+    """D11: what any process delivers in a view, even one that crashes, all that go on from the view delivered in it.
 
-    Where it is promised, not those whose failure the application had been told of before (newtop.md 14, rule 5); where
-    it is only required, everybody.
+    Where D11 is promised, members are excused if the application had been told of their failure before
+    (docs/spec/newtop.md 14, rule 5). Where it is only required, nobody is excused.
     """
     promised: BoolArray = promises.pairs("D11")
     if not promised.any():
-        return nothing_asked(history, promises, "D11")
+        return no_opportunity(history, promises, "D11")
     stays, claims = history.stays, _Claims(history, promises.scoped("D11"), delivered)
     views: dict[tuple[int, int], list[int]] = defaultdict(list)
     for stay, (process, group) in enumerate(zip(stays.process.tolist(), stays.group.tolist(), strict=True)):
@@ -371,11 +372,11 @@ def check_uniform_agreement(history: History, promises: Promises, delivered: Del
         opportunities[group] += len(onward) * (np.count_nonzero(delivered.count[together]))
         if onward and _differ(delivered, together):
             found += _not_uniform(history, claims, together, onward)
-    return over_groups(history, promises, "D11", opportunities, gathered(found))
+    return over_groups(history, promises, "D11", opportunities, as_violations(found))
 
 
 class _Claims:
-    """For whom a delivery speaks."""
+    """The members that a delivery makes a claim about."""
 
     def __init__(self, history: History, scoped: BoolArray, delivered: Delivered) -> None:
         self.delivered = delivered
@@ -386,13 +387,13 @@ class _Claims:
         return Notices(self._history)
 
     def excused(self, stay: int, row: int) -> frozenset[int]:
-        """Who need not have delivered what was delivered at that row of the stay."""
+        """The members that need not have delivered the message that was delivered at that row of the stay."""
         process, group = int(self._history.stays.process[stay]), int(self._history.stays.group[stay])
         return self._notices.excused(process, group, row) if self._scoped[process, group] else frozenset()
 
 
 def _not_uniform(history: History, claims: _Claims, together: list[int], onward: list[int]) -> Iterable[Found]:
-    """Each message that somebody delivered there, with each who went on without it and was not excused."""
+    """Each message delivered in the view, with each process that went on without it and was not excused."""
     delivered = claims.delivered
     everything = distinct(np.concatenate([delivered.messages(stay) for stay in together]))
     lacked = {stay: np.setdiff1d(everything, delivered.messages(stay), assume_unique=True) for stay in onward}
@@ -409,15 +410,15 @@ def _not_uniform(history: History, claims: _Claims, together: list[int], onward:
         for message in messages.tolist():
             row = next((row for excused, row in holders[message].items() if lacking not in excused), None)
             if row is not None:
-                tell = partial(_tell_not_uniform, history, row, stay)
-                yield departure(history, stay), int(history.stays.group[stay]), tell
+                describe = partial(_describe_not_uniform, history, row, stay)
+                yield end_of_stay(history, stay), int(history.stays.group[stay]), describe
 
 
-def _tell_not_uniform(history: History, row: int, stay: int) -> Violation:
+def _describe_not_uniform(history: History, row: int, stay: int) -> Violation:
     holder, lacking = (history.process_name(code) for code in (history.rows.process[row], history.stays.process[stay]))
-    path, index = passage(history, stay), history.index(departure(history, stay))
+    path, index = view_and_next(history, stay), history.index(end_of_stay(history, stay))
     sentence = (
-        f"{holder} delivered {history.told(row)} in view {path[0]}, and {lacking} went from there to view {path[1]} "
+        f"{holder} delivered {history.located(row)} in view {path[0]}, but {lacking} went from there to view {path[1]} "
         f"(index {index}) without having delivered it there"
     )
     return Violation(sentence, (holder, lacking), (history.message_at(row),), (history.index(row), index), path)

@@ -7,17 +7,17 @@ import numpy as np
 
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.causality import Causality, Wait
-from antiphon.properties.tables.companies import companies, departure, passage
+from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.tables.history import History
-from antiphon.properties.tables.sets import Delivered
-from antiphon.properties.verdicts.findings import Broken, over_groups
+from antiphon.properties.tables.survivors import end_of_stay, surviving_together, view_and_next
+from antiphon.properties.verdicts.findings import Violations, over_groups
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 # -------------------------------------------------------------------------------- D1
 
 
 def check_integrity(history: History, promises: Promises, causality: Causality) -> list[Verdict]:
-    """D1: what is delivered was sent, by that sender in that group, with that payload, and before."""
+    """D1: each delivered message was sent before, by that sender, in that group, with that payload."""
     deliveries = history.deliveries
     asked = deliveries.where(promises.pairs("D1")[deliveries.process, deliveries.group])
     send_row = history.messages.send_row[asked.message]
@@ -28,21 +28,21 @@ def check_integrity(history: History, promises: Promises, causality: Causality) 
     circles = [circle for circle in causality.circles if promises.pairs("D1")[_place(history, circle)]]
     rows = np.concatenate([bad, np.array([circle[0].row for circle in circles], np.int64)])
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         if position < len(bad):
-            return _tell_forged(history, int(bad[position]))
-        return _tell_circle(history, circles[position - len(bad)])
+            return _describe_forged(history, int(bad[position]))
+        return _describe_circle(history, circles[position - len(bad)])
 
     opportunities = np.bincount(asked.group, minlength=len(history.groups))
-    return over_groups(history, promises, "D1", opportunities, Broken(rows, history.rows.group[rows], tell))
+    return over_groups(history, promises, "D1", opportunities, Violations(rows, history.rows.group[rows], describe))
 
 
 def _place(history: History, circle: list[Wait]) -> tuple[int, int]:
-    """The process and group a circle is booked under."""
+    """The process and group under which a circle is counted."""
     return circle[0].process, int(history.rows.group[circle[0].row])
 
 
-def _tell_forged(history: History, row: int) -> Violation:
+def _describe_forged(history: History, row: int) -> Violation:
     deliveries = history.deliveries
     message = deliveries.message[np.searchsorted(deliveries.row, row)]
     who, name = history.process_name(history.rows.process[row]), history.message_at(row)
@@ -51,28 +51,28 @@ def _tell_forged(history: History, row: int) -> Violation:
         history.messages.send_row[message],
     )
     if send_row < 0:
-        sentence = f"{who} delivered {history.told(row)}, but {sender} never sent such a message in that group"
+        sentence = f"{who} delivered {history.located(row)}, but {sender} never sent such a message in that group"
         return Violation(sentence, (who,), (name,), (history.index(row),))
     places = (history.index(row), history.index(send_row))
-    sentence = f"{who} delivered {history.told(row)} with another digest than {sender} sent (index {places[1]})"
+    sentence = f"{who} delivered {history.located(row)} with a different digest than {sender} sent (index {places[1]})"
     return Violation(sentence, (who, sender), (name,), places)
 
 
-def _tell_circle(history: History, circle: list[Wait]) -> Violation:
+def _describe_circle(history: History, circle: list[Wait]) -> Violation:
     steps, indexes = [], []
     for wait, cause in zip(circle, [circle[-1], *circle[:-1]], strict=True):
-        # `cause` waits for a message of this process, which was sent only after this delivery.
+        # `cause` waits for a message of this process, which it sent only after this delivery.
         delivered, sent = wait.row, int(history.messages.send_row[cause.message])
         who = history.process_name(wait.process)
-        if sent < 0:  # beyond the end of a crashed log, hence after all of it
+        if sent < 0:  # beyond the end of a crashed log, hence after everything in it
             sent = int(history.logs.end[wait.process]) - 1
-            told = f"{history.message_name(cause.message)} (beyond the end of its log)"
+            sent_message = f"{history.message_name(cause.message)} (beyond the end of its log)"
         else:
-            told = history.told(sent)
-        steps.append(f"{who} delivered {history.told(delivered)} before it sent {told}")
+            sent_message = history.located(sent)
+        steps.append(f"{who} delivered {history.located(delivered)} before it sent {sent_message}")
         indexes += [history.index(delivered), history.index(sent)]
     return Violation(
-        ", yet ".join(steps) + ": it was delivered before it was sent",
+        ", but ".join(steps) + ": it was delivered before it was sent",
         tuple(history.process_name(wait.process) for wait in circle),
         tuple(history.message_name(wait.message) for wait in circle),
         tuple(indexes),
@@ -89,7 +89,7 @@ def check_duplication(history: History, promises: Promises) -> list[Verdict]:
     repeated = promised & ~np.isin(deliveries.row, first.row, assume_unique=True)
     again = deliveries.where(repeated)
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         process, message = again.process[position], again.message[position]
         once = first.row[(first.process == process) & (first.message == message)][0]
         who, name = history.process_name(process), history.message_name(message)
@@ -98,7 +98,7 @@ def check_duplication(history: History, promises: Promises) -> list[Verdict]:
         return Violation(sentence, (who, who), (name,), places)
 
     opportunities = np.bincount(deliveries.group[promised], minlength=len(history.groups))
-    return over_groups(history, promises, "D2", opportunities, Broken(again.row, again.group, tell))
+    return over_groups(history, promises, "D2", opportunities, Violations(again.row, again.group, describe))
 
 
 # -------------------------------------------------------------------------------- D8
@@ -106,44 +106,44 @@ def check_duplication(history: History, promises: Promises) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Two stays that should hold the same messages and do not."""
+    """Two stays that should have delivered the same messages but did not."""
 
     stay: int
     reference: int
-    """A stay of the largest camp of processes that agree."""
+    """A stay of the largest camp of processes that agree with each other."""
 
 
 def check_virtual_synchrony(history: History, promises: Promises, delivered: Delivered) -> list[Verdict]:
-    """D8: who goes from one view to the next together delivered the same messages in the first."""
+    """D8: processes that go from one view to the same next one delivered the same messages in the first."""
     opportunities = np.zeros(len(history.groups), np.int64)
     differences: list[_Difference] = []
-    for together in companies(history, promises.pairs("D8")):
+    for together in surviving_together(history, promises.pairs("D8")):
         if delivered.count[together].any():
             opportunities[history.stays.group[together[0]]] += len(together) * (len(together) - 1) // 2
             differences += _differences(delivered, together)
-    rows = np.array([departure(history, difference.stay) for difference in differences], np.int64)
+    rows = np.array([end_of_stay(history, difference.stay) for difference in differences], np.int64)
     groups = np.array([history.stays.group[difference.stay] for difference in differences], np.int64)
 
-    def tell(position: int) -> Violation:
-        return _tell_difference(history, delivered, differences[position])
+    def describe(position: int) -> Violation:
+        return _describe_difference(history, delivered, differences[position])
 
-    return over_groups(history, promises, "D8", opportunities, Broken(rows, groups, tell))
+    return over_groups(history, promises, "D8", opportunities, Violations(rows, groups, describe))
 
 
 def _differences(delivered: Delivered, together: list[int]) -> list[_Difference]:
-    """Each process against the largest camp that agrees, not all pairs."""
+    """Compare each process with the largest camp that agrees, instead of all pairs."""
     camps: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for stay in together:
         camps[delivered.fingerprint(stay)].append(stay)
     if len(camps) == 1:
         return []
-    # Among camps of one size the one with more messages: a loss is likelier than an invention.
+    # Of two camps of the same size take the one with more messages: a loss is likelier than an invention.
     largest = max(camps, key=lambda mark: (len(camps[mark]), mark[0], -camps[mark][0]))
     return [_Difference(stay, camps[largest][0]) for mark, camp in camps.items() if mark != largest for stay in camp]
 
 
-def _tell_difference(history: History, delivered: Delivered, difference: _Difference) -> Violation:
-    """The earliest message in one set only: which, who has it, who lacks it, between which views."""
+def _describe_difference(history: History, delivered: Delivered, difference: _Difference) -> Violation:
+    """Names the earliest message that only one of the two delivered, and the views."""
     only = [
         (int(history.rows.time[row]), int(row), has, lacks)
         for has, lacks in ((difference.reference, difference.stay), (difference.stay, difference.reference))
@@ -152,16 +152,16 @@ def _tell_difference(history: History, delivered: Delivered, difference: _Differ
     _, row, has, lacks = min(only)
     stays = history.stays
     holder, lacking = history.process_name(stays.process[has]), history.process_name(stays.process[lacks])
-    path = passage(history, has)
+    path = view_and_next(history, has)
     elsewhere = delivered_elsewhere(history, int(stays.process[lacks]), row)
     onward = f"both went to view {path[1]}" if len(path) > 1 else "the run ended quiet"
-    sentence = f"{holder} delivered {history.told(row)} in view {path[0]}, {lacking} {elsewhere}, then {onward}"
-    places = (history.index(row), history.index(departure(history, lacks)))
+    sentence = f"{holder} delivered {history.located(row)} in view {path[0]}, but {lacking} {elsewhere}; then {onward}"
+    places = (history.index(row), history.index(end_of_stay(history, lacks)))
     return Violation(sentence, (holder, lacking), (history.message_at(row),), places, path)
 
 
 def delivered_elsewhere(history: History, process: int, row: int) -> str:
-    """What the process did with the message that another delivered at that row."""
+    """What the process did with the message that another process delivered at that row."""
     first, deliveries = history.first, history.deliveries
     message = deliveries.message[np.searchsorted(deliveries.row, row)]
     own = first.row[(first.process == process) & (first.message == message)]

@@ -1,123 +1,45 @@
-"""L1, L4 and L5: by a quiet end those who are gone are out of view, and those who go on are of one mind.
+"""L1, L4 and L5: at a quiet end, departed processes are out of the views, and connected members agree on their view.
 
-Gone, for a member of a stable component, is who crashed, who left the group, and who is outside the component; but
-where the world says that a process takes nothing to the end, who is outside and up may only be waiting for it, and is
-not counted. That a member finds this out needs its failure detector on, and a group that speaks: by its idle probe, or
-because somebody who has both in view sends. It is asked once the settling time has passed since (`suspectors.py`).
+`departures.py` says which processes have departed, and for which members.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from antiphon.properties.checks.stability import Prefixes
-from antiphon.properties.checks.views import about, installed, names
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
+from antiphon.properties.tables.departures import Departures
 from antiphon.properties.tables.frames import slowest_frame_ns
-from antiphon.properties.tables.history import NEVER, History
+from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
-from antiphon.properties.tables.quiet import cannot_tell, last_stays, receivers, sent_in_last_view, who_is_stable
+from antiphon.properties.tables.quiet_end import last_stays, receivers, sent_in_last_view, stable_members
+from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.suspectors import LATE
-from antiphon.properties.verdicts.findings import Broken, Found, gathered, over_groups
+from antiphon.properties.verdicts.findings import Found, Violations, as_violations, not_quiet, over_groups
+from antiphon.properties.verdicts.phrases import about, installed, names
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 _NONE = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """A member of a stable component, in its last view, and somebody of its views who is gone for it."""
-
-    stay: int
-    gone: int
-
-
-class Gone:
-    """Who is gone, for whom."""
-
-    def __init__(self, history: History, membership: Membership) -> None:
-        self._history, self._membership = history, membership
-        self._end = int(history.rows.time.max(initial=0))
-        self._somebody_takes_nothing = _lasting_stall(history)
-        self._last = last_stays(history)
-
-    def is_gone(self, process: int, group: int, other: int) -> bool:
-        """Whether the other crashed, left, or is cut off for good from that member of a stable component."""
-        component, crashed = self._history.world.component, self._history.logs.crashed
-        if crashed[other] or self._history.left[other, group]:
-            return True
-        return bool(component[other] != component[process]) and not self._somebody_takes_nothing
-
-    def losses(self, stable: BoolArray) -> list[_Loss]:
-        """Each member of a stable component with each who should be out of its view by the end."""
-        membership, found = self._membership, list[_Loss]()
-        for (process, group), stay in self._last.items():
-            if not stable[process, group] or not self._asks(process) or not membership.shared[stay]:
-                continue
-            first, others = stay, membership.members[stay]
-            while membership.preceding[first] >= 0:
-                first = membership.preceding[first]
-                others |= membership.members[first]
-            found += [
-                _Loss(stay, other)
-                for other in sorted(others - {process})
-                if self.is_gone(process, group, other) and self._noticed(process, group, other)
-            ]
-        return found
-
-    def _asks(self, process: int) -> bool:
-        return bool(self._membership.suspectors.after[process] and self._membership.settled[process])
-
-    def _noticed(self, process: int, group: int, other: int) -> bool:
-        """The group spoke after the other was gone, long enough before the end."""
-        suspectors, membership, history = self._membership.suspectors, self._membership, self._history
-        if suspectors.probe[process]:
-            return True
-        since = self.since(group, other)
-        sends, time, component = history.sends, history.rows.time, history.world.component
-        in_time = (time[sends.row] >= since) & (time[sends.row] <= self._end - suspectors.settling[process])
-        heard = in_time & (sends.group == group) & (component[sends.process] == component[process])
-        stays = np.unique(history.stay_at(sends.row[heard])).tolist()
-        return any({process, other} <= membership.members[stay] for stay in stays)
-
-    def since(self, group: int, other: int) -> int:
-        """When somebody who is gone went: it crashed, left, or something broke for the last time."""
-        history, membership = self._history, self._membership
-        if history.logs.crashed[other]:
-            return int(history.rows.time[history.logs.end[other] - 1])
-        stay = self._last.get((other, group), -1)
-        if history.left[other, group] and stay >= 0 and history.stays.leave[stay] < NEVER:
-            return int(history.rows.time[history.stays.leave[stay]])
-        return membership.last_fault
-
-
-def _lasting_stall(history: History) -> bool:
-    """Whether some application stopped taking messages and never went on."""
-    stalled: dict[object, int] = defaultdict(int)
-    for row in history.of_kind("fault").tolist():
-        detail = history.details.get(row, {})
-        if detail.get("kind") == "stall":
-            stalled[detail.get("process")] += 1 if detail.get("begins", True) else -1
-    return any(count > 0 for count in stalled.values())
-
-
 # -------------------------------------------------------------------------------- L1
 
 
-def check_precision(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
-    """L1: at a quiet end, members of a stable component S have last views within S, equal for all who are in them.
+def check_precision(
+    history: History, promises: Promises, membership: Membership, departures: Departures
+) -> list[Verdict]:
+    """L1: at a quiet end, the last views of a stable component S lie within S and are equal for all their members.
 
-    Where views do not merge, who was excluded stays out: the last views need not be S, but they divide it into classes.
-    Where they do (`merge_every`), all of S who are in the group and know of each other, be it through others, are in
-    one; unless frames are so slow that members go on excluding each other. Who asked to join is in the group by then,
-    if a member of S was, whom it asked.
+    Where views do not merge, an excluded member stays out: the last views need not equal S, but they partition it.
+    Where they do (`merge_every`), all members of S in the group that know of each other, directly or through others,
+    are in one view, unless frames are so slow that members keep excluding each other. A process that asked to join is
+    in the group by then, if one of its contacts was a member of S.
     """
     if not history.world.quiet:
-        return cannot_tell(history, promises, "L1")
-    stable = who_is_stable(history, promises, "L1")
+        return not_quiet(history, promises, "L1")
+    stable = stable_members(history, promises, "L1")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     last = last_stays(history)
     classes: dict[tuple[int, int, int, frozenset[int]], list[int]] = defaultdict(list)
@@ -131,22 +53,22 @@ def check_precision(history: History, promises: Promises, membership: Membership
         for other in sorted(members - here):
             elsewhere = last.get((other, group), -1)
             if elsewhere >= 0 and stable[other, group] and history.world.component[other] == component:
-                tell = partial(_tell_not_of_one_mind, history, membership, stays[0], elsewhere)
-                found.append((int(history.logs.end[membership.process[stays[0]]]) - 1, group, tell))
+                describe = partial(_describe_not_of_one_mind, history, membership, stays[0], elsewhere)
+                found.append((int(history.logs.end[membership.process[stays[0]]]) - 1, group, describe))
     found += _not_merged(history, membership, {place: stay for place, stay in last.items() if stable[place]})
     found += _never_joined(history, promises, membership, stable)
     outside: dict[int, list[int]] = defaultdict(list)
-    for loss in gone.losses(stable):
-        if loss.gone in membership.members[loss.stay]:
-            outside[loss.stay].append(loss.gone)
+    for loss in departures.losses(stable):
+        if loss.departed in membership.members[loss.stay]:
+            outside[loss.stay].append(loss.departed)
     for stay, others in outside.items():
-        tell = partial(_tell_outsiders, history, membership, stay, others)
-        found.append((int(history.logs.end[membership.process[stay]]) - 1, membership.group[stay], tell))
-    return over_groups(history, promises, "L1", opportunities, gathered(found))
+        describe = partial(_describe_outsiders, history, membership, stay, others)
+        found.append((int(history.logs.end[membership.process[stay]]) - 1, membership.group[stay], describe))
+    return over_groups(history, promises, "L1", opportunities, as_violations(found))
 
 
 def _not_merged(history: History, membership: Membership, last: dict[tuple[int, int], int]) -> list[Found]:
-    """Those whose last view lacks somebody in the group whom they could have found."""
+    """The processes whose last view lacks a member of the group that they could have found."""
     merging: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for (process, group), stay in last.items():
         if membership.suspectors.merge[process] and membership.settled[process] and membership.shared[stay]:
@@ -160,13 +82,13 @@ def _not_merged(history: History, membership: Membership, last: dict[tuple[int, 
                 continue
             for process in apart:
                 missing = circle - membership.members[stays[process]]
-                tell = partial(_tell_not_merged, history, membership, stays[process], missing)
-                found.append((int(history.logs.end[process]) - 1, group, tell))
+                describe = partial(_describe_not_merged, history, membership, stays[process], missing)
+                found.append((int(history.logs.end[process]) - 1, group, describe))
     return found
 
 
 def _restless(history: History, membership: Membership, group: int, circle: frozenset[int]) -> bool:
-    """One of these excluded another so late that they need not be together again, for frames came too late."""
+    """True if one of these excluded another too late to merge again, and frames were too slow."""
     end, suspectors = int(history.rows.time.max(initial=0)), membership.suspectors
     parted = any(
         membership.group[stay] == group
@@ -181,7 +103,7 @@ def _restless(history: History, membership: Membership, group: int, circle: froz
 
 
 def _acquainted(history: History, membership: Membership, group: int, stays: dict[int, int]) -> list[frozenset[int]]:
-    """These processes by who knows of whom: configured with it, or once in view with it, or through others."""
+    """Partition these processes by acquaintance: configured together, once in one view, or connected through others."""
     code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
     known: dict[int, set[int]] = {process: set() for process in stays}
     for row in history.of_kind("start").tolist():
@@ -200,7 +122,7 @@ def _acquainted(history: History, membership: Membership, group: int, stays: dic
 
 
 def _never_joined(history: History, promises: Promises, membership: Membership, stable: BoolArray) -> list[Found]:
-    """Those of a stable component who asked to join a group of which somebody there, whom they asked, is a member."""
+    """Processes of a stable component that asked to join through a member of the group, but are in no view of it."""
     rows, component, found = history.rows, history.world.component, list[Found]()
     cuts = promises.of_family(lambda promised: promised.cuts)
     pending = {(int(rows.process[row]), int(rows.group[row])): row for row in history.of_kind("join").tolist()}
@@ -215,39 +137,39 @@ def _never_joined(history: History, promises: Promises, membership: Membership, 
             if not isinstance(contacts, list) or history.process_name(other) in contacts
         ]
         if members:
-            tell = partial(_tell_never_joined, history, row, members[0])
-            found.append((int(history.logs.end[process]) - 1, group, tell))
+            describe = partial(_describe_never_joined, history, row, members[0])
+            found.append((int(history.logs.end[process]) - 1, group, describe))
     return found
 
 
-def _tell_not_merged(history: History, membership: Membership, stay: int, missing: frozenset[int]) -> Violation:
+def _describe_not_merged(history: History, membership: Membership, stay: int, missing: frozenset[int]) -> Violation:
     sentence = (
         f"{installed(history, membership, stay)} as its last view, without {names(history, missing)}, which was in the "
-        f"group too and connected with it to the quiet end, in a group that looks for those it has lost"
+        f"group too and connected with it until the quiet end, although the group looks for lost members"
     )
     return about(history, membership, sentence, [stay], sorted(missing))
 
 
-def _tell_never_joined(history: History, row: int, member: int) -> Violation:
+def _describe_never_joined(history: History, row: int, member: int) -> Violation:
     who, other = history.process_name(history.rows.process[row]), history.process_name(member)
     group, index = history.groups[history.rows.group[row]], history.index(row)
     sentence = (
-        f"{who} asked to join {group} (index {index}) and was in no view of it when the run ended quiet, although "
+        f"{who} asked to join {group} (index {index}) but was in no view of it when the run ended quiet, although "
         f"{other}, a member, was connected with it"
     )
     return Violation(sentence, (who, other), (), (index,))
 
 
-def _tell_not_of_one_mind(history: History, membership: Membership, stay: int, elsewhere: int) -> Violation:
+def _describe_not_of_one_mind(history: History, membership: Membership, stay: int, elsewhere: int) -> Violation:
     other = history.process_name(membership.process[elsewhere])
     sentence = (
-        f"{installed(history, membership, stay)} with {other} as its last view, and "
-        f"{installed(history, membership, elsewhere)} as its last, although both were connected to the quiet end"
+        f"{installed(history, membership, stay)} with {other} as its last view, but "
+        f"{installed(history, membership, elsewhere)} as its last, although both were connected until the quiet end"
     )
     return about(history, membership, sentence, [stay, elsewhere])
 
 
-def _tell_outsiders(history: History, membership: Membership, stay: int, others: list[int]) -> Violation:
+def _describe_outsiders(history: History, membership: Membership, stay: int, others: list[int]) -> Violation:
     left = any(history.left[other, membership.group[stay]] for other in others)
     sentence = (
         f"{installed(history, membership, stay)} as its last view, and when the run ended quiet "
@@ -260,42 +182,42 @@ def _tell_outsiders(history: History, membership: Membership, stay: int, others:
 
 
 def check_exclusion(
-    history: History, promises: Promises, membership: Membership, gone: Gone, prefixes: Prefixes
+    history: History, promises: Promises, membership: Membership, departures: Departures, stability: StabilityReports
 ) -> list[Verdict]:
-    """L5: who is gone for a member of a stable component is out of its view by a quiet end, and not late.
+    """L5: a departed process is out of the views of a stable component by a quiet end, and not late.
 
-    Late is later than `LATE` times the settling time after the last fault before that view, where frames take no time
-    to speak of; on lines and hosts that are busy the longest that a message was under way counts with it. Asked where
-    the group has an idle probe, for otherwise nothing need have happened before.
+    Late means: later than `LATE` times the settling time after the last fault before that view. The longest transit
+    time of a message is added, which matters on busy links and hosts. Lateness is judged only if the group has an idle
+    probe, because otherwise nothing need have happened before.
     """
     if not history.world.quiet:
-        return cannot_tell(history, promises, "L5")
+        return not_quiet(history, promises, "L5")
     faults = np.sort(history.rows.time[history.of_kind("fault", "crash", "leave")])
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    for loss in gone.losses(who_is_stable(history, promises, "L5")):
+    for loss in departures.losses(stable_members(history, promises, "L5")):
         process, group = membership.process[loss.stay], membership.group[loss.stay]
         opportunities[group] += 1
-        if loss.gone in membership.members[loss.stay]:
-            tell = partial(_tell_outsiders, history, membership, loss.stay, [loss.gone])
-            found.append((int(history.logs.end[process]) - 1, group, tell))
+        if loss.departed in membership.members[loss.stay]:
+            describe = partial(_describe_outsiders, history, membership, loss.stay, [loss.departed])
+            found.append((int(history.logs.end[process]) - 1, group, describe))
             continue
         without = loss.stay
-        while loss.gone not in membership.members[membership.preceding[without]]:
+        while loss.departed not in membership.members[membership.preceding[without]]:
             without = membership.preceding[without]
         before = faults[: np.searchsorted(faults, membership.time[without], side="right")]
         took = membership.time[without] - int(before.max(initial=0))
-        allowed = LATE * (int(membership.suspectors.settling[process]) + prefixes.arrivals.slowest_ns)
+        allowed = LATE * (int(membership.suspectors.settling[process]) + stability.arrivals.slowest_ns)
         if membership.suspectors.probe[process] and took > allowed:
-            tell = partial(_tell_late, history, membership, without, loss.gone, (took, allowed))
-            found.append((membership.row[without], group, tell))
-    return over_groups(history, promises, "L5", opportunities, gathered(found))
+            describe = partial(_describe_late, history, membership, without, loss.departed, (took, allowed))
+            found.append((membership.row[without], group, describe))
+    return over_groups(history, promises, "L5", opportunities, as_violations(found))
 
 
-def _tell_late(history: History, membership: Membership, stay: int, other: int, time: tuple[int, int]) -> Violation:
+def _describe_late(history: History, membership: Membership, stay: int, other: int, time: tuple[int, int]) -> Violation:
     took, allowed = time
     sentence = (
         f"{installed(history, membership, stay)} without {history.process_name(other)}, which is gone, "
-        f"{took / 1e9:.3f} s after the last fault before, where {allowed / 1e9:.3f} s are allowed"
+        f"{took / 1e9:.3f} s after the last fault before it; at most {allowed / 1e9:.3f} s are allowed"
     )
     return about(history, membership, sentence, [stay], [other])
 
@@ -303,19 +225,21 @@ def _tell_late(history: History, membership: Membership, stay: int, other: int, 
 # -------------------------------------------------------------------------------- L4
 
 
-def check_termination(history: History, promises: Promises, membership: Membership, gone: Gone) -> list[Verdict]:
-    """L4: at a quiet end, what a member of a stable component sent all of that view delivered, or it left that view.
+def check_termination(
+    history: History, promises: Promises, membership: Membership, departures: Departures
+) -> list[Verdict]:
+    """L4: at a quiet end, all members of a view delivered what a stable member sent in it, or the sender left it.
 
-    Members of another component, and those who crashed before it was sent, are asked where they should be out of view
-    by then; the log of one that crashed later is only the beginning of what it did.
+    Members of another component, and members that crashed before the send, are judged if they should be out of the
+    view by then. The log of a member that crashed later is only the beginning of what it did.
     """
     if not history.world.quiet:
-        return cannot_tell(history, promises, "L4")
-    stable, total = who_is_stable(history, promises, "L4"), len(history.messages.number)
+        return not_quiet(history, promises, "L4")
+    stable, total = stable_members(history, promises, "L4"), len(history.messages.number)
     asked, owing = [_NONE], [_NONE]
     for stay, sent in sent_in_last_view(history, stable):
         owed = {member: sent for member, _ in receivers(history, stable, stay)}
-        owed |= _owed_by_lost(history, membership, gone, stay, sent)
+        owed |= _owed_by_lost(history, membership, departures, stay, sent)
         for member, messages in owed.items():
             asked.append(messages)
             owing.append(np.full(len(messages), member, np.int64))
@@ -323,19 +247,19 @@ def check_termination(history: History, promises: Promises, membership: Membersh
     had = np.isin(process * total + message, history.first.process * total + history.first.message)
     lost, losers = message[~had], process[~had]
 
-    def tell(position: int) -> Violation:
-        return _tell_open(history, int(lost[position]), int(losers[position]))
+    def describe(position: int) -> Violation:
+        return _describe_open(history, int(lost[position]), int(losers[position]))
 
     groups = history.messages.group
     opportunities = np.bincount(groups[message], minlength=len(history.groups))
     rows = history.logs.end[history.messages.sender[lost]] - 1
-    return over_groups(history, promises, "L4", opportunities, Broken(rows, groups[lost], tell))
+    return over_groups(history, promises, "L4", opportunities, Violations(rows, groups[lost], describe))
 
 
 def _owed_by_lost(
-    history: History, membership: Membership, gone: Gone, stay: int, sent: IntArray
+    history: History, membership: Membership, departures: Departures, stay: int, sent: IntArray
 ) -> dict[int, IntArray]:
-    """Of what was sent in a last view, what each member who is gone can no longer deliver."""
+    """Of the messages sent in a last view, those that each departed member can no longer deliver."""
     process, time = membership.process[stay], history.rows.time
     settling, end = int(membership.suspectors.settling[process]), int(time.max())
     if not settling or not membership.settled[process]:
@@ -343,18 +267,18 @@ def _owed_by_lost(
     at = time[history.messages.send_row[sent]]
     owed = {}
     for member in membership.members[stay]:
-        if member != process and gone.is_gone(process, membership.group[stay], member):
-            since = gone.since(membership.group[stay], member)
+        if member != process and departures.has_departed(process, membership.group[stay], member):
+            since = departures.since(membership.group[stay], member)
             owed[member] = sent[(at > since) & (at <= end - settling)]
     return owed
 
 
-def _tell_open(history: History, message: int, process: int) -> Violation:
+def _describe_open(history: History, message: int, process: int) -> Violation:
     sender, send_row = history.messages.sender[message], history.messages.send_row[message]
     who, source, name = history.process_name(process), history.process_name(sender), history.message_name(message)
     view, index = history.views[history.rows.view[send_row]], history.index(send_row)
     sentence = (
-        f"{source} sent {name} (index {index}) in view {view}, which it never left, and {who}, a member of it, "
+        f"{source} sent {name} (index {index}) in view {view}, which it never left, but {who}, a member of it, "
         f"had not delivered it when the run ended quiet"
     )
     last = history.index(history.logs.end[process] - 1)

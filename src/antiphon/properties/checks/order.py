@@ -12,7 +12,7 @@ from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import Deliveries, History
 from antiphon.properties.tables.past import Past
 from antiphon.properties.tables.sequencers import Sequencers
-from antiphon.properties.verdicts.findings import Broken, over_groups, over_run
+from antiphon.properties.verdicts.findings import Violations, over_groups, over_run
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -24,28 +24,28 @@ def check_fifo(history: History, promises: Promises) -> list[Verdict]:
     """O1: messages of one sender in one group are delivered in the order in which they were sent."""
     asked = promises.asked("O1")
     stream = history.messages.stream[asked.message]
-    order = sorting(asked.process * (int(stream.max(initial=0)) + 1) + stream)  # deliveries stand in the order of rows
+    order = sorting(asked.process * (int(stream.max(initial=0)) + 1) + stream)  # deliveries are in the order of rows
     row, message = asked.row[order], asked.message[order]
     together = (np.diff(asked.process[order]) == 0) & (np.diff(stream[order]) == 0)
     bad = np.flatnonzero(together & (np.diff(message) < 0)) + 1
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         at = bad[position]
-        return _tell_overtaken(history, row[at - 1 : at + 1], message[at - 1 : at + 1])
+        return _describe_overtaken(history, row[at - 1 : at + 1], message[at - 1 : at + 1])
 
     groups = history.rows.group[row]
     opportunities = np.bincount(groups[1:][together], minlength=len(history.groups))
-    return over_groups(history, promises, "O1", opportunities, Broken(row[bad], groups[bad], tell))
+    return over_groups(history, promises, "O1", opportunities, Violations(row[bad], groups[bad], describe))
 
 
-def _tell_overtaken(history: History, rows: IntArray, messages: IntArray) -> Violation:
+def _describe_overtaken(history: History, rows: IntArray, messages: IntArray) -> Violation:
     who = history.process_name(history.rows.process[rows[0]])
     sender = history.process_name(history.messages.sender[messages[0]])
     names = [history.message_name(message) for message in messages]
     places = [history.index(row) for row in rows]
     sentence = (
         f"{who} delivered {names[0]} (index {places[0]}) before {names[1]} (index {places[1]}), "
-        f"yet {sender} sent {names[1]} first"
+        f"but {sender} sent {names[1]} first"
     )
     return Violation(sentence, (who, who), tuple(names), tuple(places))
 
@@ -55,17 +55,17 @@ def _tell_overtaken(history: History, rows: IntArray, messages: IntArray) -> Vio
 
 @dataclass(frozen=True, slots=True)
 class _Inversions:
-    """What one process delivered against causal order."""
+    """The deliveries of one process that violate causal order."""
 
     late: IntArray
-    """Positions of the deliveries that came after one of their consequences."""
+    """Positions of the deliveries that came after one of their effects."""
     opportunities: int
 
 
 def check_causal(history: History, promises: Promises, past: Past, sequencers: Sequencers) -> list[Verdict]:
     """O3: of two messages that a process delivers, the cause comes first, across groups too.
 
-    What an asymmetric group does not owe is left out (`sequencers.py`).
+    Exceptions of asymmetric groups are left out (`sequencers.py`).
     """
     asked = promises.asked("O3")
     begins = firsts(asked.process).tolist()
@@ -78,15 +78,15 @@ def check_causal(history: History, promises: Promises, past: Past, sequencers: S
         [at for at in np.concatenate(late).tolist() if not _excused(past, asked, sequencers, at)], np.int64
     )
 
-    def tell(position: int) -> Violation:
-        return _tell_inversion(history, past, asked, int(positions[position]))
+    def describe(position: int) -> Violation:
+        return _describe_inversion(history, past, asked, int(positions[position]))
 
     rows = asked.row[positions]
-    return over_run(history, promises, "O3", opportunities, Broken(rows, history.rows.group[rows], tell))
+    return over_run(history, promises, "O3", opportunities, Violations(rows, history.rows.group[rows], describe))
 
 
 def _inversions(history: History, past: Past, message: IntArray) -> _Inversions:
-    """One process's deliveries in order: compare each with the running maximum of the pasts before it."""
+    """Compare each delivery of one process with the running maximum of the pasts before it."""
     stream, sender = past.stream[message], history.messages.sender[message]
     depends: BoolArray = np.zeros(len(message), np.bool_)
     late = [_NONE]
@@ -99,7 +99,7 @@ def _inversions(history: History, past: Past, message: IntArray) -> _Inversions:
 
 
 def _excused(past: Past, asked: Deliveries, sequencers: Sequencers, late: int) -> bool:
-    """Whether none of the consequences that came before it had to wait."""
+    """True if none of the effects delivered before it had to wait for it."""
     return all(
         sequencers.excuse(
             int(asked.process[late]), int(asked.message[late]), int(asked.message[early]), int(asked.row[early])
@@ -109,15 +109,15 @@ def _excused(past: Past, asked: Deliveries, sequencers: Sequencers, late: int) -
 
 
 def _effects(past: Past, asked: Deliveries, late: int) -> IntArray:
-    """The deliveries of its process before this one that are consequences of it."""
+    """The earlier deliveries of the same process that are effects of this one."""
     cause = int(asked.message[late])
     begin = np.searchsorted(asked.process, asked.process[late])
     effects: IntArray = begin + np.flatnonzero(past.reach[asked.message[begin:late], past.stream[cause]] > cause)
     return effects
 
 
-def _tell_inversion(history: History, past: Past, asked: Deliveries, late: int) -> Violation:
-    """The late message, the nearest consequence delivered before it, and the chain that links them."""
+def _describe_inversion(history: History, past: Past, asked: Deliveries, late: int) -> Violation:
+    """Names the late message, the nearest effect delivered before it, and the chain that links them."""
     cause, process = int(asked.message[late]), asked.process[late]
     early = _effects(past, asked, late)[-1]
     effect = int(asked.message[early])
@@ -125,6 +125,6 @@ def _tell_inversion(history: History, past: Past, asked: Deliveries, late: int) 
     places = (history.index(asked.row[early]), history.index(asked.row[late]))
     sentence = (
         f"{who} delivered {names[0]} (index {places[0]}) before {names[1]} (index {places[1]}), "
-        f"yet {names[1]} happened before {names[0]}: " + ", and ".join(past.chain(cause, effect))
+        f"but {names[1]} happened before {names[0]}: " + ", and ".join(past.chain(cause, effect))
     )
     return Violation(sentence, (who, who), names, places)

@@ -1,10 +1,10 @@
-"""O7 reliable total order: who delivers a message in a view leaves out nothing that the order puts before it there.
+"""O7 reliable total order: a process that delivers in a view leaves out nothing that comes earlier in the order.
 
-With an order f as in O6, that means: what the processes deliver in one view are beginnings of one sequence, the longest
-of theirs (properties.md 4). This is compared by hash, and needs no f. Only where it fails, f is asked which message
-was left out: the protocol's stamp if it proves the order, else the graph of deliveries (7.3). Whether something was
-left out does not depend on which f it is. Without any f nothing can hold "with that f": it is violated, and told by the
-cycle that O6 tells; what was left out besides is then named by the order of each view that has one.
+With an order f as in O6 this means: what the processes deliver in one view are prefixes of one sequence, the longest
+one among them (docs/spec/properties.md 4). This is compared by hash and needs no f. Only if it fails, f is needed to
+find the omitted message: the protocol's stamp if it proves the order, else the graph of deliveries (7.3). Whether a
+message was left out does not depend on the choice of f. If no f exists, O7 is violated; it is reported with the cycle
+that O6 reports. Further omissions are then named by the order of each view that has one.
 """
 
 from collections import defaultdict
@@ -17,16 +17,16 @@ from antiphon.properties.checks.total import realms, without_order
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.cycles import consecutive, placed
+from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.tables.history import History
-from antiphon.properties.tables.sets import Delivered
 from antiphon.properties.tables.stamps import Stamps
-from antiphon.properties.verdicts.findings import Broken, merged, over_groups
+from antiphon.properties.verdicts.findings import Violations, merged, over_groups
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class _Omission:
-    """A message that was left out during a stay, and the first delivery there of one behind it."""
+    """A message that was left out during a stay, and the first delivery there of a later one."""
 
     stay: int
     message: int
@@ -36,11 +36,11 @@ class _Omission:
 
 
 def check_reliable_total(history: History, promises: Promises, delivered: Delivered, stamps: Stamps) -> list[Verdict]:
-    """O7: with the order f, whoever delivers m' in a view has delivered there all that anybody did, of smaller f."""
+    """O7: a process that delivers m' in a view has delivered all messages with a smaller f delivered in that view."""
     opportunities = np.zeros(len(history.groups), np.int64)
     views = _views(history, promises.pairs("O7"))
     for group, together in views:
-        # In a private view there is nobody else who could deliver anything.
+        # A private view is shared with no other process that could deliver anything.
         shared = [stay for stay in together if not history.stays.private[stay]]
         opportunities[group] += sum(max(int(delivered.count[stay]) - 1, 0) for stay in shared)
     uneven = [(group, together) for group, together in views if not _one_sequence(delivered, together)]
@@ -55,22 +55,22 @@ def check_reliable_total(history: History, promises: Promises, delivered: Delive
                 omissions += _omissions(delivered, together, here)
     rows = np.array([omission.row for omission in omissions], np.int64)
 
-    def tell(position: int) -> Violation:
-        return _tell(history, delivered, omissions[position])
+    def describe(position: int) -> Violation:
+        return _describe(history, delivered, omissions[position])
 
-    broken = merged([*tied, Broken(rows, history.rows.group[rows], tell)])
+    broken = merged([*tied, Violations(rows, history.rows.group[rows], describe)])
     return over_groups(history, promises, "O7", opportunities, broken)
 
 
-def _without_order(history: History, groups: BoolArray, chosen: BoolArray) -> list[Broken]:
-    """The knots of each group by itself; those of groups together only if no group has one of its own."""
+def _without_order(history: History, groups: BoolArray, chosen: BoolArray) -> list[Violations]:
+    """The knots of each group by itself; knots across groups only if no single group has one."""
     first = history.first
     alone = [without_order(history, first.where(chosen & (first.group == group))) for group in np.flatnonzero(groups)]
     return [broken for broken in alone if len(broken.rows)] or [without_order(history, first.where(chosen))]
 
 
 def _views(history: History, promised: BoolArray) -> list[tuple[int, list[int]]]:
-    """The stays in each view of those who are asked, with its group."""
+    """For each view, its group and the stays of the processes that promise O7."""
     stays = history.stays
     found: dict[tuple[int, int], list[int]] = defaultdict(list)
     for stay in np.flatnonzero(promised[stays.process, stays.group]).tolist():
@@ -84,13 +84,13 @@ def _during(history: History, delivered: Delivered, together: list[int]) -> Bool
 
 
 def _one_sequence(delivered: Delivered, together: list[int]) -> bool:
-    """Whether all deliveries of a view are beginnings of the longest sequence among them."""
+    """True if all deliveries of a view are prefixes of the longest sequence among them."""
     longest = max(together, key=lambda stay: int(delivered.count[stay]))
     return all(delivered.sequence(stay) == delivered.opening(longest, int(delivered.count[stay])) for stay in together)
 
 
 def _order(history: History, stamps: Stamps, chosen: BoolArray) -> IntArray | None:
-    """By message a place in an order that all chosen deliveries keep to, -1 for others; None if there is none."""
+    """For each message its place in an order that all chosen deliveries keep, -1 for others; None if there is none."""
     if stamps.flaw(chosen) is None:
         return stamps.of_messages(chosen)
     asked = history.first.where(chosen)
@@ -101,7 +101,7 @@ def _order(history: History, stamps: Stamps, chosen: BoolArray) -> IntArray | No
 
 
 def _omissions(delivered: Delivered, together: list[int], place: IntArray) -> list[_Omission]:
-    """What each of the stays in a view leaves out before the last message that it has."""
+    """What each stay in a view leaves out before the last message that it delivers."""
     every = np.unique(np.concatenate([delivered.messages(stay) for stay in together]))
     every = every[place[every] >= 0]
     found = []
@@ -111,14 +111,14 @@ def _omissions(delivered: Delivered, together: list[int], place: IntArray) -> li
         if not len(own):
             continue
         missing = np.setdiff1d(every[place[every] < place[own[-1]]], own, assume_unique=True)
-        # It delivers in the order, so the first one behind is found by bisection.
+        # The process delivers in this order, so the first later message is found by bisection.
         behind = row[np.searchsorted(place[own], place[missing])]
         found += [_Omission(stay, *pair, together) for pair in zip(missing.tolist(), behind.tolist(), strict=True)]
     return found
 
 
-def _tell(history: History, delivered: Delivered, omission: _Omission) -> Violation:
-    """Who delivered it there, in front of the later one if there is such a witness; and what became of it."""
+def _describe(history: History, delivered: Delivered, omission: _Omission) -> Violation:
+    """Names a process that delivered the omitted message, if possible before the later one, and its fate."""
     stays, message = history.stays, omission.message
     later = history.first.message[np.searchsorted(history.first.row, omission.row)]
     holders = [stay for stay in omission.there if message in delivered.messages(stay)]
@@ -131,11 +131,12 @@ def _tell(history: History, delivered: Delivered, omission: _Omission) -> Violat
     )
     fate = delivered_elsewhere(history, int(stays.process[omission.stay]), at[message])
     if later in at:
-        why = f"{holder} delivered {history.told(at[message])} before {history.told(at[int(later)])} there"
+        why = f"{holder} delivered {history.located(at[message])} before {history.located(at[int(later)])} there"
     else:
-        why = f"{holder} delivered {history.told(at[message])} there, which the order puts before it"
+        why = f"{holder} delivered {history.located(at[message])} there, which comes earlier in the order"
     sentence = (
-        f"{who} delivered {history.told(omission.row)} in view {view} and left out {names[1]}: {why}, and {who} {fate}"
+        f"{who} delivered {history.located(omission.row)} in view {view} but left out {names[1]}: "
+        f"{why}, and {who} {fate}"
     )
     places = (history.index(omission.row), history.index(at[message]))
     return Violation(sentence, (who, holder), names, places, (view,))

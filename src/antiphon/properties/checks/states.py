@@ -1,8 +1,9 @@
-"""D12 and R2: what a process that comes, or comes back, brings along and takes over (docs/spec/properties.md 3 and 6).
+"""D12 and R2: the state that a joining or recovered process takes over (docs/spec/properties.md 3 and 6).
 
-The application's state is opaque: `state` rows tell its digest. A class of the first view of a formed group is who
-came from one view together; it has a state if it came from any (newtop.md 11.2 rule 7). What the members of a class
-delivered before that view is in its state, so that nobody may deliver it in the new formation.
+The application's state is opaque: `state` rows tell its digest. A class of the first view of a formed group is the set
+of members that came from one view together. A class has a state if it came from a view (docs/spec/newtop.md 11.2 rule
+7). What the members of a class delivered before that view is part of its state, so no process may deliver it again in
+the new formation.
 """
 
 from collections import defaultdict
@@ -13,12 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from antiphon.properties.checks.views import about, installed, names, view_of
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import NEVER, History
 from antiphon.properties.tables.membership import Membership
-from antiphon.properties.verdicts.findings import Found, gathered, nothing_asked, over_groups
+from antiphon.properties.verdicts.findings import Found, as_violations, no_opportunity, over_groups
+from antiphon.properties.verdicts.phrases import about, installed, names, view_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.types import split_process_id
 
@@ -26,84 +27,84 @@ from antiphon.types import split_process_id
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _StateRow:
     """A `state` row."""
 
     row: int
     role: str
-    of: int
-    """The class, by its place in the first view; -1 of what is merged."""
+    class_index: int
+    """Position of the class in the first view; -1 for a merged state."""
     digest: int
     streamed: bool
-    """It was still leaving after the view: the row says when all of it had left, not what had been delivered then."""
+    """True if it was still being sent after the view: the row tells when all had left, not what had been delivered."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One who installs the first view of a formed group, and what its log tells of states there."""
+    """A process that installs the first view of a formed group, and the states in its log."""
 
     stay: int
     classes: tuple[tuple[int, ...], ...]
-    """Of the view, as the first of its installers tells them; that others tell the same is M4's matter."""
+    """The classes of the view, as its first installer tells them. M4 judges whether others tell the same."""
     own: int
-    """The place of its class."""
-    told: list[_Told]
+    """The position of its own class."""
+    states: list[_StateRow]
     needs: frozenset[int]
-    """The classes other than its own that have a state."""
+    """The other classes that have a state."""
 
-    def rows(self, role: str) -> list[_Told]:
-        return [told for told in self.told if told.role == role]
+    def rows(self, role: str) -> list[_StateRow]:
+        return [state for state in self.states if state.role == role]
 
     @property
-    def merged(self) -> _Told | None:
-        """Where it has its state, if it says so."""
+    def merged(self) -> _StateRow | None:
+        """The row at which it has its complete state, if there is one."""
         return next(iter(self.rows("merged")), None)
 
 
 def check_states(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """D12: one state for each class of a formed group, taken over before anything is delivered, and nothing twice.
+    """D12: each class of a formed group has one state, taken over before any delivery, and nothing is delivered twice.
 
-    All who hand over the state of a class hand over the same, as it was before anything of the new group; who takes
-    over a state takes that. Who has members of another class with a state in its first view takes over the state of
-    each such class before it delivers anything, unless its views come to be without the class; the only state that
-    there is, it takes as it is. Who merges the states of the same classes, or in one view goes on together, has
-    the same then. At a settled end nobody waits. What was delivered in one formation is delivered in no other; where
-    there is a sequencer, in none that anybody who delivered it came along to.
+    All members that hand over the state of a class hand over the same one, as it was before anything of the new group.
+    A process that takes over a state takes that one. If the first view of a process has members of another class with a
+    state, it takes over the state of each such class before it delivers anything, unless its views lose the class. If
+    there is only one state, it takes it unchanged. Processes that merge the states of the same classes, or that go on
+    together from one view, have the same state then. At a settled end no process waits for a state. What was delivered
+    in one formation is delivered in no other; with a sequencer, in none that a process which delivered it entered.
     """
     promised = promises.pairs("D12")
     if not promised.any():
-        return nothing_asked(history, promises, "D12")
+        return no_opportunity(history, promises, "D12")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), entries in _entries(history, membership, promised).items():
-        opportunities[group] += sum(max(len(entry.told), len(entry.needs)) for entry in entries)
+        opportunities[group] += sum(max(len(entry.states), len(entry.needs)) for entry in entries)
         found += _one_digest(history, entries)
         found += _too_early(history, membership, entries)
         found += _incomplete(history, membership, entries)
         found += _differently_merged(history, membership, entries)
     found += _in_two_formations(history, promises, promised, opportunities)
-    return over_groups(history, promises, "D12", opportunities, gathered(found))
+    return over_groups(history, promises, "D12", opportunities, as_violations(found))
 
 
 def awaited(history: History, promises: Promises, membership: Membership) -> dict[int, int]:
-    """By stay that begins a formation, where its process waits for states: the row at which it has them, or NEVER."""
+    """For each stay that begins a formation and waits for states: the row at which it has them, or NEVER."""
     entries = _entries(history, membership, promises.pairs("D12")).values()
     waiting = [entry for together in entries for entry in together if entry.needs]
     return {entry.stay: NEVER if entry.merged is None else entry.merged.row for entry in waiting}
 
 
 def _entries(history: History, membership: Membership, promised: BoolArray) -> dict[tuple[int, int], list[_Entry]]:
-    """By group and view: who begins a formation with it."""
-    told, found = _told(history), dict[tuple[int, int], list[_Entry]]()
+    """By group and view: the processes that begin a formation with it."""
+    states, found = _state_rows(history), dict[tuple[int, int], list[_Entry]]()
     formed = [stay for stay in np.flatnonzero(history.stays.formed).tolist() if promised[_place(membership, stay)]]
     for key, stays in membership.sharing(formed).items():
         classes = history.stays.classes[stays[0]]
         place_of = {member: place for place, together in enumerate(classes) for member in together}
-        told_of = {stay: told.get((membership.process[stay], *key), []) for stay in stays}
-        # Who installed it from a view had a state to bring along; of a class without such a one, a snapshot tells.
+        states_of = {stay: states.get((membership.process[stay], *key), []) for stay in stays}
+        # A process that came from a view brought a state. For a class without such a process, a snapshot shows it.
         stateful = {place_of.get(membership.process[stay], -1) for stay in stays if membership.preceding[stay] >= 0}
-        stateful |= {each.of for rows in told_of.values() for each in rows if each.role == "snapshot"}
+        stateful |= {each.class_index for rows in states_of.values() for each in rows if each.role == "snapshot"}
         found[key] = [
-            _Entry(stay, classes, own, told_of[stay], frozenset(stateful.intersection(range(len(classes))) - {own}))
+            _Entry(stay, classes, own, states_of[stay], frozenset(stateful.intersection(range(len(classes))) - {own}))
             for stay in stays
             for own in (place_of.get(membership.process[stay], -1),)
         ]
@@ -114,50 +115,50 @@ def _place(membership: Membership, stay: int) -> tuple[int, int]:
     return membership.process[stay], membership.group[stay]
 
 
-def _told(history: History) -> dict[tuple[int, int, int], list[_Told]]:
+def _state_rows(history: History) -> dict[tuple[int, int, int], list[_StateRow]]:
     """The `state` rows by process, group and first view."""
-    rows, found = history.rows, defaultdict[tuple[int, int, int], list[_Told]](list)
+    rows, found = history.rows, defaultdict[tuple[int, int, int], list[_StateRow]](list)
     for row in history.of_kind("state").tolist():
         detail: dict[str, Any] = history.details.get(row, {})
         of, role = detail.get("class"), str(detail.get("role", ""))
         which = of if isinstance(of, int) and role != "merged" else -1
         place = int(rows.process[row]), int(rows.group[row]), int(rows.view[row])
         streamed = detail.get("streamed") is True
-        found[place].append(_Told(row, role, which, int(rows.digest[row]), streamed))
+        found[place].append(_StateRow(row, role, which, int(rows.digest[row]), streamed))
     return found
 
 
 def _one_digest(history: History, entries: list[_Entry]) -> Iterable[Found]:
-    """Snapshots of a class that differ or are not of the own one; states taken over that nobody handed over so."""
-    handed: dict[int, _Told] = {}
+    """Snapshots of a class that differ or come from another class; states taken over that no process handed over."""
+    handed: dict[int, _StateRow] = {}
     for entry in entries:
-        for told in entry.rows("snapshot"):
-            first = handed.setdefault(told.of, told)
-            if told.of != entry.own:
-                yield _found(history, told, "is of a class that it does not belong to")
-            elif told.digest != first.digest:
-                yield _found(history, told, "differs from that which another of its class handed over", first)
+        for state in entry.rows("snapshot"):
+            first = handed.setdefault(state.class_index, state)
+            if state.class_index != entry.own:
+                yield _found(history, state, "is of a class that it does not belong to")
+            elif state.digest != first.digest:
+                yield _found(history, state, "differs from the one that another member of its class handed over", first)
     for entry in entries:
-        for told in entry.rows("installed"):
-            source = handed.get(told.of)
-            if told.of == entry.own:
-                yield _found(history, told, "is that of its own class, which it has")
-            elif source is not None and told.digest != source.digest:
-                yield _found(history, told, "differs from that which the class handed over", source)
-            elif source is None and not _unheard(history, entry.classes, told.of):
-                yield _found(history, told, "was handed over by nobody")
+        for state in entry.rows("installed"):
+            source = handed.get(state.class_index)
+            if state.class_index == entry.own:
+                yield _found(history, state, "is that of its own class, which it already has")
+            elif source is not None and state.digest != source.digest:
+                yield _found(history, state, "differs from the one that the class handed over", source)
+            elif source is None and not _unheard(history, entry.classes, state.class_index):
+                yield _found(history, state, "was not handed over by any process")
 
 
 def _unheard(history: History, classes: tuple[tuple[int, ...], ...], of: int) -> bool:
-    """Somebody of that class crashed: the end of its log may be lost, with what it handed over."""
+    """True if a member of that class crashed: the end of its log, with the hand-over, may be lost."""
     return 0 <= of < len(classes) and any(history.logs.crashed[member] for member in classes[of])
 
 
 def _too_early(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
-    """Deliveries before the state is there, or before it was handed over."""
+    """Deliveries before the state is complete, or before it was handed over."""
     for entry in entries:
         begin, merged = membership.row[entry.stay], entry.merged
-        until = max((told.row for told in entry.rows("snapshot") if not told.streamed), default=begin)
+        until = max((state.row for state in entry.rows("snapshot") if not state.streamed), default=begin)
         if merged is not None:
             until = max(until, merged.row)
         elif entry.needs:
@@ -165,41 +166,41 @@ def _too_early(history: History, membership: Membership, entries: list[_Entry]) 
         low, high = np.searchsorted(history.deliveries.row, [begin, until]).tolist()
         here = history.deliveries.group[low:high] == membership.group[entry.stay]
         for row in history.deliveries.row[low:high][here].tolist():
-            tell = partial(_tell_too_early, history, membership, entry.stay, row)
-            yield row, membership.group[entry.stay], tell
+            describe = partial(_describe_too_early, history, membership, entry.stay, row)
+            yield row, membership.group[entry.stay], describe
 
 
 def _end_of_formation(history: History, membership: Membership, stay: int) -> int:
-    """The row at which the process goes over to another formation, leaves, or ends its log."""
+    """The row at which the process goes over to another formation, leaves, or its log ends."""
     return int(history.over[_last_before_the_next(membership, stay)])
 
 
 def _last_before_the_next(membership: Membership, stay: int) -> int:
-    """The last stay of a process in the formation that begins with this one."""
+    """The last stay of a process in the formation that begins with this stay."""
     while membership.following[stay] >= 0 and not membership.formed[membership.following[stay]]:
         stay = membership.following[stay]
     return stay
 
 
 def _incomplete(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
-    """States that are missing in what somebody merged; and who still waits for one at a settled end."""
+    """States that are missing in a merged state; and processes that still wait for a state at a settled end."""
     for entry in entries:
         group, process = membership.group[entry.stay], membership.process[entry.stay]
-        taken, merged = {told.of for told in entry.rows("installed")}, entry.merged
+        taken, merged = {state.class_index for state in entry.rows("installed")}, entry.merged
         if merged is None:
             last = _last_of_formation(membership, entry.stay)
             waits = membership.stays_in(last) and _alive(membership, last, entry, taken)
             if waits and membership.settled[process] and history.world.component[process] >= 0:
-                tell = partial(_tell_waiting, history, membership, entry.stay)
-                yield int(history.logs.end[process]) - 1, group, tell
+                describe = partial(_describe_waiting, history, membership, entry.stay)
+                yield int(history.logs.end[process]) - 1, group, describe
             continue
-        here = _last_before_the_next(membership, entry.stay)  # it merges before it gets to the view without a class
+        here = _last_before_the_next(membership, entry.stay)  # it merges before it reaches a view without a class
         lacking = _alive(membership, here, entry, taken)
         if lacking and not history.logs.crashed[process]:
-            yield merged.row, group, partial(_tell_lacking, history, membership, entry, here, lacking)
+            yield merged.row, group, partial(_describe_lacking, history, membership, entry, here, lacking)
         only = entry.rows("installed")
         if membership.preceding[entry.stay] < 0 and len(only) == 1 and merged.digest != only[0].digest:
-            yield _found(history, merged, "is not the one that it took over, though it had none itself", only[0])
+            yield _found(history, merged, "is not the one that it took over, although it had none itself", only[0])
 
 
 def _last_of_formation(membership: Membership, stay: int) -> int:
@@ -211,17 +212,17 @@ def _last_of_formation(membership: Membership, stay: int) -> int:
 
 
 def _alive(membership: Membership, stay: int, entry: _Entry, taken: set[int]) -> frozenset[int]:
-    """The classes whose state it needs and has not, of which there is somebody in the view of the stay."""
+    """The classes whose state it needs and lacks, and that have a member in the view of the stay."""
     here = membership.members[stay]
     return frozenset(place for place in entry.needs - taken if here.intersection(entry.classes[place]))
 
 
 def _differently_merged(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
-    """Of those who have their state in one view, and go on from there together, who has another than the first.
+    """Of the processes that have their state in one view and go on together, those whose state differs from the first.
 
-    The states of the same classes give the same wherever they are merged.
+    States of the same classes give the same result wherever they are merged.
     """
-    known: dict[tuple[object, ...], _Told] = {}
+    known: dict[tuple[object, ...], _StateRow] = {}
     for entry in entries:
         merged = entry.merged
         if merged is None:
@@ -230,58 +231,60 @@ def _differently_merged(history: History, membership: Membership, entries: list[
         following = membership.following[here]
         onward = membership.view[following] if following >= 0 else -1
         own = {entry.own} if membership.preceding[entry.stay] >= 0 else set[int]()
-        taken = frozenset(own | {told.of for told in entry.rows("installed")})
+        taken = frozenset(own | {state.class_index for state in entry.rows("installed")})
         keys: list[tuple[object, ...]] = [("classes", taken)]
         keys += [("view", membership.view[here], onward)] if onward >= 0 else []
         for key in keys:
             first = known.setdefault(key, merged)
             if first.digest != merged.digest:
-                yield _found(history, merged, "differs from that of another, who had to have the same", first)
+                yield _found(
+                    history, merged, "differs from that of another process, although both must be equal", first
+                )
                 break
 
 
-_ROLES: Final = {"snapshot": "handed over", "installed": "took over", "merged": "has from then on"}
+_ROLES: Final = {"snapshot": "handed over", "installed": "took over", "merged": "had after merging"}
 
 
-def _found(history: History, told: _Told, why: str, other: _Told | None = None) -> Found:
-    return told.row, int(history.rows.group[told.row]), partial(_tell_state, history, told, why, other)
+def _found(history: History, state: _StateRow, why: str, other: _StateRow | None = None) -> Found:
+    return state.row, int(history.rows.group[state.row]), partial(_describe_state, history, state, why, other)
 
 
-def _tell_state(history: History, told: _Told, why: str, other: _Told | None) -> Violation:
-    rows, shown = history.rows, [told] if other is None else [told, other]
+def _describe_state(history: History, state: _StateRow, why: str, other: _StateRow | None) -> Violation:
+    rows, shown = history.rows, [state] if other is None else [state, other]
     who = [history.process_name(rows.process[each.row]) for each in shown]
     places = tuple(history.index(each.row) for each in shown)
-    of = f" of class {told.of}" if told.of >= 0 else ""
-    view = history.views[rows.view[told.row]]
+    of = f" of class {state.class_index}" if state.class_index >= 0 else ""
+    view = history.views[rows.view[state.row]]
     against = f" ({who[1]}, index {places[1]})" if other is not None else ""
     sentence = (
-        f"the state{of} that {who[0]} {_ROLES.get(told.role, told.role)} in view {view} (index {places[0]}) {why}"
+        f"the state{of} that {who[0]} {_ROLES.get(state.role, state.role)} in view {view} (index {places[0]}) {why}"
     )
     return Violation(f"{sentence}{against}", tuple(who), (), places, (view,))
 
 
-def _tell_too_early(history: History, membership: Membership, stay: int, row: int) -> Violation:
+def _describe_too_early(history: History, membership: Membership, stay: int, row: int) -> Violation:
     sentence = (
-        f"{installed(history, membership, stay)} and delivered {history.told(row)} before its state was handed over or "
-        f"complete"
+        f"{installed(history, membership, stay)} and delivered {history.located(row)} before its state was "
+        f"handed over or complete"
     )
     who, view = history.process_name(membership.process[stay]), view_of(history, membership, stay)
     places = history.index(membership.row[stay]), history.index(row)
     return Violation(sentence, (who, who), (history.message_at(row),), places, (view,))
 
 
-def _tell_waiting(history: History, membership: Membership, stay: int) -> Violation:
+def _describe_waiting(history: History, membership: Membership, stay: int) -> Violation:
     sentence = f"{installed(history, membership, stay)} and still waited for its state when the run ended quiet"
     return about(history, membership, sentence, [stay])
 
 
-def _tell_lacking(
+def _describe_lacking(
     history: History, membership: Membership, entry: _Entry, here: int, lacking: frozenset[int]
 ) -> Violation:
     missing = " | ".join(names(history, entry.classes[place]) for place in sorted(lacking))
     sentence = (
-        f"{installed(history, membership, entry.stay)} and went on without the state of {missing}, of which there were "
-        f"members in its view {view_of(history, membership, here)}"
+        f"{installed(history, membership, entry.stay)} and went on without the state of {missing}, although there were "
+        f"such members in its view {view_of(history, membership, here)}"
     )
     return about(history, membership, sentence, [entry.stay])
 
@@ -289,7 +292,7 @@ def _tell_lacking(
 def _in_two_formations(
     history: History, promises: Promises, promised: BoolArray, opportunities: IntArray
 ) -> Iterable[Found]:
-    """Deliveries of what another had delivered in another formation of the group: there it is in the state."""
+    """Deliveries of messages that were delivered in another formation of the group, where they are in the state."""
     stays, first = history.stays, history.first
     if not stays.formed.any():
         return
@@ -306,21 +309,21 @@ def _in_two_formations(
     entered = {*zip(stays.process.tolist(), stays.view[stays.root].tolist(), strict=True)}
     for place in np.flatnonzero(formation != formation[reference]).tolist():
         if promises.asymmetric[process[place], first.group[at[place]]]:
-            begin = reference[place]  # what only others have delivered there, it may not know of (11.3 rule 7)
+            begin = reference[place]  # it may not know of deliveries that only others made there (11.3 rule 7)
             same = (message == message[place]) & (formation == formation[begin])
             if not any((who, int(formation[place])) in entered for who in process[same].tolist()):
                 continue
         row, there = int(first.row[at[place]]), int(first.row[at[reference[place]]])
-        yield row, int(first.group[at[place]]), partial(_tell_two_formations, history, there, row)
+        yield row, int(first.group[at[place]]), partial(_describe_two_formations, history, there, row)
 
 
-def _tell_two_formations(history: History, there: int, row: int) -> Violation:
+def _describe_two_formations(history: History, there: int, row: int) -> Violation:
     who = [history.process_name(history.rows.process[each]) for each in (row, there)]
     views = [history.views[history.rows.view[each]] for each in (row, there)]
     places = history.index(row), history.index(there)
     sentence = (
-        f"{who[0]} delivered {history.told(row)} in view {views[0]}, and {who[1]} (index {places[1]}) in view "
-        f"{views[1]}, of another formation of the group: what is delivered in one belongs to the state of the next"
+        f"{who[0]} delivered {history.located(row)} in view {views[0]}, and {who[1]} (index {places[1]}) in view "
+        f"{views[1]} of another formation of the group: what one formation delivered is in the state of the next"
     )
     return Violation(sentence, tuple(who), (history.message_at(row),), places, tuple(views))
 
@@ -329,12 +332,12 @@ def _tell_two_formations(history: History, there: int, row: int) -> Violation:
 
 
 def check_new_incarnations(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """R2: a later incarnation of a process installs no view that an earlier one installed, or was a member of.
+    """R2: a later incarnation of a process installs no view that an earlier one installed or was a member of.
 
-    That it sends no message in the name of an earlier one, W3 sees to.
+    W3 judges that it sends no message in the name of an earlier incarnation.
     """
     if not promises.groups("R2").any():
-        return nothing_asked(history, promises, "R2")
+        return no_opportunity(history, promises, "R2")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     seen: dict[tuple[int, int, str], int] = {}
     for stay in membership.asked("R2"):  # in the order of name, incarnation and row
@@ -343,12 +346,12 @@ def check_new_incarnations(history: History, promises: Promises, membership: Mem
         earlier = seen.setdefault(key, stay)
         opportunities[membership.group[stay]] += incarnation > 0
         if membership.process[earlier] != membership.process[stay]:
-            tell = partial(_tell_reused, history, membership, earlier, stay)
-            found.append((membership.row[stay], membership.group[stay], tell))
-    return over_groups(history, promises, "R2", opportunities, gathered(found))
+            describe = partial(_describe_reused, history, membership, earlier, stay)
+            found.append((membership.row[stay], membership.group[stay], describe))
+    return over_groups(history, promises, "R2", opportunities, as_violations(found))
 
 
-def _tell_reused(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
+def _describe_reused(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
     who, index = history.process_name(membership.process[earlier]), history.index(membership.row[earlier])
-    sentence = f"{installed(history, membership, stay)}, which {who} had installed before it (index {index})"
+    sentence = f"{installed(history, membership, stay)}, which {who} had installed before (index {index})"
     return about(history, membership, sentence, [earlier, stay])

@@ -1,4 +1,4 @@
-"""M5 to M8: views that several processes install, one after the other, must fit together (properties.md 2 and 7.4)."""
+"""M5 to M8: the view sequences of several processes fit together (docs/spec/properties.md 2 and 7.4)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,25 +7,25 @@ from itertools import combinations
 
 import numpy as np
 
-from antiphon.properties.checks.views import about, counted, installed, names, view_of
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
-from antiphon.properties.tables.quiet import cannot_tell, who_is_stable
-from antiphon.properties.verdicts.findings import Found, gathered, over_groups
+from antiphon.properties.tables.quiet_end import stable_members
+from antiphon.properties.verdicts.findings import Found, as_violations, not_quiet, over_groups
+from antiphon.properties.verdicts.phrases import about, counted, installed, names, view_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 # -------------------------------------------------------------------------------- M5
 
 _Sequence = tuple[int, ...]
-"""The views that a process installed in a group, one after the other."""
+"""The views that a process installed in a group, in order."""
 
 
 def check_same_history(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M5: of two that began in one view and never suspected each other, one's views are the beginning of the other's.
+    """M5: if two processes began in one view and never suspected each other, one has a prefix of the other's views.
 
-    Also where only one of them began in that view, having joined: then both are asked from there on. After a quiet end
-    they are equal, if both are in one stable component, and in the group.
+    If only one of them began in that view because it joined, both are judged from that view on. At a quiet end the
+    sequences are equal, if both are in one stable component and in the group.
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), paths in _paths(membership).items():
@@ -36,18 +36,18 @@ def check_same_history(history: History, promises: Promises, membership: Members
             split = one[: len(other)] != other[: len(one)]
             for first, second in _unexplained(history, membership, left, right, split=split):
                 stays = left[first], right[second]
-                tell = partial(_tell_apart, history, membership, stays, split=split)
-                # Booked where the later of the two installed its last view.
-                found.append((max(membership.row[last] for _, last in stays), group, tell))
-    return over_groups(history, promises, "M5", opportunities, gathered(found))
+                describe = partial(_describe_apart, history, membership, stays, split=split)
+                # Counted where the later of the two installed its last view.
+                found.append((max(membership.row[last] for _, last in stays), group, describe))
+    return over_groups(history, promises, "M5", opportunities, as_violations(found))
 
 
 _Path = dict[int, tuple[int, int]]
-"""Processes with the same views, each with its first stay in them and its last."""
+"""Processes with the same views, each with its first and last stay in them."""
 
 
 def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Path]]:
-    """By group and view in which somebody began: who installed which views in turn from there on."""
+    """By group and view in which a process began: which processes installed which views in turn from there on."""
     asked = membership.asked("M5")
     begins = {(membership.group[stay], membership.view[stay]) for stay in asked if membership.preceding[stay] < 0}
     found: dict[tuple[int, int], dict[_Sequence, _Path]] = defaultdict(lambda: defaultdict(dict))
@@ -62,7 +62,7 @@ def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Pat
         seen = set[int]()
         for place, stay in enumerate(chain):
             begun = (membership.group[stay], membership.view[stay]) in begins and membership.view[stay] not in seen
-            seen.add(membership.view[stay])  # an id that comes twice is M2's matter
+            seen.add(membership.view[stay])  # M2 reports an id that occurs twice
             if begun and process in membership.members[stay]:
                 found[membership.group[stay], membership.view[stay]][views[place:]][process] = stay, last
     return found
@@ -73,7 +73,7 @@ def _pairs(count: int) -> int:
 
 
 def _suspicions_among(membership: Membership, since: dict[int, int]) -> int:
-    """Pairs of them of whom one suspected the other since its stay."""
+    """The pairs of these processes of which one suspected the other since its stay."""
     group = membership.group[next(iter(since.values()))]
     return len(
         {
@@ -91,7 +91,7 @@ def _suspicions_among(membership: Membership, since: dict[int, int]) -> int:
 def _unexplained(
     history: History, membership: Membership, left: _Path, right: _Path, *, split: bool
 ) -> Iterable[tuple[int, int]]:
-    """Pairs that never suspected each other, of two with different views: apart, or one behind at the quiet end."""
+    """Pairs with different views that never suspected each other: forked, or one behind at the quiet end."""
     component, settled = history.world.component, membership.settled
     for one, (mine, my_last) in left.items():
         for other, (yours, your_last) in right.items():
@@ -102,18 +102,18 @@ def _unexplained(
 
 
 _Log = tuple[int, int]
-"""The stays of a process from one to another."""
+"""The first and the last stay of a process."""
 
 
-def _tell_apart(history: History, membership: Membership, stays: tuple[_Log, _Log], *, split: bool) -> Violation:
+def _describe_apart(history: History, membership: Membership, stays: tuple[_Log, _Log], *, split: bool) -> Violation:
     (_, one), (_, other) = stays
     if split:
-        (one, other), how = _fork(membership, stays), "from where their views differ"
+        (one, other), how = _fork(membership, stays), "where their views begin to differ"
     else:
-        how = "and the run ended quiet with the one behind the other"
+        how = "and when the run ended quiet one was behind the other"
     sentence = (
         f"{installed(history, membership, one)} and {installed(history, membership, other)}, {how}, "
-        f"yet neither ever suspected the other"
+        f"although neither ever suspected the other"
     )
     return about(history, membership, sentence, [one, other])
 
@@ -129,18 +129,19 @@ def _fork(membership: Membership, stays: tuple[_Log, _Log]) -> tuple[int, int]:
     for pair in zip(*logs, strict=False):
         if membership.view[pair[0]] != membership.view[pair[1]]:
             return pair[0], pair[1]
-    raise AssertionError("views that are told apart differ somewhere")
+    raise AssertionError("different view sequences differ somewhere")
 
 
 # -------------------------------------------------------------------------------- M6
 
 
 def check_disjoint_successors(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M6: two different successors of one view have no member in common: no process with the same signature.
+    """M6: two different successors of one view have no common member with the same signature.
 
-    A signature says whom its process has excluded (newtop.md 9.7). Whoever skips a view because it has excluded more
-    meanwhile is in it by another signature than the one it bears; that others list it there cannot be helped. Nor that
-    a formed group lists somebody who never goes over: within an epoch is asked.
+    A signature says which members its process has excluded (docs/spec/newtop.md 9.7). A process that skips a view,
+    because it has excluded more members meanwhile, appears in the skipped view with another signature than its own.
+    This is unavoidable. It is also unavoidable that a formed group lists a process that never goes over, so only
+    views within one epoch are judged.
     """
     successors: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for before, stay in membership.passages("M6"):
@@ -154,8 +155,8 @@ def check_disjoint_successors(history: History, promises: Promises, membership: 
             if _signature(history, membership, one) != _signature(history, membership, other):
                 continue
             later = max(one, other, key=lambda stay: (membership.time[stay], stay))
-            found.append((membership.row[later], group, partial(_tell_overlap, history, membership, one, other)))
-    return over_groups(history, promises, "M6", opportunities, gathered(found))
+            found.append((membership.row[later], group, partial(_describe_overlap, history, membership, one, other)))
+    return over_groups(history, promises, "M6", opportunities, as_violations(found))
 
 
 def _signature(history: History, membership: Membership, stay: int) -> object:
@@ -163,7 +164,7 @@ def _signature(history: History, membership: Membership, stay: int) -> object:
 
 
 def _overlapping(membership: Membership, stays: Iterable[int]) -> list[tuple[int, int]]:
-    """Pairs of stays whose views have a member in common; of disjoint views no pair is looked at."""
+    """Pairs of stays whose views have a common member; disjoint views are never compared."""
     by_member: dict[int, list[int]] = defaultdict(list)
     for stay in stays:
         for member in membership.members[stay]:
@@ -172,12 +173,12 @@ def _overlapping(membership: Membership, stays: Iterable[int]) -> list[tuple[int
     return sorted(pairs)
 
 
-def _tell_overlap(history: History, membership: Membership, one: int, other: int) -> Violation:
+def _describe_overlap(history: History, membership: Membership, one: int, other: int) -> Violation:
     common = membership.members[one] & membership.members[other]
     before = view_of(history, membership, membership.preceding[one])
     sentence = (
         f"{installed(history, membership, one)} and {installed(history, membership, other)}, both after view "
-        f"{before}, and {names(history, common)} is in both views"
+        f"{before}, but {names(history, common)} is in both views"
     )
     return about(history, membership, sentence, [one, other])
 
@@ -186,14 +187,14 @@ def _tell_overlap(history: History, membership: Membership, one: int, other: int
 
 
 def check_disjoint_at_last(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M6e: at a quiet end the last views of processes in stable components are equal or disjoint.
+    """M6e: at a quiet end, the last views of processes in stable components are equal or disjoint.
 
-    Of two components this is asked only if both look for lost members while they are idle: otherwise one may not have
-    noticed yet.
+    For two different components this is judged only if both look for lost members while they are idle. Otherwise one
+    may not have noticed the loss yet.
     """
     if not history.world.quiet:
-        return cannot_tell(history, promises, "M6e")
-    stable, component = who_is_stable(history, promises, "M6e").tolist(), history.world.component
+        return not_quiet(history, promises, "M6e")
+    stable, component = stable_members(history, promises, "M6e").tolist(), history.world.component
     probes = membership.suspectors.probe
     last: dict[int, list[int]] = defaultdict(list)
     for stay in membership.asked("M6e"):
@@ -203,7 +204,7 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for group, stays in last.items():
         opportunities[group] += _pairs(len(stays))
-        # One for each different view of a component; views that differ in id or members are different.
+        # One for each different view of a component; views are different if their id or their members differ.
         different = {
             (membership.view[stay], membership.members[stay], int(component[membership.process[stay]])): stay
             for stay in reversed(stays)
@@ -213,16 +214,16 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
             same = membership.view[one] == membership.view[other]
             same &= membership.members[one] == membership.members[other]
             if not same and (component[first] == component[second] or (probes[first] and probes[second])):
-                tell = partial(_tell_overlap_at_last, history, membership, one, other)
-                found.append((int(history.logs.end[second]) - 1, group, tell))
-    return over_groups(history, promises, "M6e", opportunities, gathered(found))
+                describe = partial(_describe_overlap_at_last, history, membership, one, other)
+                found.append((int(history.logs.end[second]) - 1, group, describe))
+    return over_groups(history, promises, "M6e", opportunities, as_violations(found))
 
 
-def _tell_overlap_at_last(history: History, membership: Membership, one: int, other: int) -> Violation:
+def _describe_overlap_at_last(history: History, membership: Membership, one: int, other: int) -> Violation:
     common = membership.members[one] & membership.members[other]
     sentence = (
         f"{installed(history, membership, one)} and {installed(history, membership, other)}, each as its last view in "
-        f"a run that ended quiet, and {names(history, common)} is in both views"
+        f"a run that ended quiet, but {names(history, common)} is in both views"
     )
     return about(history, membership, sentence, [one, other])
 
@@ -231,9 +232,9 @@ def _tell_overlap_at_last(history: History, membership: Membership, one: int, ot
 
 
 def check_successors_agree(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M7: who comes from V' to V finds there only such members of V' as come from V' too, of those who install V.
+    """M7: if a process goes from V' to V, each member of both views that installs V comes from V' too.
 
-    In the first view of a formed group also such as had gone over to another formation meanwhile, or come from nowhere.
+    In the first view of a formed group, a member may also come from another formation or from no view.
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), stays in membership.sharing(membership.asked("M7")).items():
@@ -246,11 +247,11 @@ def check_successors_agree(history: History, promises: Promises, membership: Mem
                 opportunities[group] += len(came) * (len(stays) - 1)
                 others = [stay for where, there in origins.items() if where != origin for stay in there]
                 found += _strays(history, membership, came, others)
-    return over_groups(history, promises, "M7", opportunities, gathered(found))
+    return over_groups(history, promises, "M7", opportunities, as_violations(found))
 
 
 def _strays(history: History, membership: Membership, came: list[int], others: list[int]) -> Iterable[Found]:
-    """Those who installed the same view from elsewhere, although they are in both."""
+    """The processes that installed the same view from elsewhere, although they are members of both views."""
     if not others:
         return
     both: dict[int, int] = {}
@@ -259,12 +260,12 @@ def _strays(history: History, membership: Membership, came: list[int], others: l
             both.setdefault(member, stay)
     for stay in others:
         if membership.process[stay] in both and not _came_elsewhere(membership, came[0], stay):
-            tell = partial(_tell_stray, history, membership, both[membership.process[stay]], stay)
-            yield membership.row[stay], membership.group[stay], tell
+            describe = partial(_describe_stray, history, membership, both[membership.process[stay]], stay)
+            yield membership.row[stay], membership.group[stay], describe
 
 
 def _came_elsewhere(membership: Membership, came: int, stay: int) -> bool:
-    """The stay begins a formation, and its process comes to it from another formation than those do, or from none."""
+    """True if the stay begins a formation, and its process comes from another formation than the others, or none."""
     if not membership.formed[stay]:
         return False
     origin = membership.preceding[stay]
@@ -272,13 +273,13 @@ def _came_elsewhere(membership: Membership, came: int, stay: int) -> bool:
     return not roots or membership.view[roots[0]] != membership.view[roots[1]]
 
 
-def _tell_stray(history: History, membership: Membership, came: int, stay: int) -> Violation:
+def _describe_stray(history: History, membership: Membership, came: int, stay: int) -> Violation:
     before = membership.preceding[stay]
     origin = f"view {view_of(history, membership, before)}" if before >= 0 else "no view"
     shared = view_of(history, membership, membership.preceding[came])
     sentence = (
-        f"{installed(history, membership, came)} after view {shared}, of which "
-        f"{history.process_name(membership.process[stay])} is a member, and "
+        f"{installed(history, membership, came)} after view {shared}, which includes "
+        f"{history.process_name(membership.process[stay])}, but "
         f"{installed(history, membership, stay)} after {origin}"
     )
     return about(history, membership, sentence, [came, stay])
@@ -288,38 +289,38 @@ def _tell_stray(history: History, membership: Membership, came: int, stay: int) 
 
 
 def check_transitional(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M8: the transitional set has members of both views only, and of those who install the new one all who came along.
+    """M8: the transitional set holds only members of both views, and all installers that came from the same view.
 
-    A row that tells no such set is not asked. In the first view of a formed group it is the own class; who comes from
-    nowhere has none.
+    A row without such a set is not judged. In the first view of a formed group the set is the process's own class, or
+    empty if it comes from no view.
     """
-    told = [
+    with_set = [
         (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
     ]
-    installers = _installers(membership) if told else {}
+    installers = _installers(membership) if with_set else {}
     formed = [stay for stay in membership.asked("M8") if membership.formed[stay]]
     found: list[Found] = [
-        (membership.row[stay], membership.group[stay], partial(_tell_class, history, membership, stay))
+        (membership.row[stay], membership.group[stay], partial(_describe_class, history, membership, stay))
         for stay in formed
         if not _is_own_class(history, membership, stay)
     ]
-    for before, stay in told:
+    for before, stay in with_set:
         named = frozenset(history.stays.transitional[stay] or ())
         strangers = named - (membership.members[before] & membership.members[stay])
         everybody, came = installers[membership.group[stay], membership.view[stay]]
-        # Who is not in the view although it installed it, or under that id, is M1's or M4's matter.
+        # M1 or M4 report a process that installs a view without being in it, or under the same id.
         wrong = (named & everybody.keys()) ^ (came[membership.view[before]] & membership.members[stay])
         if strangers or wrong:
             other = everybody[min(wrong)] if wrong and not strangers else -1
-            tell = partial(_tell_transitional, history, membership, stay, strangers, other)
-            found.append((membership.row[stay], membership.group[stay], tell))
-    asked = [stay for _, stay in told] + [stay for stay in formed if membership.preceding[stay] < 0]
+            describe = partial(_describe_transitional, history, membership, stay, strangers, other)
+            found.append((membership.row[stay], membership.group[stay], describe))
+    asked = [stay for _, stay in with_set] + [stay for stay in formed if membership.preceding[stay] < 0]
     opportunities = counted(history, membership, asked)
-    return over_groups(history, promises, "M8", opportunities, gathered(found))
+    return over_groups(history, promises, "M8", opportunities, as_violations(found))
 
 
 def _is_own_class(history: History, membership: Membership, stay: int) -> bool:
-    """The classes divide the members, and the transitional set is that of the process; empty if it has no view."""
+    """True if the classes partition the members, and the transitional set is its own class, or empty without a view."""
     classes, me = history.stays.classes[stay], membership.process[stay]
     divided = sorted(member for together in classes for member in together) == sorted(membership.members[stay])
     own = next((frozenset(together) for together in classes if me in together), frozenset[int]())
@@ -328,20 +329,20 @@ def _is_own_class(history: History, membership: Membership, stay: int) -> bool:
     return divided and own == frozenset(history.stays.transitional[stay] or ())
 
 
-def _tell_class(history: History, membership: Membership, stay: int) -> Violation:
+def _describe_class(history: History, membership: Membership, stay: int) -> Violation:
     classes = " | ".join(names(history, together) for together in history.stays.classes[stay])
     along = names(history, history.stays.transitional[stay] or ())
     before = membership.preceding[stay]
     origin = f"view {view_of(history, membership, before)}" if before >= 0 else "no view"
     sentence = (
         f"{installed(history, membership, stay)} after {origin} with classes {classes} and transitional set {along}: "
-        f"this must be its own class, and the classes divide the members"
+        f"the set must be its own class, and the classes must partition the members"
     )
     return about(history, membership, sentence, [stay])
 
 
 def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:
-    """By group and view: who installed it, with the stay; and who came from which view."""
+    """By group and view: its installers with their stays, and which of them came from which view."""
     found: dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]] = {}
     for stay in membership.asked("M8"):
         key = membership.group[stay], membership.view[stay]
@@ -352,7 +353,7 @@ def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int,
     return found
 
 
-def _tell_transitional(
+def _describe_transitional(
     history: History, membership: Membership, stay: int, strangers: frozenset[int], other: int
 ) -> Violation:
     before = membership.preceding[stay]
@@ -360,7 +361,7 @@ def _tell_transitional(
     start = f"{installed(history, membership, stay)} after {views[0]} and calls"
     if strangers:
         who = names(history, strangers)
-        sentence = f"{start} {who} transitional, which is not a member of both"
+        sentence = f"{start} {who} transitional, which is not a member of both views"
         return about(history, membership, sentence, [stay], sorted(strangers))
     who, named = history.process_name(membership.process[other]), history.stays.transitional[stay] or ()
     if membership.process[other] in named:

@@ -1,8 +1,7 @@
-"""M1 to M4 and M9 to M11: what one view row, and the one before it, must be like (docs/spec/properties.md 2)."""
+"""M1 to M4 and M9 to M11: each view row by itself, and with the one before it (docs/spec/properties.md 2)."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -11,66 +10,29 @@ import numpy as np
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import IntArray
 from antiphon.properties.tables.history import History
-from antiphon.properties.tables.membership import Membership, Word
-from antiphon.properties.verdicts.findings import Found, gathered, over_groups
+from antiphon.properties.tables.membership import Accusation, Membership
+from antiphon.properties.verdicts.findings import Found, as_violations, over_groups
+from antiphon.properties.verdicts.phrases import about, counted, installed, names, view_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.types import split_process_id
-
-
-def counted(history: History, membership: Membership, stays: Iterable[int]) -> IntArray:
-    """By group, how many of these stays there are."""
-    groups = np.array([membership.group[stay] for stay in stays], np.int64)
-    return np.bincount(groups, minlength=len(history.groups))
-
-
-def names(history: History, members: Iterable[int]) -> str:
-    """These processes in a sentence."""
-    return ", ".join(history.process_name(member) for member in sorted(members)) or "nobody"
-
-
-def view_of(history: History, membership: Membership, stay: int) -> str:
-    """The id of the view of a stay."""
-    return history.views[membership.view[stay]]
-
-
-def about(
-    history: History, membership: Membership, sentence: str, stays: Iterable[int], others: Iterable[int] = ()
-) -> Violation:
-    """A violation that these `view` rows show; `others` are named in it too."""
-    shown = [*stays]
-    whose = [history.process_name(membership.process[stay]) for stay in shown]
-    return Violation(
-        sentence,
-        tuple(dict.fromkeys([*whose, *(history.process_name(other) for other in others)])),
-        (),
-        tuple(history.index(membership.row[stay]) for stay in shown),
-        tuple(dict.fromkeys(view_of(history, membership, stay) for stay in shown)),
-    )
-
-
-def installed(history: History, membership: Membership, stay: int) -> str:
-    """That a process installed a view, and where."""
-    who = history.process_name(membership.process[stay])
-    return f"{who} installed view {view_of(history, membership, stay)} (index {history.index(membership.row[stay])})"
-
 
 # -------------------------------------------------------------------------------- M1
 
 
 def check_self_inclusion(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M1: whoever installs a view is a member of it."""
+    """M1: a process that installs a view is a member of it."""
     asked = membership.asked("M1")
     found: list[Found] = [
-        (membership.row[stay], membership.group[stay], partial(_tell_outside, history, membership, stay))
+        (membership.row[stay], membership.group[stay], partial(_describe_outside, history, membership, stay))
         for stay in asked
         if membership.process[stay] not in membership.members[stay]
     ]
-    return over_groups(history, promises, "M1", counted(history, membership, asked), gathered(found))
+    return over_groups(history, promises, "M1", counted(history, membership, asked), as_violations(found))
 
 
-def _tell_outside(history: History, membership: Membership, stay: int) -> Violation:
+def _describe_outside(history: History, membership: Membership, stay: int) -> Violation:
     members = names(history, membership.members[stay])
-    sentence = f"{installed(history, membership, stay)}, of which it is not a member: its members are {members}"
+    sentence = f"{installed(history, membership, stay)} but is not a member of it: its members are {members}"
     return about(history, membership, sentence, [stay])
 
 
@@ -80,8 +42,8 @@ def _tell_outside(history: History, membership: Membership, stay: int) -> Violat
 def check_growing_ids(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M2: the ids of the views that a process installs in a group grow, over all its incarnations.
 
-    But for a later incarnation that is taken into a formed group: it has forgotten how often the group was formed, and
-    who takes it in may never have known. Whether it is a new view R2 asks.
+    Exception: a later incarnation that enters a formed group. It has forgotten how often the group was formed, and the
+    members that take it in may never have known. R2 judges whether the view is new.
     """
     before: dict[tuple[str, int], int] = {}
     compared, found = [], list[Found]()
@@ -92,18 +54,18 @@ def check_growing_ids(history: History, promises: Promises, membership: Membersh
         forgotten = earlier is not None and membership.process[earlier] != membership.process[stay]
         if earlier is not None and not (forgotten and membership.formed[stay]):
             compared.append(stay)
-            # Codes of views order as their ids do.
+            # View codes are in the order of the ids.
             if membership.view[stay] <= membership.view[earlier]:
-                tell = partial(_tell_not_growing, history, membership, earlier, stay)
-                found.append((membership.row[stay], membership.group[stay], tell))
-    return over_groups(history, promises, "M2", counted(history, membership, compared), gathered(found))
+                describe = partial(_describe_not_growing, history, membership, earlier, stay)
+                found.append((membership.row[stay], membership.group[stay], describe))
+    return over_groups(history, promises, "M2", counted(history, membership, compared), as_violations(found))
 
 
-def _tell_not_growing(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
+def _describe_not_growing(history: History, membership: Membership, earlier: int, stay: int) -> Violation:
     index, view = history.index(membership.row[earlier]), view_of(history, membership, earlier)
     sentence = (
-        f"{installed(history, membership, stay)} after view {view} (index {index}), and the id of the later view "
-        f"is not the larger"
+        f"{installed(history, membership, stay)} after view {view} (index {index}), but the id of the later view "
+        f"is not larger"
     )
     return about(history, membership, sentence, [earlier, stay])
 
@@ -114,8 +76,8 @@ def _tell_not_growing(history: History, membership: Membership, earlier: int, st
 def check_first_view(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M3: the first view that a process installs in a group is the configured one, or the first of a formed group.
 
-    The latter if it had asked to join, or if the whole group was formed of processes from nowhere. That nothing is
-    sent, delivered or called stable before it, W4 sees to.
+    A formed group is allowed if the process had asked to join, or if no member came from another view. W4 judges that
+    nothing is sent, delivered or called stable before the first view.
     """
     configured, calls = _configured(history), Calls(history)
     founded = _founded(membership)
@@ -128,20 +90,20 @@ def check_first_view(history: History, promises: Promises, membership: Membershi
         if membership.formed[stay]:
             new = (membership.group[stay], membership.view[stay]) in founded
             if not new and not calls.explain(stay, membership.process[stay]):
-                found.append((*_at(membership, stay), partial(_tell_uncalled, history, membership, stay)))
+                found.append((*_at(membership, stay), partial(_describe_uncalled, history, membership, stay)))
         elif configured[place] != {history.process_name(member) for member in membership.members[stay]}:
-            tell = partial(_tell_not_configured, history, membership, stay, configured[place])
-            found.append((*_at(membership, stay), tell))
-    return over_groups(history, promises, "M3", counted(history, membership, asked), gathered(found))
+            describe = partial(_describe_not_configured, history, membership, stay, configured[place])
+            found.append((*_at(membership, stay), describe))
+    return over_groups(history, promises, "M3", counted(history, membership, asked), as_violations(found))
 
 
 def _at(membership: Membership, stay: int) -> tuple[int, int]:
-    """Where a violation by that `view` row is booked."""
+    """The row and group under which a violation by that `view` row is counted."""
     return membership.row[stay], membership.group[stay]
 
 
 def _founded(membership: Membership) -> set[tuple[int, int]]:
-    """The first views of formed groups, by group and view, that nobody came to from another view of that name."""
+    """The first views of formed groups, by group and view, that no process entered from an earlier view."""
     formed = [stay for stay, begins in enumerate(membership.formed) if begins]
     return {
         key
@@ -151,7 +113,7 @@ def _founded(membership: Membership) -> set[tuple[int, int]]:
 
 
 class Calls:
-    """Who had asked to be in a group, and when: by a `join` row, or because the world had it formed."""
+    """Which process asked to be in a group, and when: by a `join` row, or by a `form` event of the scenario."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -175,7 +137,7 @@ class Calls:
                         self._times[code_of[detail["group"]], code].append(int(history.rows.time[row]))
 
     def explain(self, stay: int, other: int) -> bool:
-        """By the time of the view of the stay, the other had asked to be in the group, and not left since."""
+        """True if, by the time of the view of the stay, the other had asked to be in the group and not left since."""
         stays = self._history.stays
         now, place = int(self._history.rows.time[stays.row[stay]]), (int(stays.group[stay]), other)
         since = max((time for time in self._left.get(place, ()) if time <= now), default=0)
@@ -183,7 +145,7 @@ class Calls:
 
 
 def _configured(history: History) -> dict[tuple[int, int], frozenset[str]]:
-    """By process and group the members that its `start` row names; none of a group that was joined later."""
+    """By process and group, the members that its `start` row names; no entry for a group that was joined later."""
     code_of = {group: code for code, group in enumerate(history.groups)}
     found = {}
     for row in history.of_kind("start").tolist():
@@ -194,17 +156,19 @@ def _configured(history: History) -> dict[tuple[int, int], frozenset[str]]:
     return found
 
 
-def _tell_uncalled(history: History, membership: Membership, stay: int) -> Violation:
+def _describe_uncalled(history: History, membership: Membership, stay: int) -> Violation:
     group = history.groups[membership.group[stay]]
     sentence = f"{installed(history, membership, stay)} as its first in {group}, which it had not asked to join"
     return about(history, membership, sentence, [stay])
 
 
-def _tell_not_configured(history: History, membership: Membership, stay: int, wanted: frozenset[str]) -> Violation:
+def _describe_not_configured(
+    history: History, membership: Membership, stay: int, configured: frozenset[str]
+) -> Violation:
     group, members = history.groups[membership.group[stay]], names(history, membership.members[stay])
     sentence = (
         f"{installed(history, membership, stay)} as its first in {group}, with members {members}, "
-        f"and the group was configured with {', '.join(sorted(wanted)) or 'nobody'}"
+        f"but the group was configured with {', '.join(sorted(configured)) or 'nobody'}"
     )
     return about(history, membership, sentence, [stay])
 
@@ -213,25 +177,27 @@ def _tell_not_configured(history: History, membership: Membership, stay: int, wa
 
 
 def check_one_membership(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M4: one id, one membership; of the first view of a formed group also one division into classes."""
+    """M4: one view id means one membership; in the first view of a formed group also one partition into classes."""
     again, found = [], list[Found]()
     for stays in membership.sharing(membership.asked("M4")).values():
         first = min(stays, key=lambda stay: (membership.time[stay], stay))
         again += stays[1:]
         for stay in stays:
             if membership.members[stay] != membership.members[first]:
-                tell = partial(_tell_two_memberships, history, membership, first, stay)
-                found.append((membership.row[stay], membership.group[stay], tell))
+                describe = partial(_describe_two_memberships, history, membership, first, stay)
+                found.append((membership.row[stay], membership.group[stay], describe))
             elif _division(history, stay) != _division(history, first):
-                found.append((*_at(membership, stay), partial(_tell_two_divisions, history, membership, first, stay)))
-    return over_groups(history, promises, "M4", counted(history, membership, again), gathered(found))
+                found.append(
+                    (*_at(membership, stay), partial(_describe_two_divisions, history, membership, first, stay))
+                )
+    return over_groups(history, promises, "M4", counted(history, membership, again), as_violations(found))
 
 
-def _tell_two_memberships(history: History, membership: Membership, first: int, stay: int) -> Violation:
+def _describe_two_memberships(history: History, membership: Membership, first: int, stay: int) -> Violation:
     who, members = history.process_name(membership.process[first]), names(history, membership.members[first])
     sentence = (
-        f"{installed(history, membership, stay)} with members {names(history, membership.members[stay])}, and {who} "
-        f"had installed a view of that id (index {history.index(membership.row[first])}) with {members}"
+        f"{installed(history, membership, stay)} with members {names(history, membership.members[stay])}, but {who} "
+        f"had installed a view with that id (index {history.index(membership.row[first])}) with {members}"
     )
     return about(history, membership, sentence, [first, stay])
 
@@ -240,14 +206,14 @@ def _division(history: History, stay: int) -> frozenset[frozenset[int]]:
     return frozenset(map(frozenset, history.stays.classes[stay]))
 
 
-def _tell_two_divisions(history: History, membership: Membership, first: int, stay: int) -> Violation:
+def _describe_two_divisions(history: History, membership: Membership, first: int, stay: int) -> Violation:
     parts = [
         " | ".join(sorted(names(history, together) for together in history.stays.classes[at])) or "none"
         for at in (stay, first)
     ]
     who = history.process_name(membership.process[first])
     sentence = (
-        f"{installed(history, membership, stay)} with classes {parts[0]}, and {who} had installed a view of that id "
+        f"{installed(history, membership, stay)} with classes {parts[0]}, but {who} had installed a view with that id "
         f"(index {history.index(membership.row[first])}) with {parts[1]}"
     )
     return about(history, membership, sentence, [first, stay])
@@ -259,9 +225,9 @@ _EPOCH: Final = re.compile(r"([0-9]{4,})\.[0-9]{6,}\.")
 
 
 def check_shrinking(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M9: within an epoch a view has fewer members than the one before it, and no new ones.
+    """M9: within an epoch, a view has fewer members than the one before it, and no new ones.
 
-    An epoch begins with the first view of a formed group, and is a later one than that before.
+    An epoch begins with the first view of a formed group, and its number is larger than that of the epoch before.
     """
     asked, found = list[tuple[int, int]](), list[Found]()
     for before, stay in membership.passages("M9"):
@@ -270,30 +236,30 @@ def check_shrinking(history: History, promises: Promises, membership: Membership
             asked.append((before, stay))
             shrinks = membership.members[stay] < membership.members[before]
             if epochs[1] <= epochs[0] if membership.formed[stay] else not shrinks:
-                how = _tell_old_epoch if membership.formed[stay] else _tell_not_shrinking
+                how = _describe_old_epoch if membership.formed[stay] else _describe_not_shrinking
                 found.append((*_at(membership, stay), partial(how, history, membership, before, stay)))
     opportunities = counted(history, membership, (stay for _, stay in asked))
-    return over_groups(history, promises, "M9", opportunities, gathered(found))
+    return over_groups(history, promises, "M9", opportunities, as_violations(found))
 
 
 def _epoch(view: str) -> str:
-    """The part of the id that formation, join and merge count up; ids without one are of one epoch."""
+    """The part of the id that formation, join and merge count up; ids without it belong to one epoch."""
     match = _EPOCH.match(view)
     return match[1] if match else ""
 
 
-def _tell_old_epoch(history: History, membership: Membership, before: int, stay: int) -> Violation:
+def _describe_old_epoch(history: History, membership: Membership, before: int, stay: int) -> Violation:
     sentence = (
         f"{installed(history, membership, stay)} after view {view_of(history, membership, before)}, as the first of a "
-        f"formed group, and its epoch is not a later one"
+        f"formed group, but its epoch is not a later one"
     )
     return about(history, membership, sentence, [before, stay])
 
 
-def _tell_not_shrinking(history: History, membership: Membership, before: int, stay: int) -> Violation:
+def _describe_not_shrinking(history: History, membership: Membership, before: int, stay: int) -> Violation:
     new = membership.members[stay] - membership.members[before]
     why = f"{names(history, new)} was not in it" if new else "nobody was removed"
-    sentence = f"{installed(history, membership, stay)} after view {view_of(history, membership, before)}, and {why}"
+    sentence = f"{installed(history, membership, stay)} after view {view_of(history, membership, before)}, but {why}"
     return about(history, membership, sentence, [before, stay])
 
 
@@ -301,11 +267,11 @@ def _tell_not_shrinking(history: History, membership: Membership, before: int, s
 
 
 def check_reasons(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
-    """M10: who is missing from a view was suspected by, or had left at, a member of it; who is new had asked to join.
+    """M10: a process missing from a view was suspected by a member or had left; a new member had asked to join.
 
-    Or it had been in views of that group, and comes to be united with them (newtop.md 11.2 rule 3). Earlier is earlier
-    by `time`, and an equal time will do; of one who goes over to the same formed group, earlier in its own log: what it
-    finds out before its application is there, its log tells when it is.
+    A new member may also come from another view of that group to merge (docs/spec/newtop.md 11.2 rule 3). "Before" is
+    judged by `time`, and an equal time suffices. For a process that goes over to the same formed group, it is judged by
+    its own log, because the log tells what it finds out only once its application is there.
     """
     passages = membership.passages("M10")
     reasons = _Reasons(history, membership) if passages else None
@@ -315,13 +281,13 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
         opportunities[group] += len(old ^ new)
         for other in sorted(old ^ new):
             if reasons is not None and not reasons.explains(stay, other, gone=other in old):
-                tell = partial(_tell_capricious, history, membership, stay, other, gone=other in old)
-                found.append((membership.row[stay], group, tell))
-    return over_groups(history, promises, "M10", opportunities, gathered(found))
+                describe = partial(_describe_capricious, history, membership, stay, other, gone=other in old)
+                found.append((membership.row[stay], group, describe))
+    return over_groups(history, promises, "M10", opportunities, as_violations(found))
 
 
 class _Reasons:
-    """Why somebody may be missing from a view, or new in it."""
+    """Reasons why a process may be missing from a view, or new in it."""
 
     def __init__(self, history: History, membership: Membership) -> None:
         self._membership = membership
@@ -332,16 +298,16 @@ class _Reasons:
         self._entered = {
             (membership.view[stay], process): membership.row[stay] for stay, process in enumerate(membership.process)
         }
-        self._accusers: dict[tuple[int, int], list[Word]] = defaultdict(list)
-        for word in membership.suspicions:
-            self._accusers[word.group, word.peer].append(word)
+        self._accusers: dict[tuple[int, int], list[Accusation]] = defaultdict(list)
+        for suspicion in membership.suspicions:
+            self._accusers[suspicion.group, suspicion.peer].append(suspicion)
         self._left: dict[tuple[int, int], int] = {}
         for row in history.of_kind("leave").tolist():
             key = int(history.rows.group[row]), int(history.rows.process[row])
             self._left[key] = min(int(history.rows.time[row]), self._left.get(key, int(history.rows.time[row])))
 
     def explains(self, stay: int, other: int, *, gone: bool) -> bool:
-        """By the time of the view of the stay there was a reason."""
+        """True if there was a reason by the time of the view of the stay."""
         group, now = self._membership.group[stay], self._membership.time[stay]
         if not gone:
             return self._merges(stay, other) or self._calls.explain(stay, other)
@@ -349,17 +315,17 @@ class _Reasons:
             return True
         members = self._membership.members[stay]
         return any(
-            word.process in members and (word.time <= now or self._told_late(stay, word))
-            for word in self._accusers.get((group, other), ())
+            suspicion.process in members and (suspicion.time <= now or self._traced_late(stay, suspicion))
+            for suspicion in self._accusers.get((group, other), ())
         )
 
-    def _told_late(self, stay: int, word: Word) -> bool:
-        """Whoever said it went over to the same formed group, and its application was not there before."""
-        entered = self._entered.get((self._membership.view[stay], word.process), -1)
-        return self._membership.formed[stay] and word.row < entered
+    def _traced_late(self, stay: int, suspicion: Accusation) -> bool:
+        """True if its author went over to the same formed group, and its application was not there before."""
+        entered = self._entered.get((self._membership.view[stay], suspicion.process), -1)
+        return self._membership.formed[stay] and suspicion.row < entered
 
     def _merges(self, stay: int, other: int) -> bool:
-        """The stay begins a formation, and the other had been in another view of that group before."""
+        """True if the stay begins a formation, and the other had been in another view of that group before."""
         membership = self._membership
         return membership.formed[stay] and any(
             membership.time[each] <= membership.time[stay] and membership.view[each] != membership.view[stay]
@@ -367,10 +333,12 @@ class _Reasons:
         )
 
 
-def _tell_capricious(history: History, membership: Membership, stay: int, other: int, *, gone: bool) -> Violation:
+def _describe_capricious(history: History, membership: Membership, stay: int, other: int, *, gone: bool) -> Violation:
     who = history.process_name(other)
-    why = f"without {who}, which no member of it had suspected and which had not left" if gone else f"with {who}, new"
-    sentence = f"{installed(history, membership, stay)} {why}{'' if gone else ' there, which had not asked to join'}"
+    why = f"without {who}, although no member of it had suspected {who} and {who} had not left"
+    if not gone:
+        why = f"with {who} as a new member, although {who} had not asked to join"
+    sentence = f"{installed(history, membership, stay)} {why}"
     return about(history, membership, sentence, [stay], [other])
 
 
@@ -380,16 +348,16 @@ def _tell_capricious(history: History, membership: Membership, stay: int, other:
 def check_primary_chain(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M11: the views that call themselves primary form one chain.
 
-    Each but the first follows a primary view at all who install it, which thus have installed both; and none has two
+    Each except the first follows a primary view at all its installers, which have thus installed both. None has two
     primary successors. The first view of a formed group is primary exactly if it holds a majority of a primary view
-    that some come from, or if all come from nowhere (`types.formed_view`).
+    from which some members come, or if all members come from no view (`types.formed_view`).
     """
     primary = membership.sharing([stay for stay in membership.asked("M11") if _is_primary(history, membership, stay)])
     opportunities, found = _check_formed(history, membership)
     taken: dict[tuple[int, int], int] = {}
     for (group, _), stays in sorted(primary.items()):
         if any(membership.formed[stay] for stay in stays):
-            continue  # some who are in it may never have gone over, and be a majority elsewhere
+            continue  # some of its members may never have gone over, and be a majority elsewhere
         first = min(stays, key=lambda stay: (membership.time[stay], stay))
         opportunities[group] += membership.preceding[first] >= 0
         for stay in stays:
@@ -397,15 +365,17 @@ def check_primary_chain(history: History, promises: Promises, membership: Member
             view = membership.view[before] if before >= 0 else -1
             other = taken.setdefault((group, view), stay)
             if membership.view[other] != membership.view[stay]:
-                tell = partial(_tell_two_primaries, history, membership, other, stay)
-                found.append((membership.row[stay], group, tell))
+                describe = partial(_describe_two_primaries, history, membership, other, stay)
+                found.append((membership.row[stay], group, describe))
             elif before >= 0 and (group, view) not in primary:
-                found.append((membership.row[stay], group, partial(_tell_revived, history, membership, before, stay)))
-    return over_groups(history, promises, "M11", opportunities, gathered(found))
+                found.append(
+                    (membership.row[stay], group, partial(_describe_revived, history, membership, before, stay))
+                )
+    return over_groups(history, promises, "M11", opportunities, as_violations(found))
 
 
 def _check_formed(history: History, membership: Membership) -> tuple[IntArray, list[Found]]:
-    """First views of formed groups: whether they rightly call themselves primary, or not."""
+    """Judges whether the first views of formed groups rightly call themselves primary or not."""
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     formed = [stay for stay in membership.asked("M11") if membership.formed[stay]]
     for stays in membership.sharing(formed).values():
@@ -419,11 +389,11 @@ def _check_formed(history: History, membership: Membership) -> tuple[IntArray, l
                 majority = 2 * len(together) > len(membership.members[before])
                 claims.append(_is_primary(history, membership, before) and majority)
         if unknown and not any(claims):
-            continue  # what those come from who never installed it, no row tells
+            continue  # no row tells the origin of members that never installed it
         opportunities[membership.group[stays[0]]] += 1
         for stay in stays:
             if _is_primary(history, membership, stay) != (any(claims) or not claims):
-                found.append((*_at(membership, stay), partial(_tell_claim, history, membership, stay)))
+                found.append((*_at(membership, stay), partial(_describe_claim, history, membership, stay)))
     return opportunities, found
 
 
@@ -431,27 +401,27 @@ def _is_primary(history: History, membership: Membership, stay: int) -> bool:
     return history.details.get(membership.row[stay], {}).get("primary") is True
 
 
-def _tell_claim(history: History, membership: Membership, stay: int) -> Violation:
+def _describe_claim(history: History, membership: Membership, stay: int) -> Violation:
     holds = "holds no" if _is_primary(history, membership, stay) else "holds a"
     calls = "calls itself primary" if _is_primary(history, membership, stay) else "does not call itself primary"
     sentence = (
-        f"{installed(history, membership, stay)}, the first of a formed group, which {calls}, and it {holds} majority "
-        f"of a primary view that its members come from"
+        f"{installed(history, membership, stay)}, the first of a formed group, which {calls}, but it {holds} majority "
+        f"of a primary view from which its members come"
     )
     return about(history, membership, sentence, [stay])
 
 
-def _tell_two_primaries(history: History, membership: Membership, other: int, stay: int) -> Violation:
+def _describe_two_primaries(history: History, membership: Membership, other: int, stay: int) -> Violation:
     before = membership.preceding[stay]
     after = f"after view {view_of(history, membership, before)}" if before >= 0 else "as their first"
     sentence = (
         f"{installed(history, membership, stay)} and {installed(history, membership, other)}, both {after}, "
-        f"and both views call themselves primary"
+        f"but both views call themselves primary"
     )
     return about(history, membership, sentence, [stay, other])
 
 
-def _tell_revived(history: History, membership: Membership, before: int, stay: int) -> Violation:
+def _describe_revived(history: History, membership: Membership, before: int, stay: int) -> Violation:
     sentence = (
         f"{installed(history, membership, stay)}, which calls itself primary, after view "
         f"{view_of(history, membership, before)}, which does not"

@@ -1,7 +1,7 @@
 """When each message first reached each member: its `receive`, or the `send` of its own sender (properties.md 5, S1).
 
-Kept per group as a table of members by messages, which is about as large as the trace itself. On datagrams frames
-overtake one another, so every message has its own place in it; a high-water mark would not do.
+Each group has a table of members by messages, which is about as large as the trace itself. Datagrams overtake one
+another, so every message needs its own cell; a high-water mark is not enough.
 """
 
 from functools import cached_property
@@ -14,7 +14,7 @@ from antiphon.properties.tables.columns import IntArray
 from antiphon.properties.tables.history import History
 
 NEVER: Final = int(np.iinfo(np.int64).max)
-"""The time, and the row, of what did not happen."""
+"""The time or row of an event that did not happen."""
 
 
 class Arrivals:
@@ -32,7 +32,7 @@ class Arrivals:
         self.number: IntArray = self._numbers[self._mids % self._width] if len(at) else self._mids
         self.group, self.sender = np.divmod(self._mids // self._width, len(history.processes))
         self.begin: IntArray = np.searchsorted(self.group, np.arange(len(history.groups) + 1))
-        """By group the code of its first message, and one past the last at the end."""
+        """For each group the code of its first message; one past the last message at the end."""
         self._rank = self._ranks()
         self._first = self._tables(at, message)
         self._latest: dict[tuple[int, tuple[int, ...]], IntArray] = {}
@@ -48,12 +48,12 @@ class Arrivals:
         return bounds[0], bounds[1]
 
     def find(self, group: IntArray, sender: IntArray, number: IntArray) -> IntArray:
-        """The codes of these messages; -1 for one that no log sent or received."""
+        """The codes of these messages; -1 for a message that no log sent or received."""
         begin, end = self.between(group, sender, number - 1, number)
         return np.where(end > begin, begin, -1)
 
     def first_row(self, process: IntArray, message: IntArray) -> IntArray:
-        """Where the process first had the message; NEVER if its log does not say."""
+        """The row at which the process first had the message; NEVER if its log does not say."""
         found = np.full(len(message), NEVER, np.int64)
         group = self.group[message]
         for code in distinct(group).tolist():
@@ -65,17 +65,17 @@ class Arrivals:
 
     @cached_property
     def slowest_ns(self) -> int:
-        """The longest that a message was under way from its `send` to the first `receive` of a member."""
+        """The longest transit time of a message, from its `send` to a `receive` of a member."""
         rows, at = self._history.rows, self._history.of_kind("receive")
         at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
         sent = self.first_row(rows.sender[at], self.find(rows.group[at], rows.sender[at], rows.number[at]))
-        told = sent < len(rows.time)
-        return int((rows.time[at[told]] - rows.time[sent[told]]).max(initial=0))
+        known = sent < len(rows.time)
+        return int((rows.time[at[known]] - rows.time[sent[known]]).max(initial=0))
 
     def latest(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
-        """When the last of these members had each of these messages of the group; NEVER if one has not.
+        """When the last of these members had each of these messages of the group; NEVER if one never had it.
 
-        Kept for all messages of the group: for members that many ask about.
+        Cached for all messages of the group: use it for sets of members that are asked about often.
         """
         known = self._latest.get((group, members))
         if known is None:
@@ -85,15 +85,15 @@ class Arrivals:
         return asked
 
     def latest_of(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
-        """The same, not kept: for members that only these messages are addressed to."""
+        """The same without the cache: use it for members to which only these messages are addressed."""
         latest: IntArray = self.times(group, members, message).max(axis=0, initial=0)
         return latest
 
     def times(self, group: int, members: tuple[int, ...], message: IntArray) -> IntArray:
-        """Members by messages of the group: the time at which each had it.
+        """A table of members by messages of the group: the time at which each member had each message.
 
-        The log of a crashed member is a prefix of what it did: where it may have received a message after its last
-        row and before it crashed, the time of its last row stands for the receipt, the least it can have been.
+        The log of a crashed member is a prefix of what it did. If it may have received a message after its last row and
+        before it crashed, the time of its last row counts as the receipt, because that is the earliest possible time.
         """
         rows, logs = self._history.rows, self._history.logs
         first = self._first[group][self._rank[group, list(members)][:, None], message - self.begin[group]]
@@ -106,13 +106,13 @@ class Arrivals:
         return times
 
     def _sent(self, group: int, message: IntArray) -> IntArray:
-        """By message of the group the time of its `send`; as early as can be where no log tells."""
+        """For each message of the group, the time of its `send`; the earliest possible time if no log tells."""
         row = self._first[group][self._rank[group, self.sender[message]], message - self.begin[group]]
         times = self._history.rows.time[np.where(row == NEVER, 0, row)]
         return np.where(row == NEVER, -NEVER, times)
 
     def _ranks(self) -> IntArray:
-        """By group and process: its line in the table of the group; -1 for somebody who is never heard of in it."""
+        """By group and process: its line in the table of the group; -1 for a process that never appears in it."""
         history = self._history
         present = np.zeros((len(history.groups), len(history.processes)), np.bool_)
         present[self.group, self.sender] = True
@@ -128,7 +128,7 @@ class Arrivals:
         tables = []
         for code, begin in enumerate(self.begin[:-1].tolist()):
             table: IntArray = np.full((lines[code], self.begin[code + 1] - begin), NEVER, np.int64)
-            here = np.flatnonzero(group == code)[::-1]  # backwards, so that the first row of a message stays
+            here = np.flatnonzero(group == code)[::-1]  # backwards, so that the first row of a message wins
             table[self._rank[code, process[at[here]]], message[here] - begin] = at[here]
             tables.append(table)
         return tables

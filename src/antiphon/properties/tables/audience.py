@@ -1,7 +1,7 @@
-"""To whom the messages of a process are addressed: its receivers, view after view, for as long as they stay.
+"""The processes to which a process addresses its messages: its receivers, view after view, while they stay.
 
-In a view that all share these are the members; in a private one those whom it names (stability.md 1: R_s). Who goes
-owes nothing more, and who comes owes nothing of what was sent before.
+In a shared view these are the members; in a private view they are named (docs/spec/stability.md 1: R_s). A receiver
+that leaves owes nothing more. A new receiver owes nothing that was sent before.
 """
 
 from functools import cached_property
@@ -17,7 +17,7 @@ class Audience:
         self._known: dict[tuple[int, int], frozenset[int]] = {}
 
     def lasting(self, first: int, last: int) -> frozenset[int]:
-        """Who is a receiver in every view from one stay of a process to a later one of it in the same group."""
+        """The receivers in every view from one stay of a process to a later one in the same group."""
         known = self._known.get((first, last))
         if known is not None:
             return known
@@ -30,10 +30,10 @@ class Audience:
 
     @cached_property
     def to_the_end(self) -> list[frozenset[int]]:
-        """By stay: who is a receiver from then on, in the last view too."""
+        """For each stay: the processes that are receivers from then on until the last view."""
         following = self._stays.following.tolist()
         lasting = [frozenset(receivers) for receivers in self._stays.receivers]
-        for stay in reversed(range(len(lasting))):  # what follows a stay stands behind it
+        for stay in reversed(range(len(lasting))):  # a stay comes before the one that follows it
             if following[stay] >= 0:
                 lasting[stay] &= lasting[following[stay]]
         return lasting

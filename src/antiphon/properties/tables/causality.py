@@ -1,8 +1,8 @@
 """Happened-before, established topologically from local order and send-before-deliver, never from `time`.
 
-Gives the deliveries that no order of all events allows (D1, O3; properties.md 7.3 and 7.5). Where clocks happen to
-agree with cause, as a simulator's do, that is soon proved; else the logs are walked. Duplicates and messages that
-nobody sent carry no cause.
+It yields the deliveries that no order of all events allows (D1, O3; docs/spec/properties.md 7.3 and 7.5). If the clocks
+agree with causality, as in a simulation, this is quickly proved. Otherwise the logs are walked. Duplicates and messages
+that no process sent carry no causality.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from antiphon.properties.tables.history import Deliveries, History
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A process that can deliver a message only after something that itself waits for this process."""
+    """A process that can deliver a message only after an event that itself waits for this process."""
 
     process: int
     message: int
     row: int
-    """Where it delivers."""
+    """The row of the delivery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,18 @@ class Causality:
     row: IntArray
     """The events in the order of rows, without the deliveries at which circles were cut."""
     message: IntArray
-    """The message each event sends or delivers."""
+    """The message that each event sends or delivers."""
     sending: BoolArray
-    """Whether it is a send."""
+    """True if the event is a send."""
     circles: list[list[Wait]]
     """Deliveries before their own send: each waits for the sender of the next, the last for the first."""
 
 
 def establish(history: History) -> Causality:
-    """The events of a run by cause; a circle is reported and cut at its first delivery, so the rest goes on.
+    """The events of a run in causal order. A circle is reported and cut at its first delivery, so the rest goes on.
 
-    A message beyond the end of a crashed sender's log was sent after all that the log tells, for the log is a prefix
-    of what its process did: it counts as sent at the crash.
+    A message beyond the end of a crashed sender's log was sent after everything in the log, because the log is a prefix
+    of what the process did. It counts as sent at the crash.
     """
     first, sends, messages = history.first, history.sends, history.messages
     real = first.where(messages.known[first.message])
@@ -58,11 +58,11 @@ def establish(history: History) -> Causality:
 
 
 def _in_order_of_time(history: History, real: Deliveries) -> bool:
-    """Whether time never goes back in a log, and every delivery is later than its send: then there is no circle.
+    """True if time never goes back in a log and every delivery is later than its send: then there is no circle.
 
-    For along a circle time could only stand still, hence no message be on its way, hence no log be left. At its own
-    sender a message may be delivered at once, but below its send. This is a proof that time agrees with cause in this
-    trace, not a use of time in the place of cause.
+    Along a circle time could only stand still. Then no message would be in transit, so the circle could not leave its
+    log. A sender may deliver its own message at the same time, but in a later row. This proves that time agrees with
+    causality in this trace; time is not used instead of causality.
     """
     rows, messages = history.rows, history.messages
     backwards = (np.diff(rows.time) < 0) & (np.diff(rows.process) == 0)
@@ -73,12 +73,12 @@ def _in_order_of_time(history: History, real: Deliveries) -> bool:
 
 
 class _Walk:
-    """All logs are read side by side; one that must deliver what is not yet sent waits for it."""
+    """Reads all logs side by side; a log that must deliver an unsent message waits for it."""
 
     def __init__(self, history: History, row: IntArray, message: IntArray, sending: BoolArray) -> None:
         self._circles: list[list[Wait]] = []
         self._row = row
-        # A send is written as the complement of its message: one list to read, one test to tell them apart.
+        # A send is stored as the complement of its message: one list to read, one test to distinguish them.
         self._events: list[int] = np.where(sending, ~message, message).tolist()
         self._at: list[int] = np.searchsorted(row, history.logs.begin).tolist()
         self._end: list[int] = np.searchsorted(row, history.logs.end).tolist()
@@ -87,7 +87,7 @@ class _Walk:
         self._waiting: dict[int, list[int]] = {}
 
     def circles(self) -> list[list[Wait]]:
-        """All circles, each cut before the next is looked for."""
+        """All circles; each is cut before the next is searched."""
         ready = list(reversed(range(len(self._at))))
         while ready:
             self._advance(ready)
@@ -115,7 +115,7 @@ class _Walk:
         """Report one circle and let its first process go on as if the delivery had no cause."""
         process = next(iter(self._waiting.values()))[0]
         trail: dict[int, Wait] = {}
-        # Whoever is waited for waits as well, or it would have gone on: the trail must close.
+        # A process that is waited for waits as well, or it would have gone on: so the trail must close.
         while process not in trail:
             at = self._at[process]
             trail[process] = Wait(process, self._events[at], int(self._row[at]))

@@ -1,7 +1,7 @@
-"""Distinct values, sorting and bisection over whole columns of codes, by counting where the values lie close together.
+"""Distinct values, sorting and bisection over whole columns of codes, by counting if the values are dense.
 
-Codes and numbers of a run are small and dense, so that a table of their range does in one pass what a sort or a search
-needs many for. Whatever is too far apart for that, or negative, is sorted and searched as usual: the results are equal.
+Codes and numbers of a run are small and dense. A table over their range does in one pass what a sort or a search does
+in many. Values that are sparse or negative are sorted and searched as usual, with equal results.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ IntArray = npt.NDArray[np.int64]
 
 
 _SPREAD: Final = 4
-"""How many places of a table a value may cost."""
+"""A dense table has at most this many cells per value."""
 _FREE: Final = 1_000
 """A table up to this size is always cheap."""
 _RADIX: Final = 2**16
-"""Below this numpy sorts by digits, in linear time."""
+"""Below this value numpy uses radix sort, in linear time."""
 
 
 def distinct(values: IntArray) -> IntArray:
@@ -26,7 +26,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def coded(values: IntArray) -> tuple[IntArray, IntArray]:
-    """The values that occur, sorted, each once; and for each value its place among them."""
+    """The values that occur, sorted, each once; and for each value its position among them."""
     if not _dense(values):
         found, places = np.unique(values, return_inverse=True)
         return found, places.astype(np.int64, copy=False)
@@ -35,22 +35,22 @@ def coded(values: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def firsts(values: IntArray) -> IntArray:
-    """Where each value that occurs does so first, in the order of values."""
+    """The first position of each value that occurs, in the order of values."""
     if not _dense(values):
         return np.unique(values, return_index=True)[1]
     first: IntArray = np.full(_top(values), -1, np.int64)
-    first[values[::-1]] = np.arange(len(values))[::-1]  # backwards, so that the first stays
+    first[values[::-1]] = np.arange(len(values))[::-1]  # backwards, so that the first wins
     return first[first >= 0]
 
 
 def sorting(codes: IntArray) -> IntArray:
-    """The order of the codes; equal ones stay as they stand."""
+    """The stable sorting order of the codes."""
     small = len(codes) and int(codes.min()) >= 0 and int(codes.max()) < _RADIX
     return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")
 
 
 def parts(codes: IntArray) -> list[tuple[int, IntArray]]:
-    """Each code that occurs, with the positions at which it does."""
+    """Each code that occurs, with its positions."""
     order = sorting(codes)
     ordered = codes[order]
     begin = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
@@ -58,7 +58,7 @@ def parts(codes: IntArray) -> list[tuple[int, IntArray]]:
 
 
 class Ranks:
-    """How many of some sorted values lie below what is asked for, or up to it."""
+    """Counts how many of some sorted values are below, or not above, the values asked for."""
 
     def __init__(self, values: IntArray) -> None:
         self._values = values

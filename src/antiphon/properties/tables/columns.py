@@ -1,7 +1,7 @@
 """From one run's Arrow table to numpy columns: every string a dense code, rows in each process's own order.
 
-Reads the columns of `docs/spec/interfaces.md` 1 and refuses a table that is not one run of that schema. Says nothing
-about whether the run is well formed: that is property W.
+Reads the columns of docs/spec/interfaces.md 1, and rejects a table that is not one run of that schema. Whether the run
+is well formed is decided by property W.
 """
 
 import json
@@ -28,14 +28,14 @@ KIND: Final = {kind: code for code, kind in enumerate(sorted(KINDS))}
 """The code of each kind of event."""
 
 NO_CLOCK: Final = int(np.iinfo(np.int64).min)
-"""Stands for a null `clock`, since -1 could be a stamp."""
+"""Stands for a null `clock`, because -1 could be a stamp."""
 
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
 _ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
-"""Kinds of rows whose detail is read, an empty one where they have none."""
-_TELLING: Final = ("discard", "view", "fault", "join", "leave", "state")
-"""Kinds of rows whose detail, if they have one, is read."""
-_TELLING_CODES: Final = frozenset(KIND[name] for name in _TELLING)
+"""Kinds of rows whose detail is always read; a missing one counts as empty."""
+_OPTIONAL: Final = ("discard", "view", "fault", "join", "leave", "state")
+"""Kinds of rows whose detail is read if they have one."""
+_OPTIONAL_CODES: Final = frozenset(KIND[name] for name in _OPTIONAL)
 _TEXTS: Final = ["detail", "peer", "members"]
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 READ: Final = [name for name in EVENTS.names if name not in _UNREAD]
@@ -55,35 +55,35 @@ class Rows:
     view: IntArray
     previous: IntArray
     sender: IntArray
-    """Code of (sender, sender_incarnation), among the same codes as `process`."""
+    """Code of (sender, sender_incarnation), from the same codes as `process`."""
     number: IntArray
     orderer: IntArray
-    """Among the same codes as `process`."""
+    """From the same codes as `process`."""
     clock: IntArray
     digest: IntArray
     service: IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixes:
-    """What `stable` and `discard` rows report, one entry for each sender in `upto`, in the order of rows."""
+class UptoEntries:
+    """The entries of `upto` in `stable` and `discard` rows, one for each sender, in the order of rows."""
 
     row: IntArray
     sender: IntArray
     number: IntArray
 
-    def where(self, chosen: BoolArray) -> "Prefixes":
-        """The chosen ones of them."""
-        return Prefixes(self.row[chosen], self.sender[chosen], self.number[chosen])
+    def where(self, chosen: BoolArray) -> "UptoEntries":
+        """The chosen entries."""
+        return UptoEntries(self.row[chosen], self.sender[chosen], self.number[chosen])
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What one table holds. A code is a position in the tuple of its kind; codes order as the names do."""
+    """The contents of one table. A code is a position in the tuple of its kind; codes are in the order of the names."""
 
     run: str
     processes: tuple[ProcessId, ...]
-    """Everybody who wrote a row, sent a message, gave a stamp or is in a view."""
+    """All processes that wrote a row, sent a message, gave a stamp, or are in a view."""
     groups: tuple[str, ...]
     views: tuple[str, ...]
     services: tuple[str, ...]
@@ -91,28 +91,28 @@ class Columns:
     members: dict[int, tuple[int, ...]]
     """For each `view` row its members."""
     transitional: dict[int, tuple[int, ...]]
-    """For each `view` row that tells it: who came along from the view before."""
+    """For each `view` row that tells it: the members that came along from the view before."""
     classes: dict[int, tuple[tuple[int, ...], ...]]
-    """For each `view` row that begins an epoch: who came along with whom."""
+    """For each `view` row that begins an epoch: the members that came from one view together."""
     private: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
-    """For each `view` row that is its process's own affair: to whom it sends, and from whom it receives."""
+    """For each private `view` row: the processes to which it sends, and those from which it receives."""
     details: dict[int, dict[str, Any]]
-    """The detail, read, of `start`, `stop`, `gauge`, `faults_end`, `end` rows, and of those `discard`, `view`, `fault`,
-    `join`, `leave` and `state` rows that have one."""
-    prefixes: Prefixes
+    """The parsed detail of `start`, `stop`, `gauge`, `answer`, `faults_end`, `end` rows, and of those `discard`,
+    `view`, `fault`, `join`, `leave` and `state` rows that have one."""
+    upto: UptoEntries
     source: pa.Table
-    """The texts of the table itself, in its own order, for the few checks that need those of some rows."""
+    """The texts of the table itself, in its own order, for the few checks that need some of them."""
     order: IntArray
-    """For each row its place in `source`."""
+    """For each row its position in `source`."""
 
     def texts(self, name: str, rows: IntArray) -> pa.Array:
-        """A column of strings at these rows, as Arrow has it."""
+        """A column of strings at these rows, as an Arrow array."""
         found = self.source[name].take(pa.array(self.order[rows])).cast(pa.string())
         return pa.concat_arrays(found.chunks or [pa.array([], pa.string())])
 
 
 def read(events: pa.Table) -> Columns:
-    """Decode the table of one run; TraceError if it is empty, mixed, or not of the schema."""
+    """Decode the table of one run; TraceError if it is empty, mixed, or does not have the schema."""
     table = _one_run(admit(events))
     kind = _kinds(table["kind"])
     members, order_givers = _lists(table, kind, "members"), _strings(table["orderer"])
@@ -160,17 +160,19 @@ def read(events: pa.Table) -> Columns:
         transitional={
             int(position[row]): _coded(names, code_of) for row, names in transitional.items() if names is not None
         },
-        classes={int(position[row]): tuple(_coded(names, code_of) for names in told) for row, told in classes.items()},
+        classes={
+            int(position[row]): tuple(_coded(names, code_of) for names in found) for row, found in classes.items()
+        },
         private={int(position[row]): (_coded(to, code_of), _coded(of, code_of)) for row, (to, of) in private.items()},
         details={int(position[row]): detail for row, detail in details.items()},
-        prefixes=_prefixes(reported, code_of, position),
+        upto=_upto_entries(reported, code_of, position),
         source=table.select(_TEXTS),
         order=order,
     )
 
 
 def _order(process: IntArray, index: IntArray) -> IntArray:
-    """The order by process and index, in which a trace is written."""
+    """The order by process and index; traces are written in this order."""
     same = np.diff(process) == 0
     if ((np.diff(process) > 0) | (same & (np.diff(index) >= 0))).all():
         return np.arange(len(process))
@@ -184,30 +186,30 @@ def _in_order(rows: Rows, order: IntArray) -> Rows:
 
 
 def admit(events: pa.Table) -> pa.Table:
-    """The columns the checkers read, in the types of the schema; TraceError if they are not there."""
+    """The columns that the checkers read, in the types of the schema; TraceError if they are missing."""
     missing = [name for name in READ if name not in events.column_names]
     if missing:
-        raise TraceError(f"the table of events has no column {', '.join(missing)}: it is not a trace")
+        raise TraceError(f"the event table is not a trace: it has no column {', '.join(missing)}")
     try:
         return events.select(READ).cast(pa.schema([as_read(events.field(name)) for name in READ]))
     except (pa.ArrowException, ValueError) as error:
-        raise TraceError(f"the table of events does not have the types of a trace: {error}") from error
+        raise TraceError(f"the event table does not have the column types of a trace: {error}") from error
 
 
 def as_read(field: pa.Field) -> pa.Field:
-    """As the schema has it; a text may also come with each value once, which is how Parquet keeps it."""
-    wanted = EVENTS.field(field.name)
-    once = wanted.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
-    return wanted.with_type(field.type) if once else wanted
+    """The field as the schema has it; a text column may also be dictionary-encoded, as Parquet stores it."""
+    expected = EVENTS.field(field.name)
+    encoded = expected.type == pa.string() and field.type == pa.dictionary(pa.int32(), pa.string())
+    return expected.with_type(field.type) if encoded else expected
 
 
 def _one_run(table: pa.Table) -> pa.Table:
     runs = pc.unique(table["run"])
     if len(runs) != 1:
-        found = "is empty" if len(runs) == 0 else f"holds {len(runs)} runs, one was expected"
-        raise TraceError(f"the table of events {found}")
+        found = "is empty" if len(runs) == 0 else f"holds {len(runs)} runs; expected one"
+        raise TraceError(f"the event table {found}")
     if pc.min(table["incarnation"]).as_py() < 0 or (pc.min(table["sender_incarnation"]).as_py() or 0) < 0:
-        raise TraceError("the table of events has a negative incarnation")
+        raise TraceError("the event table has a negative incarnation")
     return table
 
 
@@ -221,9 +223,9 @@ def _kinds(column: Any) -> IntArray:
 
 
 def _strings(*columns: Any) -> tuple[Any, ...]:
-    """The sorted values of the columns together, then each column as codes into them, -1 for null."""
+    """The sorted values of all columns together, then each column as codes into them, -1 for null."""
     parts = [pc.dictionary_encode(pa.concat_arrays(column.chunks or [pa.array([], pa.string())])) for column in columns]
-    # The last place serves the code -1 of a null.
+    # The last place is for the code -1 of a null.
     texts, places = (
         [[*part.dictionary.to_pylist(), None] for part in parts],
         [_integers(part.indices) for part in parts],
@@ -236,7 +238,7 @@ def _strings(*columns: Any) -> tuple[Any, ...]:
 
 
 def _present(values: list[str | None], places: IntArray) -> Iterator[str | None]:
-    """Those of the values that some row has: the dictionary of a larger table knows others too."""
+    """The values that occur in some row: the dictionary of a larger table has others too."""
     seen = np.zeros(len(values), np.bool_)
     seen[places] = True
     return compress(values, seen.tolist())
@@ -248,7 +250,7 @@ def _integers(column: Any, null: int = -1) -> IntArray:
 
 
 def _lists(table: pa.Table, kind: IntArray, name: str) -> dict[int, list[str] | None]:
-    """For each `view` row the processes that it names there."""
+    """For each `view` row the list of processes in that column."""
     rows = np.flatnonzero(kind == KIND["view"])
     lists = table[name].take(pa.array(rows)).to_pylist()
     return dict(zip(rows.tolist(), lists, strict=True))
@@ -257,7 +259,7 @@ def _lists(table: pa.Table, kind: IntArray, name: str) -> dict[int, list[str] | 
 def _private(
     table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]], members: dict[int, list[str] | None]
 ) -> dict[int, tuple[list[str], list[str]]]:
-    """The receivers and senders of `view` rows that name either; who is not named apart is every member."""
+    """The receivers and senders of `view` rows that name either; a list that is missing means every member."""
     found = {}
     for row in np.flatnonzero(kind == KIND["view"]).tolist():
         detail = details.get(row, {})
@@ -265,22 +267,22 @@ def _private(
             sets = [detail.get(name, members[row] or []) for name in ("receivers", "senders")]
             if not all(isinstance(names, list) and all(isinstance(who, str) for who in names) for names in sets):
                 who = table["process"][row].as_py()
-                raise TraceError(f"a view row of {who} has receivers or senders that are not a list of processes")
+                raise TraceError(f"a view row of {who} has `receivers` or `senders` that are not a list of processes")
             found[row] = (sets[0], sets[1])
     return found
 
 
 def _classes(table: pa.Table, kind: IntArray, details: dict[int, dict[str, Any]]) -> dict[int, list[list[str]]]:
-    """The classes of the `view` rows that tell them: those of first views of formed groups."""
+    """The classes of the `view` rows that have them: first views of formed groups."""
     found = {}
     for row, detail in details.items():
         if kind[row] == KIND["view"] and detail.get("classes"):
-            told = detail["classes"]
-            lists = isinstance(told, list) and all(isinstance(names, list) for names in told)
-            if not lists or not all(isinstance(who, str) for names in told for who in names):
+            given = detail["classes"]
+            lists = isinstance(given, list) and all(isinstance(names, list) for names in given)
+            if not lists or not all(isinstance(who, str) for names in given for who in names):
                 who = table["process"][row].as_py()
-                raise TraceError(f"a view row of {who} has classes that are not lists of processes")
-            found[row] = told
+                raise TraceError(f"a view row of {who} has `classes` that are not lists of processes")
+            found[row] = given
     return found
 
 
@@ -293,22 +295,22 @@ def _reported(table: pa.Table, kind: IntArray) -> tuple[tuple[str, ...], IntArra
     rows = np.flatnonzero((kind == KIND["stable"]) | (kind == KIND["discard"]))
     if not len(rows):
         return (), rows, rows, rows
-    # As lists, for flattening passes over null maps and over what lies outside the slice of a chunk; keys do not.
+    # Cast to lists: flattening skips null maps and data outside the slice of a chunk, but map keys do not.
     lists = pa.concat_arrays(table["upto"].take(pa.array(rows)).chunks).cast(_ENTRIES)
     entries, lengths = pc.list_flatten(lists), _integers(pc.list_value_length(lists), 0)
     names, sender = _strings(pa.chunked_array([entries.field("key")]))
     return names, np.repeat(rows, lengths), sender, _integers(entries.field("value"))
 
 
-def _prefixes(reported: tuple[Any, ...], code_of: dict[str, int], position: IntArray) -> Prefixes:
+def _upto_entries(reported: tuple[Any, ...], code_of: dict[str, int], position: IntArray) -> UptoEntries:
     names, row, sender, number = reported
     senders: IntArray = np.array([code_of[who] for who in names], np.int64)
     order = np.argsort(position[row], kind="stable")
-    return Prefixes(position[row][order], senders[sender[order]] if len(sender) else sender, number[order])
+    return UptoEntries(position[row][order], senders[sender[order]] if len(sender) else sender, number[order])
 
 
 def _process_codes(table: pa.Table, identities: list[str]) -> tuple[tuple[ProcessId, ...], IntArray, IntArray]:
-    """Everybody by (name, incarnation), then the columns `process` and `sender` in these codes."""
+    """All processes by (name, incarnation), then the columns `process` and `sender` in these codes."""
     others = [_split(who) for who in identities]
     other_names = pa.chunked_array([pa.array([name for name, _ in others], pa.string())])
     names, name, sender, other = _strings(table["process"], table["sender"], other_names)
@@ -348,15 +350,15 @@ def _require_names(rows: Rows, processes: tuple[ProcessId, ...]) -> None:
 
 
 def _details(table: pa.Table, kind: IntArray) -> dict[int, dict[str, Any]]:
-    """The details that are read, by row; equal texts are read once, and their values shared."""
+    """The parsed details by row; equal texts are parsed once and share their value."""
     read = np.zeros(len(KIND), np.bool_)
-    read[[KIND[name] for name in (*_ALWAYS, *_TELLING)]] = True
-    wanted = np.flatnonzero(read[kind])
-    texts = table["detail"].take(pa.array(wanted)).to_pylist()
+    read[[KIND[name] for name in (*_ALWAYS, *_OPTIONAL)]] = True
+    chosen = np.flatnonzero(read[kind])
+    texts = table["detail"].take(pa.array(chosen)).to_pylist()
     values: dict[str | None, dict[str, Any]] = {None: {}}
     details = {}
-    for row, text, of in zip(wanted.tolist(), texts, kind[wanted].tolist(), strict=True):
-        if text is not None or of not in _TELLING_CODES:
+    for row, text, of in zip(chosen.tolist(), texts, kind[chosen].tolist(), strict=True):
+        if text is not None or of not in _OPTIONAL_CODES:
             value = values.get(text)
             details[row] = value if value is not None else values.setdefault(text, _detail(table, row, text))
     return details

@@ -1,7 +1,7 @@
-"""Messages that are all before one another, and the shortest telling of why (docs/spec/properties.md 7.3).
+"""Cycles of messages that are all before one another, and their shortest witness (docs/spec/properties.md 7.3).
 
-The graph has an edge for each pair of consecutive deliveries of a process and, where causal order counts too, for
-each direct cause; a cycle in it is a violation, for no key can grow along all its edges.
+The graph has an edge for each pair of consecutive deliveries of a process. For causal order it also has an edge for
+each direct cause. A cycle is a violation, because no key can grow along all its edges.
 """
 
 from collections import deque
@@ -17,13 +17,13 @@ from antiphon.properties.tables.past import Past
 from antiphon.properties.verdicts.verdict import Violation
 
 _STARTS_MAX: Final = 64
-"""From how many messages of a knot a shortest cycle is looked for: bounds the work on a badly broken run."""
+"""From how many messages of a knot a shortest cycle is searched: limits the work on a badly broken run."""
 
 Edges = tuple[IntArray, IntArray]
-"""What comes before, and what comes after it."""
+"""The earlier messages, and the later ones."""
 
 _BY_CAUSE: Final = -1
-"""Stands for a process where a step is one of cause and effect."""
+"""Stands for the process of a step from cause to effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Step:
     process: int
     messages: tuple[int, int]
     rows: tuple[int, int]
-    """Where the process delivers them."""
+    """The rows of these deliveries."""
 
 
 def consecutive(asked: Deliveries) -> Edges:
@@ -43,7 +43,7 @@ def consecutive(asked: Deliveries) -> Edges:
 
 
 def knots(edges: Edges, messages: int) -> list[list[int]]:
-    """Sets of messages that are all before one another: strongly connected parts of more than one message."""
+    """Sets of messages that are all before one another: strongly connected components with more than one message."""
     after: dict[int, list[int]] = {}
     indegree = [0] * messages
     for before, then in zip(edges[0].tolist(), edges[1].tolist(), strict=True):
@@ -56,14 +56,14 @@ def knots(edges: Edges, messages: int) -> list[list[int]]:
 
 
 def placed(edges: Edges, messages: int) -> IntArray | None:
-    """By message its place in some order that all edges keep to; None if there is no such order."""
+    """For each message its place in some order that respects all edges; None if there is no such order."""
     after: dict[int, list[int]] = {}
     indegree = [0] * messages
     for before, then in zip(edges[0].tolist(), edges[1].tolist(), strict=True):
         after.setdefault(before, []).append(then)
         indegree[then] += 1
     taken = [message for message in range(messages) if not indegree[message]]
-    for message in taken:  # grows while it is walked
+    for message in taken:  # grows while it is iterated
         for then in after.get(message, ()):
             indegree[then] -= 1
             if not indegree[then]:
@@ -84,7 +84,7 @@ def _take_off_sources(after: dict[int, list[int]], indegree: list[int]) -> None:
 
 
 def _connected(nodes: list[int], after: dict[int, list[int]]) -> list[list[int]]:
-    """Strongly connected parts among the nodes (Tarjan, with an explicit stack)."""
+    """Strongly connected components of the nodes (Tarjan, with an explicit stack)."""
     search = _Tarjan(after)
     for node in nodes:
         if node not in search.low:
@@ -93,7 +93,7 @@ def _connected(nodes: list[int], after: dict[int, list[int]]) -> list[list[int]]
 
 
 class _Tarjan:
-    """Depth-first search that closes a part when it returns to the first node of it."""
+    """Depth-first search that closes a component when it returns to its first node."""
 
     def __init__(self, after: dict[int, list[int]]) -> None:
         self.parts: list[list[int]] = []
@@ -139,7 +139,7 @@ class _Tarjan:
 
 
 def witness(history: History, tied: Deliveries, causes: Edges) -> list[Step]:
-    """Two processes that disagree on two messages if there are such, else a short cycle through more.
+    """Two processes that disagree on two messages if there are such, else a short cycle through more messages.
 
     `tied` are the deliveries of one knot, `causes` the direct causes within it.
     """
@@ -165,7 +165,7 @@ def _time(history: History, steps: list[Step]) -> tuple[int, int]:
 
 
 def disagreement(left: Deliveries, right: Deliveries) -> list[Step]:
-    """The first two messages, neighbours among the common ones at the left, that the right has reversed."""
+    """The first two messages, adjacent among the common ones at the left, that the right delivers in reverse."""
     _, at_left, at_right = np.intersect1d(left.message, right.message, assume_unique=True, return_indices=True)
     order = np.argsort(at_left)
     fall = np.flatnonzero(np.diff(at_right[order]) < 0)
@@ -176,13 +176,13 @@ def disagreement(left: Deliveries, right: Deliveries) -> list[Step]:
 
 
 def step(log: Deliveries, before: int, then: int) -> Step:
-    """The process of the log delivers what stands at the one position before what stands at the other."""
+    """The step in which the process of the log delivers one position before the other."""
     messages = int(log.message[before]), int(log.message[then])
     return Step(int(log.process[before]), messages, (int(log.row[before]), int(log.row[then])))
 
 
 def _short_cycle(history: History, tied: Deliveries, causes: Edges) -> list[Step]:
-    """A cycle of as few steps as can be found from the first messages of the knot."""
+    """The shortest cycle that is found from the first messages of the knot."""
     web = _Web(tied, causes)
     starts = tied.message[np.argsort(history.rows.time[tied.row], kind="stable")]
     cycles = [web.cycle_through(message) for message in list(dict.fromkeys(starts.tolist()))[:_STARTS_MAX]]
@@ -190,9 +190,9 @@ def _short_cycle(history: History, tied: Deliveries, causes: Edges) -> list[Step
 
 
 class _Web:
-    """The deliveries of a knot: along a process is free, from one process to another at a message costs 1.
+    """The deliveries of a knot as a graph: a step along a process costs 0, a change of process at a message costs 1.
 
-    Causes are one more such process, in which a message may have several next ones.
+    Causes count as one more process, in which a message may have several successors.
     """
 
     def __init__(self, tied: Deliveries, causes: Edges) -> None:
@@ -215,7 +215,7 @@ class _Web:
         return onward
 
     def cycle_through(self, start: int) -> list[Step]:
-        """Breadth-first over costs of 0 and 1, from the message until it is met again."""
+        """Breadth-first search over costs of 0 and 1, from the message until it is reached again."""
         came_from: dict[int, int] = {}
         queue = deque((place, place) for place in self._places[start])
         while queue:
@@ -232,7 +232,7 @@ class _Web:
         queue.extend((other, place) for other in self._places[self._message[place]] if other != place)
 
     def _steps(self, came_from: dict[int, int], origin: int, place: int) -> list[Step]:
-        """The way back, with all that one process adds told as one step."""
+        """The path, with consecutive deliveries of one process merged into one step."""
         way = [place, origin]
         while came_from[way[-1]] != way[-1]:
             way.append(came_from[way[-1]])
@@ -251,22 +251,23 @@ class _Web:
         return Step(self._process[begin], messages, rows)
 
 
-def tell(history: History, steps: list[Step], past: Past | None = None) -> Violation:
+def describe_cycle(history: History, steps: list[Step], past: Past | None = None) -> Violation:
     """All steps of a cycle in one sentence; causes with the chain behind them."""
     processes, indexes = [], []
     for each in steps:
         if each.process != _BY_CAUSE:
             processes.append(history.process_name(each.process))
             indexes += [history.index(row) for row in each.rows]
-    told = [_tell_step(history, each, past) for each in steps]
+    sentences = [_describe_step(history, each, past) for each in steps]
     names = [history.message_name(each.messages[0]) for each in steps]
-    return Violation(", ".join(told[:-1]) + ", yet " + told[-1], tuple(processes), tuple(names), tuple(indexes))
+    sentence = ", ".join(sentences[:-1]) + ", but " + sentences[-1]
+    return Violation(sentence, tuple(processes), tuple(names), tuple(indexes))
 
 
-def _tell_step(history: History, each: Step, past: Past | None) -> str:
+def _describe_step(history: History, each: Step, past: Past | None) -> str:
     if each.process == _BY_CAUSE:
         names = [history.message_name(message) for message in each.messages]
         why = f" ({', and '.join(past.chain(*each.messages))})" if past else ""
         return f"{names[0]} happened before {names[1]}{why}"
-    places = [history.told(row) for row in each.rows]
+    places = [history.located(row) for row in each.rows]
     return f"{history.process_name(each.process)} delivered {places[0]} before {places[1]}"

@@ -1,8 +1,7 @@
-"""Numbered frames with their flow-control headers, as the details of `transmit` and `receive` rows tell them.
+"""Numbered frames with their flow-control headers, from the details of `transmit` and `receive` rows.
 
-Headers are read only where flow control is on. The details are JSON by the hundred thousand, so that the few members
-needed are taken out by regular expressions over whole columns: a quote inside a string is escaped, hence no key is
-mistaken.
+Headers are read only if flow control is on. There are hundreds of thousands of JSON details, so the few needed members
+are extracted by regular expressions over whole columns. A quote inside a string is escaped, so no key is mistaken.
 """
 
 from typing import Final
@@ -22,23 +21,23 @@ _FLOW: Final = (
 )
 
 _FORMATION: Final = r"^(?P<formation>[^/@]+@[0-9]+)/"
-"""The name of a frame begins with the identity of its group; one that was formed has a number in it."""
+"""The name of a frame begins with the identity of its group; a formed group has a number in it."""
 
 NOTHING_KNOWN: Final = -(10**18)
-"""Stands for a header field that is null or missing: below everything a condition can ask for."""
+"""Stands for a header field that is null or missing: below anything that a condition can require."""
 
 
 NUMBERED: Final = ("data", "fragment", "state", "remove", "flush", "null")
-"""The types that take a number."""
+"""The types of frames that take a number."""
 WITHOUT_PLACE: Final = ("flush", "null")
-"""Those of them that hold no place in the window, unless blocks are counted."""
+"""Numbered types that occupy no place in the window, unless blocks are counted."""
 
 
 class Frames:
     """The numbered frames that processes transmitted, each once, in the order of rows."""
 
     def __init__(self, history: History, senders: BoolArray) -> None:
-        """Those of the chosen processes only."""
+        """Read the frames of the chosen processes only."""
         rows = history.rows
         at = history.of_kind("transmit")
         at = at[senders[rows.process[at]] & (rows.group[at] >= 0)]
@@ -47,7 +46,7 @@ class Frames:
         numbered = np.asarray(pc.is_in(kind, pa.array(NUMBERED)).to_numpy(zero_copy_only=False))
         at, details, kind = at[numbered], details.filter(pa.array(numbered)), kind.filter(pa.array(numbered))
         received = history.of_kind("receive") if len(at) else at
-        # One text serves all receivers of a frame; take each text apart once.
+        # All receivers of a frame share one text, so parse each text once.
         texts = pc.dictionary_encode(history.columns.texts("detail", received))
         names = extracted(details, NAME, "frame")
         first, heard = _join(names, extracted(texts.dictionary, NAME, "frame"))
@@ -57,30 +56,30 @@ class Frames:
         self.row: IntArray = at[first]
         self.process, self.group = rows.process[self.row], rows.group[self.row]
         self.formation = _formations(names.take(pa.array(first)))
-        """By frame a number for the formation of its group: each counts its frames anew."""
+        """For each frame a number for the formation of its group: each formation counts its frames from the start."""
         null = pc.is_in(kind, pa.array(WITHOUT_PLACE))
         self.null: BoolArray = np.asarray(null.to_numpy(zero_copy_only=False), np.bool_)[first]
         self._read_headers(details.take(pa.array(first)))
         self.receive_row: IntArray = _first_receipt(received, of_text, len(first))
-        """Where somebody first received it, -1 if no log says so."""
+        """The row of its first receipt, -1 if no log has one."""
 
     def _read_headers(self, details: pa.Array) -> None:
         headers = pc.extract_regex(details, _FLOW)
         self.has_header: BoolArray = np.asarray(pc.is_valid(headers).to_numpy(zero_copy_only=False), np.bool_)
         self.number = _numbers(headers, "number")
-        """The flow number; the block number where the group counts blocks."""
+        """The flow number; the block number if the group counts blocks."""
         self.complete = _numbers(headers, "complete")
         self.stable = _numbers(headers, "stable")
         self.super_stable = _numbers(headers, "super_stable")
 
 
 def extracted(texts: pa.Array, pattern: str, name: str) -> pa.Array:
-    """One string of each JSON text, null where there is none."""
+    """One string of each JSON text, null if there is none."""
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
 
 
 def slowest_frame_ns(history: History, since: int = 0) -> int:
-    """The longest that a numbered frame, which left at that time or later, was under way."""
+    """The longest transit time of a named frame that was transmitted at that time or later."""
     left, slowest = dict[str, int](), 0
     for kind in ("transmit", "receive"):
         rows = history.of_kind(kind)
@@ -119,5 +118,5 @@ def _join(sent: pa.Array, received: pa.Array) -> tuple[IntArray, IntArray]:
 
 def _first_receipt(received: IntArray, frame: IntArray, total: int) -> IntArray:
     receipts = np.full(total + 1, -1, np.int64)
-    receipts[frame[::-1]] = received[::-1]  # backwards, so that the first stays; the last place takes the unknown
+    receipts[frame[::-1]] = received[::-1]  # backwards, so that the first wins; the last place takes unknown frames
     return receipts[:total]

@@ -1,7 +1,8 @@
-"""One run as the properties speak of it: messages, first deliveries, stays in views, logs, components.
+"""One run in the terms of the properties: messages, first deliveries, stays in views, logs, components.
 
-Built once per run from the decoded columns (docs/spec/properties.md 1 and 6), then only read. Positions called *row*
-are positions in `Rows`; within one process they order as its local history does.
+Built once per run from the decoded columns (docs/spec/properties.md 1 and 6), then only read. A *row* is a position in
+`Rows`; within one process, rows are in the order of its local history. A *stay* is the time that a process spends in
+one view of one group.
 """
 
 from collections.abc import Sequence
@@ -19,42 +20,42 @@ from antiphon.types import WORLD, split_process_id
 
 _NONE: Final = np.zeros(0, np.int64)
 NEVER: Final = int(np.iinfo(np.int64).max)
-"""Stands for a number or a row that does not come."""
+"""Stands for a number or a row that does not occur."""
 
 BULK: Final = frozenset("send transmit receive deliver stable discard gauge block unblock answer".split())
-"""The kinds that make up the bulk of a large run; all others tell who was there, and what befell the run."""
+"""The kinds that make up the bulk of a large run; all others tell which processes took part, and the faults."""
 
 
 class LackingError(LookupError):
-    """Rows were asked for that this part of a run does not hold."""
+    """A checker needs rows that this part of a run does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Where each process's rows lie, and how they end; all arrays by process code."""
+    """The rows of each process and how they end; all arrays are by process code."""
 
     begin: IntArray
     end: IntArray
-    """One past the last row; equal to `begin` for somebody who is only spoken of."""
+    """One past the last row; equal to `begin` for a process without rows of its own."""
     member: BoolArray
-    """It wrote a log and is not the world."""
+    """True if it wrote a log and is not the world."""
     crashed: BoolArray
     stopped: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Every mid that was sent or delivered, coded in the order of (group, sender, number)."""
+    """Every message that was sent or delivered, coded in the order of (group, sender, number)."""
 
     group: IntArray
     sender: IntArray
     number: IntArray
     stream: IntArray
-    """Code of (group, sender); within a stream, codes of messages grow with `number`."""
+    """Code of (group, sender); within a stream, message codes grow with `number`."""
     send_row: IntArray
-    """Where it was sent first, -1 if no log says so."""
+    """The row of its first send, -1 if no log has one."""
     known: BoolArray
-    """Sent, or excused: beyond the end of a crashed sender's log (docs/spec/properties.md 1)."""
+    """True if sent, or excused: beyond the end of a crashed sender's log (docs/spec/properties.md 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Deliveries:
     group: IntArray
 
     def where(self, chosen: BoolArray) -> "Deliveries":
-        """The chosen ones of them; mostly these are all, and many."""
+        """The chosen deliveries; often all of them, which are not copied then."""
         if chosen.all():
             return self
         return Deliveries(self.row[chosen], self.process[chosen], self.message[chosen], self.group[chosen])
@@ -75,52 +76,52 @@ class Deliveries:
 
 @dataclass(frozen=True, slots=True)
 class Stays:
-    """One for each `view` row: the time a process spends in one view of one group."""
+    """One for each `view` row: the time that a process spends in one view of one group."""
 
     row: IntArray
     at: IntArray
-    """By row of the run: the stay its process was in, in the group of the row; -1 before the first view."""
+    """For each row of the run: the stay of its process in the group of the row; -1 before the first view."""
     process: IntArray
     group: IntArray
     view: IntArray
     following: IntArray
-    """The stay in the view that replaces this one at that process, -1 if none does: at the end, or once it left."""
+    """The stay in the view that replaces this one at that process; -1 if none does (the run ended, or it left)."""
     preceding: IntArray
     final: BoolArray
-    """It is the last of its process in that group, whether or not it left it."""
+    """True if it is the last stay of its process in that group, whether or not the process left."""
     leave: IntArray
-    """The row at which the process left the group on its own wish, NEVER if it did not."""
+    """The row at which the process left the group voluntarily; NEVER if it did not."""
     formed: BoolArray
-    """The view is the first of a formed group: with it begins an epoch (docs/spec/newtop.md 11.1)."""
+    """True if the view is the first of a formed group: it begins an epoch (docs/spec/newtop.md 11.1)."""
     root: IntArray
     """The stay with which the process entered the formation: the last formed one before, or its first."""
     members: tuple[tuple[int, ...], ...]
     classes: tuple[tuple[tuple[int, ...], ...], ...]
-    """Of a formed view: who came along with whom, as the row tells; nothing of another."""
+    """For a formed view: the members that came from one view together, as the row tells; else empty."""
     transitional: tuple[tuple[int, ...] | None, ...]
-    """Who came along from the view before, as the row tells; None where it does not."""
+    """The members that came along from the view before, as the row tells; None if it does not tell."""
     private: BoolArray
-    """The view is its process's own affair, with an id that is nobody else's."""
+    """True if the view belongs to its process alone: its id is used by no other process."""
     receivers: tuple[tuple[int, ...], ...]
-    """To whom the process sends during the stay: in a view that all share, every member."""
+    """The processes to which it sends during the stay; in a shared view, every member."""
     senders: tuple[tuple[int, ...], ...]
-    """From whom it receives."""
+    """The processes from which it receives."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the world says about the end of the run (docs/spec/properties.md 6)."""
+    """What the world tells about the end of the run (docs/spec/properties.md 6)."""
 
     quiet: bool
-    """The run settled after the last fault, so that "eventually" can be judged."""
+    """True if the run settled after the last fault, so that "eventually" can be judged."""
     reason: str
-    """Why liveness cannot be judged, where it cannot."""
+    """If not quiet: why liveness cannot be judged."""
     component: IntArray
-    """By process: its stable component, -1 if it is in none."""
+    """For each process its stable component, -1 if it is in none."""
 
 
 class History:
-    """One run, decoded; or a part of it, which holds only some kinds of rows of the bulk."""
+    """One decoded run; or a part of it, which holds only some kinds of rows of the bulk."""
 
     def __init__(self, columns: Columns, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> None:
         self.run = columns.run
@@ -132,12 +133,12 @@ class History:
         self.stays = _stays(columns)
         self._lacking = BULK - kinds
         self._messages = _messages(self.rows, self.logs)
-        self.own: BoolArray = np.array([own is None or who in own for who in self.processes], np.bool_)
-        """By process: it is one of those that this part of a run is about; of a whole run everybody is."""
+        self.in_part: BoolArray = np.array([own is None or who in own for who in self.processes], np.bool_)
+        """For each process: True if this part of a run covers it. A whole run covers all."""
 
     @property
     def messages(self) -> Messages:
-        """All that was sent or delivered."""
+        """All messages that were sent or delivered."""
         self.require("send")
         return self._messages[0]
 
@@ -154,18 +155,18 @@ class History:
         return self._messages[2]
 
     def require(self, *kinds: str) -> None:
-        """LackingError unless all rows of these kinds are here that this part of the run is about."""
+        """Raise LackingError unless this part of the run has all rows of these kinds that it should cover."""
         if not self._lacking.isdisjoint(kinds):
             raise LackingError(f"this part of run {self.run} is without some {' and '.join(sorted(kinds))} rows")
 
     @cached_property
     def world(self) -> World:
-        """Quiet or not, and the stable components."""
+        """Whether the run ended quiet, and the stable components."""
         return _world(self)
 
     @cached_property
     def first(self) -> Deliveries:
-        """The first delivery of each message at each process; order and sets are judged on these."""
+        """The first delivery of each message at each process; order and sets are judged by these."""
         key = self.deliveries.process * len(self.messages.number) + self.deliveries.message
         chosen = np.zeros(len(key), np.bool_)
         chosen[firsts(key)] = True
@@ -178,17 +179,17 @@ class History:
 
     @cached_property
     def left(self) -> BoolArray:
-        """By process and group: it left the group on its own wish, and neither joined again nor formed it anew."""
+        """By process and group: it left the group voluntarily, and neither joined nor formed it again."""
         gone = np.zeros((len(self.processes), len(self.groups)), np.bool_)
         rows = self.of_kind("leave", "join")
         rows = np.sort(np.concatenate([rows[self.rows.group[rows] >= 0], self.stays.row[self.stays.formed]]))
-        for row in rows.tolist():  # in order, so that the last word counts
+        for row in rows.tolist():  # in order, so that the last event counts
             gone[self.rows.process[row], self.rows.group[row]] = self.rows.kind[row] == KIND["leave"]
         return gone
 
     @cached_property
     def away(self) -> BoolArray:
-        """By process and group: it is in no view, since it left, or has none yet."""
+        """By process and group: it is in no view, because it left or has none yet."""
         away = np.ones((len(self.processes), len(self.groups)), np.bool_)
         present = self.stays.final & (self.stays.leave == NEVER)
         away[self.stays.process[present], self.stays.group[present]] = False
@@ -205,18 +206,18 @@ class History:
         return np.sort(np.concatenate(found)) if len(found) > 1 else found[0]
 
     def stay_at(self, rows: IntArray) -> IntArray:
-        """For each row the stay its process was in, in the group of the row; -1 before the first view."""
+        """For each row the stay of its process in the group of the row; -1 before the first view."""
         return self.stays.at[rows]
 
     def membership_at(self, rows: IntArray) -> IntArray:
-        """The same; -1 also once the process left the group, until it installs a view there again."""
+        """The same, but -1 also after the process left the group, until it installs a view there again."""
         stay = self.stay_at(rows)
         gone = (stay >= 0) & (self.stays.leave[stay] < rows) if len(self.stays.leave) else stay < 0
         return np.where(gone, -1, stay)
 
     @cached_property
     def over(self) -> IntArray:
-        """By stay the row at which it is over: the next view of the process there, its leave, or the end of its log."""
+        """For each stay the row at which it ends: the next view of the process there, its leave, or its log's end."""
         stays, ends = self.stays, self.logs.end[self.stays.process]
         following = np.where(stays.following >= 0, np.append(stays.row, 0)[stays.following], ends)
         return np.minimum(following, stays.leave)
@@ -235,8 +236,8 @@ class History:
         rows = self.rows
         return f"{self.groups[rows.group[row]]}/{self.processes[rows.sender[row]]}:{rows.number[row]}"
 
-    def told(self, row: int) -> str:
-        """The message of that row and its place, as sentences name them."""
+    def located(self, row: int) -> str:
+        """The message of that row with its index, as sentences name it."""
         return f"{self.message_at(row)} (index {self.index(row)})"
 
     def seen(self, row: int) -> tuple[int, str, int]:
@@ -249,7 +250,7 @@ class History:
 
 
 def load(events: pa.Table, own: frozenset[str] | None = None, kinds: frozenset[str] = BULK) -> History:
-    """The history behind the table of one run, or of a part of it: about these processes, with these kinds of bulk."""
+    """Decode the table of one run, or of a part of it that covers these processes and these kinds of bulk rows."""
     return History(read(events), own, kinds)
 
 
@@ -275,12 +276,12 @@ def _stays(columns: Columns) -> Stays:
     preceding[order[1:][same]] = order[:-1][same]
     by_row = _stay_by_row(rows, at, following)
     final, leave = following < 0, _leaves(rows, by_row, len(at))
-    # Who left and came back from nowhere goes on from no view.
+    # A process that left and came back continues from no view.
     afresh = np.flatnonzero((preceding >= 0) & (np.append(leave, NEVER)[preceding] < NEVER) & (rows.previous[at] < 0))
     following[preceding[afresh]] = -1
     preceding[afresh] = -1
     classes = tuple(columns.classes.get(row, ()) for row in at.tolist())
-    formed = np.array([bool(told) for told in classes], np.bool_)
+    formed = np.array([bool(each) for each in classes], np.bool_)
     members = tuple(columns.members[row] for row in at.tolist())
     sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
     return Stays(
@@ -305,7 +306,7 @@ def _stays(columns: Columns) -> Stays:
 
 
 def _stay_by_row(rows: Rows, views: IntArray, following: IntArray) -> IntArray:
-    """By row the place, among these `view` rows, of the last before it in its process and group; -1 if none is."""
+    """For each row the position, among these `view` rows, of the last one before it in its process and group, or -1."""
     stay: IntArray = np.full(len(rows.kind), -1, np.int64)
     last = np.searchsorted(rows.process, rows.process[views], side="right") - 1
     upto = np.where(following >= 0, np.append(views, 0)[following], last)
@@ -316,9 +317,9 @@ def _stay_by_row(rows: Rows, views: IntArray, following: IntArray) -> IntArray:
 
 
 def _leaves(rows: Rows, at: IntArray, total: int) -> IntArray:
-    """By stay the first `leave` row of its process in it."""
+    """For each stay the first `leave` row of its process in it."""
     leave = np.full(total, NEVER, np.int64)
-    leaves = np.flatnonzero((rows.kind == KIND["leave"]) & (at >= 0))[::-1]  # backwards, so that the first stays
+    leaves = np.flatnonzero((rows.kind == KIND["leave"]) & (at >= 0))[::-1]  # backwards, so that the first wins
     leave[at[leaves]] = leaves
     return leave
 
@@ -326,7 +327,7 @@ def _leaves(rows: Rows, at: IntArray, total: int) -> IntArray:
 def _roots(preceding: IntArray, formed: BoolArray) -> IntArray:
     roots = list[int]()
     for stay, (before, begins) in enumerate(zip(preceding.tolist(), formed.tolist(), strict=True)):
-        roots.append(stay if begins or before < 0 else roots[before])  # what precedes a stay stands before it
+        roots.append(stay if begins or before < 0 else roots[before])  # a stay comes after the one that precedes it
     return np.array(roots, np.int64)
 
 
@@ -339,7 +340,7 @@ def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]
     group, sender = np.divmod(streams[mids // max(len(numbers), 1)], len(logs.begin))
     sending = rows.kind[at] == KIND["send"]
     send_row = np.full(len(mids), -1, np.int64)
-    # Assigned backwards, so that the first of two sends of one mid stays (W3 reports the second).
+    # Assigned backwards, so that the first of two sends of one message wins (W3 reports the second).
     send_row[message[sending][::-1]] = at[sending][::-1]
     events = Deliveries(at, rows.process[at], message, rows.group[at])
     messages = Messages(
@@ -353,7 +354,7 @@ def _messages(rows: Rows, logs: Logs) -> tuple[Messages, Deliveries, Deliveries]
     return messages, events.where(~sending), events.where(sending)
 
 
-_OPEN: Final = "members came and went by themselves, and no row says that the run was quiet at its end"
+_OPEN: Final = "members joined and left independently, and no row says that the run was quiet at its end"
 
 
 def _world(history: History) -> World:
@@ -372,20 +373,20 @@ def _world(history: History) -> World:
 
 
 def _components(history: History) -> IntArray:
-    """Stable components as the world names them; without a word of the world, all who stopped are one."""
+    """Stable components as the world names them; if it names none, all processes that stopped form one."""
     faults_end = history.of_kind("faults_end")
     named: Any = history.details[int(faults_end[-1])].get("components") if len(faults_end) else None
     if named is None:
         return np.where(history.logs.stopped, 0, -1).astype(np.int64)
     component = np.full(len(history.processes), -1, np.int64)
     code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
-    # Who recovered goes by its name too: of its incarnations the last alone can have stopped.
+    # A recovered process is also found by its plain name: only its last incarnation can have stopped.
     code_of |= {
         split_process_id(history.processes[code])[0]: code for code in np.flatnonzero(history.logs.stopped).tolist()
     }
     for number, names in enumerate(_lists_of_names(named)):
         for who in names:
-            # A crashed process is in no component, and somebody without a log is not judged.
+            # A crashed process is in no component, and a process without a log is not judged.
             if who in code_of and history.logs.stopped[code_of[who]]:
                 component[code_of[who]] = number
     return component
@@ -395,4 +396,4 @@ def _lists_of_names(named: Any) -> Sequence[Any]:
     lists = isinstance(named, list) and all(isinstance(names, list) for names in named)
     if lists and all(isinstance(name, str) for names in named for name in names):
         return list(named)
-    raise TraceError("the faults_end row has components that are not lists of processes")
+    raise TraceError("the faults_end row has `components` that are not lists of processes")

@@ -1,7 +1,7 @@
 """Marks: the prefix of each sender's messages that a process has reported stable, or freed (`upto` of its rows).
 
-A mark is a running maximum per (process, group, sender), -1 before the first report. What a row adds is what lies
-between the mark before it and its own number; only that is new (docs/spec/properties.md 7.6).
+A mark is a running maximum per (process, group, sender), -1 before the first report. A row adds what lies between the
+mark before it and its own number; only that is new (docs/spec/properties.md 7.6).
 """
 
 import numpy as np
@@ -12,18 +12,18 @@ from antiphon.properties.tables.history import History
 
 
 class Marks:
-    """The reports of one kind of row, in the order of rows; one entry for each sender a row names."""
+    """The reports of one kind of row, in the order of rows; one entry for each sender that a row names."""
 
     def __init__(self, history: History, kind: str) -> None:
         history.require(kind)
-        rows, prefixes = history.rows, history.columns.prefixes
-        here = (rows.kind[prefixes.row] == KIND[kind]) & (rows.group[prefixes.row] >= 0)
-        reports = prefixes.where(here)
+        rows, upto = history.rows, history.columns.upto
+        here = (rows.kind[upto.row] == KIND[kind]) & (rows.group[upto.row] >= 0)
+        reports = upto.where(here)
         self.row, self.sender, self.number = reports.row, reports.sender, reports.number
         self.process, self.group = rows.process[self.row], rows.group[self.row]
         self._processes, self._groups, self._total = len(history.processes), len(history.groups), len(rows.kind)
         key = self._key(self.process, self.group, self.sender)
-        order = sorting(key)  # reports stand in the order of rows
+        order = sorting(key)  # reports are in the order of rows
         first = np.diff(key[order], prepend=-1) != 0
         reached = running_maximum(self.number[order], first)
         self._ordered, self._place = order, key[order] * (self._total + 1) + self.row[order]
@@ -36,7 +36,7 @@ class Marks:
         self.before[order] = np.where(first, -1, np.roll(reached, 1))
 
     def at(self, process: IntArray, group: IntArray, sender: IntArray, row: IntArray) -> IntArray:
-        """The marks that the rows before these ones of their processes had set."""
+        """The marks that the earlier rows of the same processes had set."""
         key = self._key(process, group, sender)
         found = np.searchsorted(self._place, key * (self._total + 1) + row) - 1
         same = (found >= 0) & (np.append(self._place, -1)[found] // (self._total + 1) == key)
@@ -59,7 +59,7 @@ class Marks:
 
 
 def running_maximum(number: IntArray, first: BoolArray) -> IntArray:
-    """Within each stretch that begins at a `first`; ranks keep the sum below from overflowing."""
+    """The running maximum within each stretch that begins at a `first`; ranks keep the sum from overflowing."""
     numbers, rank = coded(number)
     base = np.cumsum(first) * (len(numbers) + 1)
     reached: IntArray = numbers[np.maximum.accumulate(base + rank) - base] if len(number) else number

@@ -1,7 +1,7 @@
-"""Views and suspicions of a run, laid out for the checkers of membership (docs/spec/properties.md 2).
+"""Views and suspicions of a run, arranged for the membership checkers (docs/spec/properties.md 2).
 
-`view`, `suspect` and `confirm` rows are few, so they are walked one by one. Private views, which are one process's own
-affair, are left out: nobody agrees on them.
+`view`, `suspect` and `confirm` rows are few, so they are walked one by one. Private views are left out, because
+processes do not agree on them.
 """
 
 from collections import defaultdict
@@ -16,8 +16,8 @@ from antiphon.properties.tables.history import NEVER, History
 from antiphon.properties.tables.suspectors import Suspectors
 
 
-class Word(NamedTuple):
-    """What a process says of another in a group: that it suspects it, or that its failure is agreed."""
+class Accusation(NamedTuple):
+    """A process accuses a peer in a group: it suspects the peer, or the peer's failure is agreed."""
 
     row: int
     time: int
@@ -27,7 +27,7 @@ class Word(NamedTuple):
 
 
 class Membership:
-    """The stays of a run as plain lists, and who said what of whom."""
+    """The stays of a run as plain lists, and the accusations."""
 
     def __init__(self, history: History, promises: Promises) -> None:
         self._history, self._promises = history, promises
@@ -47,10 +47,10 @@ class Membership:
         self.members: list[frozenset[int]] = [sets[members] for members in stays.members]
         self.shared: list[bool] = (~stays.private).tolist()
         self.last_fault: int = _last_fault(history)
-        """When something last broke or mended, or somebody came or went; 0 if nothing ever did."""
+        """The time of the last fault, repair, join or leave; 0 if there was none."""
 
     def asked(self, property_id: str, *, private: bool = False) -> list[int]:
-        """The stays of processes that promise the property, in views that several can share, or in private ones too."""
+        """The stays of processes that promise the property, in shared views, or also in private ones."""
         promised = self._promises.pairs(property_id).tolist()
         return [
             stay
@@ -59,7 +59,7 @@ class Membership:
         ]
 
     def passages(self, property_id: str) -> list[tuple[int, int]]:
-        """Those of them that replace a view, each with the stay before: p goes V' -> V."""
+        """The stays among these that replace a view, each with the stay before: p goes V' -> V."""
         return [(self.preceding[stay], stay) for stay in self.asked(property_id) if self.preceding[stay] >= 0]
 
     def sharing(self, stays: list[int]) -> dict[tuple[int, int], list[int]]:
@@ -70,22 +70,22 @@ class Membership:
         return found
 
     @cached_property
-    def suspicions(self) -> list[Word]:
+    def suspicions(self) -> list[Accusation]:
         """The `suspect` rows, in the order of rows."""
-        return _words(self._history, "suspect")
+        return _accusations(self._history, "suspect")
 
     @cached_property
-    def confirmations(self) -> list[Word]:
+    def confirmations(self) -> list[Accusation]:
         """The `confirm` rows, in the order of rows."""
-        return _words(self._history, "confirm")
+        return _accusations(self._history, "confirm")
 
     @cached_property
     def suspected(self) -> dict[tuple[int, int, int], int]:
-        """By (group, process, peer): where the process last suspected the peer in that group."""
-        return {(word.group, word.process, word.peer): word.row for word in self.suspicions}
+        """By (group, process, peer): the row at which the process last suspected the peer in that group."""
+        return {(each.group, each.process, each.peer): each.row for each in self.suspicions}
 
     def apart(self, one: int, other: int) -> bool:
-        """Of the processes of two stays in a group, one suspected the other at some time since."""
+        """True if one of the processes of two stays in a group has suspected the other since."""
         for mine, yours in ((one, other), (other, one)):
             row = self.suspected.get((self.group[mine], self.process[mine], self.process[yours]), -1)
             if row > self.row[mine]:
@@ -93,14 +93,14 @@ class Membership:
         return False
 
     def stays_in(self, stay: int) -> bool:
-        """It is the last stay of its process in the group, which it did not leave."""
+        """True if it is the last stay of its process in the group, and the process did not leave."""
         return self.final[stay] and self._history.stays.leave[stay] == NEVER
 
     @cached_property
     def settled(self) -> BoolArray:
-        """By process: the run ended quiet, and so long after the last fault that its views are final.
+        """For each process: the run ended quiet, long enough after the last fault that its views are final.
 
-        Where groups may have to grow together and all have, that is sooner: once they have been together for a while.
+        Groups that merge are final earlier, once all have been in one view for a while.
         """
         world, end = self._history.world, int(self._history.rows.time.max(initial=0))
         late: BoolArray = end - self.last_fault >= self.suspectors.settling
@@ -110,7 +110,7 @@ class Membership:
 
     @cached_property
     def _united(self) -> BoolArray:
-        """By process: those of its component are in one view in every group that they are in, or asked to be in."""
+        """For each process: its component is in one view in every group that its members are in, or asked to join."""
         history, component = self._history, self._history.world.component
         views: dict[tuple[int, int], set[int]] = defaultdict(set)
         for stay, process in enumerate(self.process):
@@ -130,16 +130,16 @@ class Membership:
         return np.unique(np.array(pairs, np.int64))
 
     def has(self, stay: IntArray, member: IntArray) -> BoolArray:
-        """Whether the view of each stay has that member."""
+        """True for each stay whose view has that member."""
         if not len(self._pairs):
             return np.zeros(len(stay), np.bool_)
-        wanted = stay * len(self._history.processes) + member
-        at = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
-        found: BoolArray = (stay >= 0) & (self._pairs[at] == wanted)
+        keys = stay * len(self._history.processes) + member
+        at = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
+        found: BoolArray = (stay >= 0) & (self._pairs[at] == keys)
         return found
 
 
-def _words(history: History, kind: str) -> list[Word]:
+def _accusations(history: History, kind: str) -> list[Accusation]:
     rows = history.of_kind(kind)
     if not len(rows):
         return []
@@ -147,7 +147,7 @@ def _words(history: History, kind: str) -> list[Word]:
     peers = history.columns.texts("peer", rows).to_pylist()
     columns = (column[rows].tolist() for column in (history.rows.time, history.rows.process, history.rows.group))
     return [
-        Word(row, time, process, group, code_of[peer])
+        Accusation(row, time, process, group, code_of[peer])
         for row, time, process, group, peer in zip(rows.tolist(), *columns, peers, strict=True)
         if group >= 0 and peer in code_of
     ]

@@ -1,8 +1,8 @@
-"""What happened before each message, carried along the sends of a run (docs/spec/properties.md 7.5), and why.
+"""The causal past of each message, carried along the sends of a run (docs/spec/properties.md 7.5), and its chains.
 
-A chain of causes may pass through groups that a receiver is not in; so the map of dependencies is kept whole, for
-all streams of the run, and whoever asks looks at the streams of the receiver's groups only. Where groups keep their
-order apart, a chain does not leave its group: what a process did in another one is no part of the past.
+A chain of causes may pass through groups of which a receiver is not a member. So the map of dependencies is complete,
+for all streams of the run, and a checker reads only the streams of the receiver's groups. If groups are ordered
+independently, a chain does not leave its group: what a process did in another group is not part of the past.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from antiphon.properties.tables.history import History
 
 @dataclass(frozen=True, slots=True)
 class _Logs:
-    """The events of a run, log by log; a process has a log for each realm of groups."""
+    """The events of a run, log by log; a process has one log for each set of groups with a common order."""
 
     log: IntArray
     row: IntArray
     message: IntArray
     sending: BoolArray
     place: IntArray
-    """Grows along all of them: log and row in one number."""
+    """Log and row in one number, which grows along all events."""
 
     def find(self, log: int | np.int64, row: int | np.int64, width: int) -> int:
-        """Where a row of a log stands, or would stand, among the events."""
+        """The position of a row of a log among the events, or where it would be."""
         return int(np.searchsorted(self.place, log * width + row))
 
 
 class Pasts:
-    """The past of each message, as each property means it."""
+    """The past of each message, in the sense of each property."""
 
     def __init__(self, history: History, promises: Promises, causality: Causality) -> None:
         self._history, self._promises, self._causality = history, promises, causality
@@ -43,7 +43,7 @@ class Pasts:
     def of(self, property_id: str) -> "Past":
         """The past within the groups that are held to one order."""
         realms = self._promises.realms(property_id)
-        # Which groups are together counts, not how they are numbered.
+        # Only the partition of the groups matters, not its numbering.
         key = tuple(np.unique(realms, return_inverse=True)[1].tolist())
         if key not in self._known:
             self._known[key] = Past(self._history, self._causality, realms)
@@ -51,15 +51,15 @@ class Pasts:
 
 
 class Past:
-    """For each message, how far its past reaches into each stream: what 7.5 calls the map of dependencies.
+    """For each message, how far its past reaches into each stream: the map of dependencies of 7.5.
 
-    `reach[m, c]` is one more than the code of the last message of stream c that is m or happened before m,
-    0 if there is none. Codes of a stream grow with the number, and all lower numbers of a sender are in the
-    past too, so x -> m exactly if x < reach[m, stream of x], for x other than m.
+    `reach[m, c]` is one more than the code of the last message of stream c that is m or happened before m, 0 if there
+    is none. Codes of a stream grow with the number, and all lower numbers of a sender are in the past too. So x -> m
+    exactly if x < reach[m, stream of x], for x other than m.
     """
 
     def __init__(self, history: History, causality: Causality, realm: IntArray) -> None:
-        """`realm` is by group: causes are followed within groups of one number."""
+        """`realm` is by group: causes are followed only within groups with the same number."""
         self.stream = history.messages.stream
         self.stream_begin = firsts(self.stream)
         """The first message of each stream."""
@@ -71,7 +71,7 @@ class Past:
 
     def _by_log(self, causality: Causality) -> _Logs:
         log = self._log(self._history.rows.process[causality.row], causality.message)
-        # Stable: messages beyond the end of a crashed log stand behind everything else there.
+        # Stable sort: messages beyond the end of a crashed log come after everything else there.
         sorting = np.argsort(log * self._width + causality.row, kind="stable")
         log, row = log[sorting], causality.row[sorting]
         message, sending = causality.message[sorting], causality.sending[sorting]
@@ -81,11 +81,11 @@ class Past:
         return process * self._realms + self._realm[self._history.messages.group[message]]
 
     def _carry(self) -> None:
-        """Each send takes over all that its log sent and delivered before it; again, until no log has news for another.
+        """Each send takes over all that its log sent and delivered before it; repeated until nothing changes.
 
-        A turn over all logs carries what is delivered there to all that is sent there. What somebody first learns of a
-        message has come by no process twice, so that there are no more turns than processes; in one group in causal
-        order, where everybody has everything directly, two. Causes have no circles here: there is one fixed point.
+        One pass over all logs carries what is delivered in a log to what is sent there. First knowledge of a message
+        passes no process twice, so there are at most as many passes as processes. One group in causal order, where all
+        get everything directly, needs two. There are no circles of causes here, so there is one fixed point.
         """
         of, reach, end = self._events, self.reach, self._news()[1]
         sent = of.message[of.sending]
@@ -103,10 +103,10 @@ class Past:
                 reach[message] = known
 
     def _news(self) -> tuple[IntArray, IntArray]:
-        """For each event the part of its log that a send there takes over: from the last send before it on, up to it.
+        """For each event the part of its log that a send there takes over: from the last send before it, up to it.
 
-        Messages beyond the end of a crashed log take over the end of the log, not one another: in which order they
-        were sent in different groups nobody can tell.
+        Messages beyond the end of a crashed log take over the end of the log, but not one another: their order in
+        different groups is unknown.
         """
         of = self._events
         events = np.arange(len(of.row))
@@ -114,7 +114,7 @@ class Past:
         beyond: BoolArray = of.sending & (self._history.messages.send_row[of.message] < 0)
         last_send = np.maximum.accumulate(np.where(of.sending & ~beyond, events, -1))
         before = np.concatenate([[-1], last_send[:-1]]) if len(events) else last_send
-        # They all stand at the last row of their log, behind everything else there.
+        # They all have the last row of their log, after everything else there.
         end = np.where(beyond, np.searchsorted(of.place, of.place), events)
         return np.maximum(before, log_begin), end
 
@@ -129,7 +129,7 @@ class Past:
         return cause, np.concatenate([np.repeat(message[sends], news), same + 1])
 
     def chain(self, cause: int, effect: int) -> list[str]:
-        """Why cause -> effect, one step per process, from the cause on."""
+        """Why cause -> effect: one step per process, starting at the cause."""
         history, events, messages = self._history, self._events, self._history.messages
         steps = []
         while messages.sender[cause] != messages.sender[effect]:
@@ -138,7 +138,7 @@ class Past:
             log = sender * self._realms + self._realm[messages.group[effect]]
             begin = events.find(log, 0, self._width)
             through = events.message[begin : events.find(log, send_row, self._width)]
-            # The first event of that log with the cause in its past is a delivery: a send hands on what it has.
+            # The first event of that log with the cause in its past is a delivery, because a send only passes it on.
             at = begin + int(np.flatnonzero(self.reach[through, self.stream[cause]] > cause)[0])
             carrier, row = int(events.message[at]), events.row[at]
             steps.append(

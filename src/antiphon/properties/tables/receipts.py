@@ -1,9 +1,9 @@
-"""Whether everybody to whom a message was addressed had received it by some row (docs/spec/properties.md 5, S1).
+"""Whether all processes to which a message was addressed had received it by some row (docs/spec/properties.md 5, S1).
 
-In a view that all share these are its members, but for those whose failure the process had confirmed by then: they no
-longer hold stability back (newtop.md 8). In a private one they are, of a message of the process itself, those who were
-its receivers without a break from the send on; of a message of another, which only a process of a static group can
-speak of (docs/spec/stability.md 2d), its receivers and itself.
+In a shared view these are its members, except those whose failure the process had confirmed by then: they no longer
+hold back stability (docs/spec/newtop.md 8). In a private view they are, for a message of the process itself, those that
+were its receivers without interruption since the send. For a message of another process, which only a process of a
+static group can report (docs/spec/stability.md 2d), they are its receivers and itself.
 """
 
 from collections import defaultdict
@@ -19,42 +19,42 @@ from antiphon.properties.tables.membership import Membership
 
 
 class _Failed:
-    """Whose failure each process had confirmed in a group, by row."""
+    """The failures that each process had confirmed in a group, by row."""
 
     def __init__(self, history: History, membership: Membership) -> None:
         self._history = history
-        self.words = membership.confirmations
+        self.confirmed = membership.confirmations
         self._width = len(history.rows.kind) + 1
-        places = [(word.process * len(history.groups) + word.group) * self._width + word.row for word in self.words]
+        places = [(each.process * len(history.groups) + each.group) * self._width + each.row for each in self.confirmed]
         self._place: IntArray = np.sort(np.array(places, np.int64))
         self._peers: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        for word in self.words:
-            self._peers[word.process, word.group].append((word.row, word.peer))
+        for each in self.confirmed:
+            self._peers[each.process, each.group].append((each.row, each.peer))
 
     def before(self, row: IntArray) -> IntArray:
         """How many failures the process of each row had confirmed in the group of the row."""
-        if not self.words:
+        if not self.confirmed:
             return np.zeros(len(row), np.int64)
         rows = self._history.rows
         pair = (rows.process[row] * len(self._history.groups) + rows.group[row]) * self._width
         return np.searchsorted(self._place, pair + row) - np.searchsorted(self._place, pair)
 
     def peers(self, process: int, group: int, count: int, since: int) -> frozenset[int]:
-        """The first so many of them, without those before that row: a formation takes in whom an earlier one lost."""
+        """The first `count` of them after row `since`: a formation may take in a process that an earlier one lost."""
         return frozenset(peer for row, peer in self._peers[process, group][:count] if row > since)
 
 
 class Receipts:
-    """Who had to have what, and when the last of them had it."""
+    """Which processes must have which message, and when the last of them had it."""
 
     def __init__(self, history: History, arrivals: Arrivals, audience: Audience, membership: Membership) -> None:
         self._history, self._arrivals, self._audience = history, arrivals, audience
         self._failed = _Failed(history, membership)
 
     def missing(self, row: IntArray, message: IntArray) -> BoolArray:
-        """Which of the messages, as `Arrivals` codes them, somebody asked had not received by the time of the row.
+        """Which of the messages (coded as in `Arrivals`) one of these processes had not received by the row's time.
 
-        The process of the row is always asked, and must have had it before in its own history.
+        The process of the row is always included, and must have had it before in its own history.
         """
         process = self._history.rows.process[row]
         not_here = self._arrivals.first_row(process, message) > row
@@ -62,7 +62,7 @@ class Receipts:
         return missing
 
     def asked(self, row: int, message: int) -> tuple[int, ...]:
-        """Who had to have that message before that row."""
+        """The processes that must have that message before that row."""
         stay = int(self._history.stay_at(np.array([row]))[0])
         sent_in = int(self._sent_in(np.array([row]), np.array([message]))[0])
         if sent_in >= 0:
@@ -70,10 +70,10 @@ class Receipts:
         return self._members(stay, int(self._failed.before(np.array([row]))[0]))
 
     def _latest(self, row: IntArray, message: IntArray) -> IntArray:
-        """When the last one asked had each message; NEVER if one has not."""
+        """When the last of these processes had each message; NEVER if one never had it."""
         latest = np.full(len(message), NEVER, np.int64)
         stay, stays, sent_in = self._history.stay_at(row), self._history.stays, self._sent_in(row, message)
-        failed, width = self._failed.before(row), len(self._failed.words) + 1
+        failed, width = self._failed.before(row), len(self._failed.confirmed) + 1
         for place, at in parts((stay * (len(stays.row) + 1) + sent_in + 1) * width + failed):
             which, known = divmod(place, width)
             here, since = divmod(which, len(stays.row) + 1)
@@ -86,7 +86,7 @@ class Receipts:
         return latest
 
     def _members(self, stay: int, known: int) -> tuple[int, ...]:
-        """Whom everybody's messages are addressed to, as the process of the stay sees it when it knows of failures."""
+        """The addressees of all messages, as the process of the stay sees them with its known failures."""
         stays = self._history.stays
         if stays.private[stay]:
             return tuple(sorted({*stays.receivers[stay], int(stays.process[stay])}))
@@ -101,6 +101,6 @@ class Receipts:
         history, sender = self._history, self._arrivals.sender[message]
         own = history.stays.private[history.stay_at(row)] & (sender == history.rows.process[row])
         send_row = self._arrivals.first_row(sender, message)
-        # What it speaks of before it sent it, it was not yet addressing to anybody.
+        # If it reports a message before it sent it, the message was not yet addressed to any process.
         own &= send_row < row
         return np.where(own, history.stay_at(np.where(own, send_row, 0)), -1)

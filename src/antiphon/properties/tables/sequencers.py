@@ -1,4 +1,4 @@
-"""What an asymmetric group does not owe (newtop.md 11.3 rule 7): causes that a split has numbered twice, or elsewhere.
+"""The exceptions of asymmetric groups (docs/spec/newtop.md 11.3 rule 7): causes that a split numbered twice.
 
 A message may be numbered by a sequencer whose number its origin never sees, and again on the origin's side. So a cause
 in such a group may come after its effect in another group, or never. Inside one group there is no exception.
@@ -13,17 +13,17 @@ from antiphon.properties.tables.membership import Membership
 
 
 class Sequencers:
-    """Who numbered what, and from when on it is not owed."""
+    """Which sequencer numbered which message, and when a message is no longer owed."""
 
     def __init__(self, history: History, promises: Promises, membership: Membership) -> None:
         self._history, self._promises, self._membership = history, promises, membership
         self._any = bool(promises.asymmetric.any())
 
     def excuse(self, process: int, cause: int, effect: int, row: int) -> bool:
-        """Whether a process that delivers the effect at a row need not have delivered the cause before.
+        """True if a process that delivers the effect at a row need not have delivered the cause before.
 
-        The effect is of another group; and the cause's origin, or one who numbered it, is confirmed failed there, or
-        it was numbered in a view without the process.
+        This requires that the effect is of another group. Also, the cause's origin or one of its sequencers is
+        confirmed as failed there, or the cause was numbered in a view without the process.
         """
         messages = self._history.messages
         group = int(messages.group[cause])
@@ -37,15 +37,15 @@ class Sequencers:
 
     @cached_property
     def _failures(self) -> dict[tuple[int, int], dict[int, int]]:
-        """By process and group: at which row it learns of each peer that it has failed there."""
+        """By process and group: the row at which it learns of each peer's failure there."""
         found: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-        for word in self._membership.confirmations:
-            found[word.process, word.group].setdefault(word.peer, word.row)
+        for each in self._membership.confirmations:
+            found[each.process, each.group].setdefault(each.peer, each.row)
         return found
 
     @cached_property
     def _orderers(self) -> dict[int, set[int]]:
-        """By message, who numbered it, as any delivery tells."""
+        """For each message the processes that numbered it, according to any delivery."""
         first, orderer = self._history.first, self._history.rows.orderer
         found: dict[int, set[int]] = defaultdict(set)
         for message, who in zip(first.message.tolist(), orderer[first.row].tolist(), strict=True):
@@ -55,7 +55,7 @@ class Sequencers:
 
     @cached_property
     def _numbered_among(self) -> dict[int, list[frozenset[int]]]:
-        """By message, the members of the views in which those who numbered it delivered it."""
+        """For each message the members of the views in which its sequencers delivered it."""
         history, first = self._history, self._history.first
         members = dict(zip(history.stays.view.tolist(), map(frozenset, history.stays.members), strict=True))
         found: dict[int, list[frozenset[int]]] = defaultdict(list)

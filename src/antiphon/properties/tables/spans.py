@@ -1,9 +1,10 @@
-"""How long somebody was in the views of a process without a break: the scope of O2 and O4 (docs/spec/properties.md 4).
+"""How long a sender was in the views of a process without interruption: the scope of O2 and O4 (properties.md 4).
 
-A process owes order and completeness only to senders that were in its views all along; a property that ignores that
-raises false alarms at every change of views. In a private view those count from whom the process receives. A family
-whose views cut nothing off owes a sender to the end, also one that is gone, and one that never was a member. Who only
-receives owes what was sent after it got to a view with the sender (Berket00 1.2): its views are no sender's.
+A process owes order and completeness only to senders that were in its views all the time. A property that ignores this
+raises false alarms at every view change. In a private view, the senders from which the process receives count. In a
+family whose view changes are not cuts, a sender's messages are owed until the end, even if it is gone or was never a
+member. A receive-only process owes what was sent after it entered a view with the sender (Berket00 1.2), because its
+views are not the sender's views.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from antiphon.properties.tables.history import NEVER, History
 
 
 class Spans:
-    """The unbroken runs of views of each process in each group, by sender."""
+    """The uninterrupted runs of views of each process in each group, by sender."""
 
     def __init__(self, history: History, promises: Promises) -> None:
         self._history = history
@@ -26,7 +27,7 @@ class Spans:
         self._onlooking: BoolArray = np.append(promises.onlooking[stays.process, stays.group], False)
         self._sources = _sources(history, promises)
         self.leave = history.stays.leave
-        """By stay: the row at which the process left the group on its own wish, NEVER if it did not."""
+        """For each stay: the row at which the process left the group voluntarily, NEVER if it did not."""
         self._pair, self._begin = self._runs()
         width = len(history.groups)
         place = (stays.process * width + stays.group) * len(history.views) + stays.view
@@ -35,11 +36,11 @@ class Spans:
         self._sends: IntArray = np.sort((sends.process * width + sends.group) * len(history.rows.kind) + sends.row)
 
     def stay_at(self, rows: IntArray) -> IntArray:
-        """For each row the stay of its process in the group of the row; -1 before the first view and once it left."""
+        """For each row the stay of its process in the group of the row; -1 before the first view and after a leave."""
         return self._history.membership_at(rows)
 
     def begin(self, stay: IntArray, member: IntArray) -> IntArray:
-        """The first stay of the run of views with that sender that lasts in this stay; -1 if it is not in its view."""
+        """The first stay of the run of views with that sender that includes this stay; -1 if it is not in the view."""
         return _found(self._pair, stay * len(self._history.processes) + member, self._begin, stay >= 0)
 
     def installed(self, process: IntArray, group: IntArray, view: IntArray) -> IntArray:
@@ -48,10 +49,10 @@ class Spans:
         return _found(self._place, wanted, self._place_stay, view >= 0)
 
     def first_number(self, stay: IntArray, sender: IntArray) -> IntArray:
-        """The number of the first message that the sender sent in the view of that stay, or could have sent there.
+        """The number of the first message that the sender sent, or could have sent, in the view of that stay.
 
-        Whoever enters the view of the stay with the sender can deliver that message and all later ones. NEVER if the
-        log of the sender does not know the view.
+        A process that enters this view with the sender can deliver that message and all later ones. NEVER if the
+        sender's log does not have the view.
         """
         stays = self._history.stays
         group = stays.group[stay]
@@ -64,7 +65,7 @@ class Spans:
         return first
 
     def _sent_before(self, stay: IntArray, sender: IntArray) -> IntArray:
-        """How many messages the sender had sent when the process of that stay, which is no member, got there."""
+        """How many messages the sender had sent when the receive-only process of that stay entered it."""
         history, stays, total = self._history, self._history.stays, len(self._history.rows.kind)
         pair = sender * len(history.groups) + stays.group[stay]
         counts = np.zeros(len(stay), np.int64)
@@ -75,11 +76,11 @@ class Spans:
         return counts
 
     def floor(self, stay: IntArray, sender: IntArray) -> IntArray:
-        """The number of the first message that the sender can have sent in the formation that the stay is in.
+        """The number of the first message that the sender can have sent in the formation of the stay.
 
-        All earlier ones belong to a predecessor, and are in the state (newtop.md 11.2 rule 7). 0 where nothing was
-        formed, NEVER for a sender that never went over. Who only receives begins anew with each of its views: with what
-        is due there, or with the first that it is handed in it, which may have been sent before.
+        All earlier ones belong to a predecessor, and are in the state (docs/spec/newtop.md 11.2 rule 7). 0 if nothing
+        was formed, NEVER for a sender that never went over. A receive-only process begins anew with each of its views:
+        with what is due there, or with the first message delivered in it, which may have been sent before.
         """
         root = self._history.stays.root[stay]
         floor: IntArray = np.zeros(len(stay), np.int64)
@@ -99,7 +100,7 @@ class Spans:
 
     @cached_property
     def _handed(self) -> tuple[IntArray, IntArray]:
-        """Pairs of stay and sender, sorted, and the lowest number delivered, of those who only receive."""
+        """Pairs of stay and sender, sorted, and the lowest number delivered; for receive-only processes."""
         history, messages = self._history, self._history.messages
         chosen = self._onlooking[history.first_stay]
         message = history.first.message[chosen]
@@ -109,7 +110,7 @@ class Spans:
         return pair, messages.number[message][order][first]
 
     def end_of_formation(self, rows: IntArray) -> IntArray:
-        """By row where its process goes over from the formation that it is in to the next one; NEVER if nowhere."""
+        """For each row, where its process goes over from its formation to the next one; NEVER if it does not."""
         stays, ends = self._history.stays, list[int]()
         for stay in self._history.stay_at(rows).tolist():
             following = int(stays.following[stay]) if stay >= 0 else -1
@@ -119,7 +120,7 @@ class Spans:
         return np.array(ends, np.int64)
 
     def _runs(self) -> tuple[IntArray, IntArray]:
-        """Pairs of stay and sender, sorted, and the first stay of the run each belongs to."""
+        """Pairs of stay and sender, sorted, and the first stay of the run to which each belongs."""
         stays, width = self._history.stays, len(self._history.processes)
         sizes = np.array([len(sources) for sources in self._sources], np.int64)
         members = np.fromiter(chain.from_iterable(self._sources), np.int64, int(sizes.sum()))
@@ -129,16 +130,16 @@ class Spans:
         goes_on = (before >= 0) & (self.leave[before] == NEVER) & np.isin(before * width + member, pair)
         goes_on &= self._comes_along(stay, member)
         order = np.lexsort((stay, member, stays.group[stay], stays.process[stay]))
-        # In this order a pair that goes on stands right behind the one it goes on from.
+        # In this order a pair that continues a run comes right after the one it continues.
         at = np.maximum.accumulate(np.where(goes_on[order], 0, np.arange(len(order))))
         begin = np.empty(len(order), np.int64)
         begin[order] = stay[order][at]
         return pair, begin
 
     def _comes_along(self, stay: IntArray, member: IntArray) -> BoolArray:
-        """Whether the member went over with the process, where the stay begins a formation.
+        """For a stay that begins a formation: whether the member came along with the process.
 
-        Whoever comes from elsewhere may have sent meanwhile what only its own class has delivered.
+        A member that comes from elsewhere may have sent messages that only its own class has delivered.
         """
         stays, width = self._history.stays, len(self._history.processes)
         formed = np.flatnonzero(stays.formed).tolist()
@@ -148,7 +149,7 @@ class Spans:
 
 
 def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
-    """By stay: whose messages are due in it."""
+    """For each stay: the processes whose messages are due in it."""
     stays, cuts = history.stays, promises.of_family(lambda promised: promised.cuts)
     outside = [tuple(np.flatnonzero(column).tolist()) for column in promises.sends_only.T]
     sources: list[tuple[int, ...]] = []
@@ -164,7 +165,7 @@ def _sources(history: History, promises: Promises) -> list[tuple[int, ...]]:
 
 
 def _together(first: IntArray, second: IntArray) -> dict[tuple[int, int], list[int]]:
-    """The places at which both values are the same."""
+    """The positions at which both values are the same."""
     places = defaultdict[tuple[int, int], list[int]](list)
     for place, values in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         places[values].append(place)
@@ -172,7 +173,7 @@ def _together(first: IntArray, second: IntArray) -> dict[tuple[int, int], list[i
 
 
 def _found(keys: IntArray, wanted: IntArray, values: IntArray, possible: BoolArray) -> IntArray:
-    """The value of each wanted key, -1 where there is none."""
+    """The value of each wanted key, -1 if there is none."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -1,7 +1,7 @@
 """The protocol's own stamp as a certificate of order: verified, never trusted (docs/spec/properties.md 7.3).
 
-A stamp that is a function of the message, one to one, and growing along every process's deliveries proves a total
-order at the cost of one sort. If it fails, the order may still hold, and `cycles.py` decides.
+A stamp that is a one-to-one function of the message, and grows along every process's deliveries, proves a total order
+at the cost of one sort. If it fails, the order may still hold, and `cycles.py` decides.
 """
 
 import numpy as np
@@ -19,30 +19,30 @@ class Stamps:
         self._rank = _ranks(history, history.first)
 
     def of_messages(self, chosen: BoolArray) -> IntArray:
-        """By message: its rank at one of the chosen deliveries, -1 if there is none."""
+        """For each message its rank at one of the chosen deliveries, -1 if there is none."""
         rank = np.full(len(self._history.messages.number), -1, np.int64)
         rank[self._history.first.message[chosen]] = self._rank[chosen]
         return rank
 
     def flaw(self, chosen: BoolArray) -> str | None:
-        """The first way in which the stamps fail as a certificate of the chosen deliveries, None if they prove it."""
+        """The first way in which the stamps fail as a certificate of the chosen deliveries; None if they prove it."""
         history, asked, rank = self._history, self._history.first.where(chosen), self._rank[chosen]
         of_message = self.of_messages(chosen)
         unequal = np.flatnonzero(of_message[asked.message] != rank)
         if len(unequal):
-            return _tell_unequal(history, asked, int(unequal[0]))
+            return _describe_unequal(history, asked, int(unequal[0]))
         messages = distinct(asked.message)
         by_rank = messages[np.argsort(of_message[messages], kind="stable")]
         same = np.flatnonzero(np.diff(of_message[by_rank]) == 0)
         if len(same):
             names = [history.message_name(by_rank[same[0] + offset]) for offset in (0, 1)]
-            return f"{names[0]} and {names[1]} carry one stamp"
+            return f"{names[0]} and {names[1]} have the same stamp"
         falling = np.flatnonzero((np.diff(asked.process) == 0) & (np.diff(rank) <= 0))
-        return _tell_falling(history, asked, int(falling[0])) if len(falling) else None
+        return _describe_falling(history, asked, int(falling[0])) if len(falling) else None
 
 
 def _ranks(history: History, first: Deliveries) -> IntArray:
-    """The stamps of docs/spec/properties.md 1 as integers in their order: clock, orderer or sender, sender, number.
+    """The stamps of docs/spec/properties.md 1 as ranks in their order: clock, orderer or sender, sender, number.
 
     Processes are ordered as texts, as the protocols order them: `p#10` comes before `p#2`.
     """
@@ -60,14 +60,14 @@ def _ranks(history: History, first: Deliveries) -> IntArray:
 
 
 def _places(history: History) -> IntArray:
-    """By process its place among all in the order of their texts."""
+    """For each process its place in the order of the texts."""
     place: IntArray = np.empty(len(history.processes), np.int64)
     for position, code in enumerate(sorted(range(len(place)), key=history.processes.__getitem__)):
         place[code] = position
     return place
 
 
-def _tell_unequal(history: History, asked: Deliveries, position: int) -> str:
+def _describe_unequal(history: History, asked: Deliveries, position: int) -> str:
     message = asked.message[position]
     other = int(np.flatnonzero(asked.message == message)[-1])
     places = [
@@ -78,8 +78,10 @@ def _tell_unequal(history: History, asked: Deliveries, position: int) -> str:
     return f"{history.message_name(message)} has {places[0]} and {places[1]}"
 
 
-def _tell_falling(history: History, asked: Deliveries, position: int) -> str:
-    names = [f"{history.told(row)} with {_clock(history, row)}" for row in asked.row[position : position + 2].tolist()]
+def _describe_falling(history: History, asked: Deliveries, position: int) -> str:
+    names = [
+        f"{history.located(row)} with {_clock(history, row)}" for row in asked.row[position : position + 2].tolist()
+    ]
     return f"{history.process_name(asked.process[position])} delivered {names[0]} before {names[1]}"
 
 

@@ -1,6 +1,6 @@
-"""Failure detection as each process was configured, read from its `start` row (docs/spec/newtop.md 9.2 and 12).
+"""The settings of failure detection of each process, from its `start` row (docs/spec/newtop.md 9.2 and 12).
 
-From it follow the bounds that make "eventually" of a change of views a matter of time.
+They give the bounds in time by which "eventually" is judged for a change of views.
 """
 
 from functools import cache
@@ -15,66 +15,66 @@ from antiphon.scenario.units import Duration
 from antiphon.types import split_process_id
 
 SETTLING_SUSPICIONS: Final = 6
-"""How many times ω an exclusion may take: an overdue answer, a grace in a view of two, a vote that is missing, a
-suspicion that is adopted, and twice a refutation after which all begins again (newtop.md 9.2, 9.4 and 9.5)."""
+"""How many times ω an exclusion may take: an overdue answer, a grace in a view of two, a missing vote, an adopted
+suspicion, and twice a refutation after which all begins again (docs/spec/newtop.md 9.2, 9.4 and 9.5)."""
 
 MERGING_ROUNDS: Final = 3
-"""How many rounds of looking for others, and of forming a group, it may take until those who can are in one view: two
-initiators stand in each other's way, or somebody is excluded meanwhile (docs/spec/newtop.md 11.1 and 11.2)."""
+"""How many rounds of searching and forming a group may need until all that can are in one view: two initiators may
+conflict, or a member may be excluded meanwhile (docs/spec/newtop.md 11.1 and 11.2)."""
 
 FORMING_SUSPICIONS: Final = 4
-"""How many times ω a formation may take where no `start` row tells."""
+"""How many times ω a formation may take if no `start` row tells."""
 
 LATE: Final = 2
-"""How many times that it may take before it counts as late: others may fail meanwhile."""
+"""How many times the settling time an exclusion may take before it is late: others may fail meanwhile."""
 
 
 class Suspectors:
-    """The settings in force, in nanoseconds, by process; 0 for what is off, and where no `start` row tells."""
+    """The settings by process, in nanoseconds; 0 for what is off, or if no `start` row tells."""
 
     def __init__(self, history: History) -> None:
         total = len(history.processes)
         self.after: IntArray = np.zeros(total, np.int64)
-        """ω: the silence after which a member is suspected; 0: members never suspect anybody."""
+        """ω: the silence after which a member is suspected; 0: members are never suspected."""
         self.probe: IntArray = np.zeros(total, np.int64)
         """After how long an idle group looks for crashed members; 0: it does not."""
         self.silence: IntArray = np.zeros(total, np.int64)
-        """How long a member that owes an answer may keep silent."""
+        """How long a member that owes an answer may be silent."""
         self.merge: IntArray = np.zeros(total, np.int64)
-        """After how long a process asks the next one out of view; 0: groups that are parted stay so."""
+        """After how long a process asks the next one outside its view; 0: separated groups stay separated."""
         self.form: IntArray = np.zeros(total, np.int64)
-        """How long a formation may take before it is given up."""
+        """How long a formation may take before it is aborted."""
         self._others = len({split_process_id(who)[0] for who in history.processes})
         self._changes = len(history.of_kind("join", "leave")) > 0 or bool(history.stays.formed.any())
         self.keep_alive: IntArray = np.zeros(total, np.int64)
-        """Where members speak by the clock, the longest period of theirs."""
+        """If members transmit periodically, their longest period."""
         self.off: BoolArray = np.zeros(total, np.bool_)
-        """The `start` row says that members never suspect anybody."""
+        """True if the `start` row says that members are never suspected."""
         self.unprobed: BoolArray = np.zeros(total, np.bool_)
-        """The `start` row says that idle groups do not look for crashed members."""
+        """True if the `start` row says that idle groups do not look for crashed members."""
         for row in history.of_kind("start").tolist():
             self._read(history, int(history.rows.process[row]), history.details[row].get("options"))
 
     @property
     def settling(self) -> IntArray:
-        """By process: in this time views are final, if nothing else breaks; 0 where nobody is ever suspected."""
+        """For each process: the time in which views become final if nothing else fails; 0 without suspicions."""
         return np.where(self.after > 0, self.excluding + self._uniting, 0)
 
     @property
     def excluding(self) -> IntArray:
-        """By process: in this time those who are gone are excluded."""
+        """For each process: the time in which departed members are excluded."""
         return self.probe + self.silence + SETTLING_SUSPICIONS * self.after
 
     @property
     def bearable_ns(self) -> int:
-        """If a message or a frame is under way for longer, a member may rightly be suspected."""
+        """If a message or a frame is in transit for longer, a member may rightly be suspected."""
         return int(self.after[self.after > 0].min(initial=np.iinfo(np.int64).max)) // 2
 
     @property
     def _uniting(self) -> IntArray:
-        """By process: in this time those who look for each other are in one group, and who asked to join is in it.
+        """For each process: the time in which processes that look for each other merge, and joiners are in the group.
 
-        A round asks one after the other of all others (`merge_every` each), then forms; 0 where nothing is formed.
+        A round asks all others one after another (`merge_every` each), then forms; 0 if nothing is formed.
         """
         forming = np.where(self.form > 0, self.form, FORMING_SUSPICIONS * self.after)
         rounds = MERGING_ROUNDS * (self._others * self.merge + forming)
@@ -109,7 +109,7 @@ def _nanoseconds(history: History, process: int, name: str, value: Any) -> int:
         except ValueError:
             pass
     who = history.process_name(process)
-    raise TraceError(f"the start row of {who} has no duration for the option {name}")
+    raise TraceError(f"the start row of {who}: the option {name} is not a duration")
 
 
 @cache

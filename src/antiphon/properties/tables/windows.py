@@ -1,4 +1,4 @@
-"""Flow control as each process was configured, read from its `start` row (docs/spec/flow-control.md 3 and 7)."""
+"""The settings of flow control of each process, from its `start` row (docs/spec/flow-control.md 3 and 7)."""
 
 from typing import Any, Final
 
@@ -10,39 +10,39 @@ from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import History
 
 UNBOUNDED: Final = 2**62
-"""Stands for a bound that was not configured; sums with it do not overflow."""
+"""Stands for a bound that is not configured; sums with it do not overflow."""
 
 ALGORITHMS: Final = (0, 1, 2, 3)
 
 
 class Windows:
-    """The settings in force, by process; a process without a `start` row has flow control off."""
+    """The settings by process; a process without a `start` row has flow control off."""
 
     def __init__(self, history: History) -> None:
         total = len(history.processes)
         self.algorithm: IntArray = np.zeros(total, np.int64)
         """0 for off, or algorithm 1, 2 or 3."""
         self.frames: IntArray = np.full(total, UNBOUNDED, np.int64)
-        """N: blocks (algorithms 1 and 2) or own frames (3) that may be outstanding."""
+        """N: how many blocks (algorithms 1 and 2) or own frames (3) may be outstanding."""
         self.bytes: IntArray = np.full(total, UNBOUNDED, np.int64)
         self.by_block: BoolArray = np.zeros((total, len(history.groups)), np.bool_)
         """By process and group: flow numbers are block numbers, and nulls obey the window too."""
         self.own: IntArray = np.full(total, UNBOUNDED, np.int64)
-        """Where a window bounds nothing but a sender's own messages (InterGroup), how many of them may be unstable."""
+        """If a window limits only a sender's own messages (InterGroup): how many of them may be unstable."""
         code_of = {group: code for code, group in enumerate(history.groups)}
         for row in history.of_kind("start").tolist():
             self._read(history, int(history.rows.process[row]), history.details[row], code_of)
 
     @property
     def on(self) -> BoolArray:
-        """By process: flow control is on."""
+        """For each process: flow control is on."""
         return self.algorithm > 0
 
     def _read(self, history: History, process: int, detail: dict[str, Any], code_of: dict[str, int]) -> None:
         who, options = history.process_name(process), detail.get("options") or {}
         algorithm = _integer(who, options, "flow_control", 0)
         if algorithm not in ALGORITHMS:
-            raise TraceError(f"the start row of {who} names an algorithm of flow control that is not known")
+            raise TraceError(f"the start row of {who} has an unknown algorithm of flow control")
         self.algorithm[process] = algorithm
         if promised_by(str(detail.get("protocol"))).onlookers:
             self.own[process] = _integer(who, options, "window", UNBOUNDED)
@@ -57,5 +57,5 @@ class Windows:
 def _integer(who: str, options: Any, name: str, default: int) -> int:
     value = options.get(name, default) if isinstance(options, dict) else None
     if not isinstance(value, int) or not 0 <= value <= UNBOUNDED:
-        raise TraceError(f"the start row of {who} has no number for the option {name}")
+        raise TraceError(f"the start row of {who}: the option {name} is not a whole number in range")
     return value

@@ -1,1 +1,4 @@
-"""What a checker reports, and how verdicts are summed up and worded."""
+"""What checkers report: `verdict.py`. How they report it: `findings.py`, `phrases.py`.
+
+`summary.py` adds verdicts up over runs. `wording.py` explains each property to people.
+"""

@@ -1,6 +1,6 @@
-"""From violations found to verdicts told: one for each group or for the run (docs/spec/properties.md 7, Verdicts).
+"""From violations to verdicts: one for each group, or one for the run (docs/spec/properties.md 7, Verdicts).
 
-A checker finds violations as arrays; the sentence is made for the first alone, the others are counted.
+A checker finds violations as arrays. Only the first one gets a sentence; the others are counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,45 +16,45 @@ from antiphon.properties.verdicts.verdict import Outcome, Verdict, Violation
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """The violations of one property in one run, not yet told."""
+class Violations:
+    """The violations of one property in one run, not yet described."""
 
     rows: IntArray
-    """The later event of each: where a person reading along would first see it."""
+    """The later event of each violation: where a reader of the trace would first see it."""
     groups: IntArray
-    """The group each falls into."""
-    tell: Callable[[int], Violation]
-    """Makes the witness and the sentence of the violation at that position."""
+    """The group of each violation."""
+    describe: Callable[[int], Violation]
+    """Builds the witness and the sentence of the violation at that position."""
 
 
-def _untold(position: int) -> Violation:
-    raise AssertionError(f"there is no violation {position} to tell")
+def _no_violation(position: int) -> Violation:
+    raise AssertionError(f"there is no violation {position} to describe")
 
 
-NOTHING: Final = Broken(np.zeros(0, np.int64), np.zeros(0, np.int64), _untold)
-"""What is found where a property cannot be judged, or holds."""
+NOTHING: Final = Violations(np.zeros(0, np.int64), np.zeros(0, np.int64), _no_violation)
+"""The result if a property holds or cannot be judged."""
 
 
-def merged(parts: Sequence[Broken]) -> Broken:
-    """What was found in several places, as one."""
+def merged(parts: Sequence[Violations]) -> Violations:
+    """Combine the violations found in several places."""
     begins = np.cumsum([0, *(len(part.rows) for part in parts)])
 
-    def tell(position: int) -> Violation:
+    def describe(position: int) -> Violation:
         part = int(np.searchsorted(begins, position, side="right")) - 1
-        return parts[part].tell(position - int(begins[part]))
+        return parts[part].describe(position - int(begins[part]))
 
     rows, groups = ([getattr(part, name) for part in (NOTHING, *parts)] for name in ("rows", "groups"))
-    return Broken(np.concatenate(rows), np.concatenate(groups), tell)
+    return Violations(np.concatenate(rows), np.concatenate(groups), describe)
 
 
 Found = tuple[int, int, Callable[[], Violation]]
-"""One violation of the few that a walk over views finds: its row, its group, and how to tell it."""
+"""One violation of the few that a walk over views finds: its row, its group, and how to describe it."""
 
 
-def gathered(found: Sequence[Found]) -> Broken:
-    """Violations that were found one by one."""
+def as_violations(found: Sequence[Found]) -> Violations:
+    """Combine violations that were found one by one."""
     rows, groups = (np.array([each[column] for each in found], np.int64) for column in (0, 1))
-    return Broken(rows, groups, lambda position: found[position][2]()) if found else NOTHING
+    return Violations(rows, groups, lambda position: found[position][2]()) if found else NOTHING
 
 
 def over_run(
@@ -62,11 +62,11 @@ def over_run(
     promises: Promises,
     property_id: str,
     opportunities: int,
-    broken: Broken,
+    broken: Violations,
     *,
     note: str | None = None,
 ) -> list[Verdict]:
-    """One verdict for a property that ranges over all groups."""
+    """One verdict for a property that covers all groups."""
     if not promises.groups(property_id).any():
         return [_not_promised(history.run, property_id, None)]
     violations, example = _summary(history, broken, np.arange(len(broken.rows)))
@@ -79,7 +79,7 @@ def over_groups(
     promises: Promises,
     property_id: str,
     opportunities: IntArray,
-    broken: Broken,
+    broken: Violations,
     *,
     note: str | None = None,
 ) -> list[Verdict]:
@@ -97,32 +97,36 @@ def over_groups(
     return verdicts
 
 
-def nothing_asked(history: History, promises: Promises, property_id: str, *, note: str | None = None) -> list[Verdict]:
-    """The verdicts on the groups where there is no opportunity, or no promise."""
+def no_opportunity(history: History, promises: Promises, property_id: str, *, note: str | None = None) -> list[Verdict]:
+    """Verdicts for groups without an opportunity, or without a promise."""
     return over_groups(history, promises, property_id, np.zeros(len(history.groups), np.int64), NOTHING, note=note)
 
 
+def not_quiet(history: History, promises: Promises, property_id: str) -> list[Verdict]:
+    """Verdicts on a run that did not end quiet: no opportunities, and the reason."""
+    return no_opportunity(history, promises, property_id, note=f"not judged: {history.world.reason}")
+
+
 def not_promised(history: History, property_id: str, *, over_groups: bool) -> list[Verdict]:
-    """The verdicts on a property that nobody promises: one on each group, or one on the run."""
+    """Verdicts on a property that no process promises: one for each group, or one for the run."""
     groups = history.groups if over_groups else (None,)
     return [_not_promised(history.run, property_id, group) for group in groups]
 
 
 def _not_promised(run: str, property_id: str, group: str | None) -> Verdict:
-    """Nobody there offers the property, so nothing was asked."""
     return Verdict(run, property_id, group, "not promised", opportunities=0, violations=0)
 
 
 def outcome_of(opportunities: int, violations: int) -> Outcome:
-    """What the counts of a property that is promised come to."""
+    """The outcome that these counts give for a promised property."""
     return "violated" if violations else "pass" if opportunities else "vacuous"
 
 
-def _summary(history: History, broken: Broken, chosen: IntArray) -> tuple[int, Violation | None]:
-    """How many of the violations were chosen, and the one seen first."""
+def _summary(history: History, broken: Violations, chosen: IntArray) -> tuple[int, Violation | None]:
+    """The number of chosen violations, and the first one."""
     if not len(chosen):
         return 0, None
     rows = broken.rows[chosen]
     earliest = np.lexsort((rows, history.rows.process[rows], history.rows.time[rows]))[0]
-    told = broken.tell(int(chosen[earliest]))
-    return len(chosen), replace(told, seen=history.seen(int(rows[earliest])))
+    example = broken.describe(int(chosen[earliest]))
+    return len(chosen), replace(example, seen=history.seen(int(rows[earliest])))

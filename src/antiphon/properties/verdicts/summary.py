@@ -1,4 +1,4 @@
-"""Verdicts added up: one word for a dataset, one entry for each property and group over all its runs."""
+"""Verdicts added up: one word for a dataset, and one entry for each property and group over all its runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -17,7 +17,7 @@ class PropertySummary(TypedDict):
     property: str
     group: str | None
     outcome: Outcome
-    """The worst over the runs; `pass` where some runs had opportunities and others none."""
+    """The worst over the runs; `pass` if some runs had opportunities and others none."""
     opportunities: int
     violations: int
     example: dict[str, Any] | None
@@ -28,7 +28,7 @@ class PropertySummary(TypedDict):
 
 
 def summarise(verdicts: Iterable[Verdict]) -> Overall:
-    """One word for all: a violation outweighs a trace that could not be judged; no verdicts, no answer."""
+    """One word for all. A violation outweighs a trace that could not be judged. Without verdicts it is `unknown`."""
     outcomes = {verdict.outcome for verdict in verdicts}
     if "violated" in outcomes:
         return "violated"
@@ -38,7 +38,7 @@ def summarise(verdicts: Iterable[Verdict]) -> Overall:
 
 
 def by_property(verdicts: Iterable[Verdict]) -> list[PropertySummary]:
-    """The verdicts added up over the runs, one entry for each property and group, in order of appearance."""
+    """Add up the verdicts over the runs: one entry for each property and group, in order of appearance."""
     entries: dict[tuple[str, str | None], list[Verdict]] = {}
     for verdict in verdicts:
         entries.setdefault((verdict.property, verdict.group), []).append(verdict)

@@ -1,6 +1,7 @@
-"""What a checker says: an outcome with its opportunities, and for a violation a minimal witness and a sentence.
+"""What a checker reports: an outcome with its opportunities, and for a violation a minimal witness and a sentence.
 
-A `0` counts only with its opportunities, how often the premise was true; without any the outcome is `vacuous`.
+An opportunity is an occasion on which the premise of the property was true. Zero violations mean something only if
+there were opportunities; without any, the outcome is `vacuous`.
 """
 
 import json
@@ -15,35 +16,35 @@ Outcome = Literal["pass", "violated", "vacuous", "not promised", "harness error"
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken promise, told so that a person can look it up in the trace."""
+    """One violation, described so that a reader can find it in the trace."""
 
     sentence: str
-    """Names processes, messages and positions, and says why they cannot all be right."""
+    """Names processes, messages and indexes, and says why they contradict the property."""
     processes: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     """Message names, `group/sender:number` (`sender#incarnation` for a restarted sender)."""
     indexes: tuple[int, ...] = ()
-    """Positions in the local histories of `processes`, in the order in which the sentence tells them."""
+    """Positions in the local histories of `processes`, in the order of the sentence."""
     views: tuple[str, ...] = ()
     seen: tuple[int, str, int] | None = None
-    """Time, process and index of the event where a person reading along would first see it; the first is told."""
+    """Time, process and index of the event where a reader would first see it; the earliest violation is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of one property for one run, and for one group where the property speaks of one."""
+    """The outcome of one property for one run, and for one group if the property is judged by group."""
 
     run: str
     property: str
     group: str | None
-    """None where the property ranges over all groups of the run."""
+    """None if the property covers all groups of the run."""
     outcome: Outcome
     opportunities: int
     violations: int
-    """How many; `example` tells the first of them."""
+    """The number of violations; `example` is the first of them."""
     example: Violation | None = None
     note: str | None = None
-    """Something a reader should know although no promise is broken."""
+    """Something a reader should know although it is not a violation."""
 
 
 VERDICTS: Final = pa.schema(
@@ -61,7 +62,7 @@ VERDICTS: Final = pa.schema(
 
 
 def to_table(verdicts: Iterable[Verdict]) -> pa.Table:
-    """Verdicts as Arrow rows, so that they can cross a process or a cluster."""
+    """Convert verdicts to Arrow rows, so that they can be sent between processes."""
     rows = [
         {**asdict(verdict), "example": json.dumps(asdict(verdict.example)) if verdict.example else None}
         for verdict in verdicts

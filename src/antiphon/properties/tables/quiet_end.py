@@ -1,7 +1,7 @@
-"""What a quiet end lets one ask, and of whom: members of a stable component, and what they sent last (properties.md 6).
+"""What is owed at a quiet end: by members of stable components, for what they sent last (docs/spec/properties.md 6).
 
-"Eventually" is "before the quiet end", asked of the members of a stable component only. A run without a quiet end says
-nothing, and its verdicts say why.
+"Eventually" means "before the quiet end", and is judged only for the members of a stable component. A run without a
+quiet end proves nothing, and its verdicts say why.
 """
 
 from collections import defaultdict
@@ -13,21 +13,14 @@ from antiphon.properties.tables.audience import Audience
 from antiphon.properties.tables.codes import parts
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import NEVER, History
-from antiphon.properties.verdicts.findings import nothing_asked
-from antiphon.properties.verdicts.verdict import Verdict
 
 _NONE = np.zeros(0, np.int64)
 
 
-def cannot_tell(history: History, promises: Promises, property_id: str) -> list[Verdict]:
-    """No opportunities, and why."""
-    return nothing_asked(history, promises, property_id, note=f"not judged: {history.world.reason}")
-
-
-def who_is_stable(history: History, promises: Promises, property_id: str) -> BoolArray:
+def stable_members(history: History, promises: Promises, property_id: str) -> BoolArray:
     """By process and group: in a stable component, still in the group, and promising the property.
 
-    Where changes of views are cuts, who left and asked to join is not in it before it has a view again.
+    In families whose view changes are cuts, a process that left and asked to join again counts once it has a view.
     """
     in_component = (history.world.component >= 0)[:, None]
     away = history.away & promises.of_family(lambda promised: promised.cuts)[:, None]
@@ -35,10 +28,10 @@ def who_is_stable(history: History, promises: Promises, property_id: str) -> Boo
     return stable
 
 
-def who_sends(history: History, promises: Promises, stable: BoolArray) -> BoolArray:
-    """By process and group: whose messages those are owed who are stable.
+def stable_senders(history: History, promises: Promises, stable: BoolArray) -> BoolArray:
+    """By process and group: the processes whose messages are owed to the stable members.
 
-    Where each chooses for itself what it gets, that of everybody who is there, whatever it chose.
+    In families where each process chooses its own service, these are all present processes, whatever they chose.
     """
     mixed = promises.of_family(lambda promised: promised.onlookers)[:, None]
     there = (history.world.component >= 0)[:, None] & ~history.left & ~history.away
@@ -46,12 +39,12 @@ def who_sends(history: History, promises: Promises, stable: BoolArray) -> BoolAr
     return sends
 
 
-def owed_to_onlookers(
+def owed_to_receivers(
     history: History, promises: Promises, sending: BoolArray, taking: BoolArray
 ) -> tuple[IntArray, IntArray]:
-    """What was sent to those who only receive after they got to their last view, with each of them.
+    """What was sent to receive-only processes after they entered their last view, with each such process.
 
-    By process and group: of whom, and to whom; who is in another component than the sender is not asked.
+    `sending` and `taking` are by process and group. Only pairs within one component count.
     """
     sends, stays, component = history.sends, history.stays, history.world.component
     messages, processes = [_NONE], [_NONE]
@@ -65,12 +58,12 @@ def owed_to_onlookers(
     return np.concatenate(messages), np.concatenate(processes)
 
 
-def unheard_senders(
+def missing_senders(
     history: History, promises: Promises, sending: BoolArray, opportunities: IntArray
 ) -> list[tuple[int, int, int]]:
-    """(last row, group, sender) of who promises L2 and only receives, and has at last no view with that sender.
+    """(last row, group, sender) of receive-only processes that promise L2 but end without a view with that sender.
 
-    Asked are senders that it wants to hear, in its own component. Adds, by group, how many there were to hear.
+    Only senders that it chose, in its own component, count. Adds their number to `opportunities`, by group.
     """
     stays, component, found = history.stays, history.world.component, list[tuple[int, int, int]]()
     last = last_stays(history)
@@ -87,7 +80,7 @@ def unheard_senders(
 
 
 def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:
-    """(row, group, count) of what `stop` rows count by group under that name, where it is not 0."""
+    """(row, group, count) of what `stop` rows count by group under that name, if it is not 0."""
     code_of = {group: code for code, group in enumerate(history.groups)}
     found = []
     for row in history.of_kind("stop").tolist():
@@ -107,7 +100,7 @@ def last_stays(history: History) -> dict[tuple[int, int], int]:
 
 
 def sent_in_last_view(history: History, sending: BoolArray) -> list[tuple[int, IntArray]]:
-    """What these members sent in their last views; those of one view and component together, with a stay in it."""
+    """What these members sent in their last views; grouped by view and component, with one stay each."""
     sends, stays, component = history.sends, history.stays, history.world.component
     stay = history.stay_at(sends.row)
     asked = sending[sends.process, sends.group] & stays.final[stay]
@@ -132,9 +125,9 @@ def receivers(history: History, stable: BoolArray, stay: int) -> list[tuple[int,
 
 
 def addressed(history: History, sending: BoolArray, taking: BoolArray, audience: Audience) -> tuple[IntArray, IntArray]:
-    """What the chosen senders sent, with each of the chosen receivers that it was addressed to, to the end.
+    """What the chosen senders sent, with each chosen receiver to which it was addressed until the end.
 
-    Both are by process and group; who is in another component than the sender is not asked.
+    `sending` and `taking` are by process and group. Only pairs within one component count.
     """
     sends, stays, component = history.sends, history.stays, history.world.component
     asked = sends.where(sending[sends.process, sends.group])

@@ -25,7 +25,7 @@ def test_l9_a_needless_view() -> None:
     events = trace.end()
     assert violated(events) == {"L9"}
     assert sentence(events, "L9", "orders") == (
-        "p1 installed view v1 (index 4) after view v0, in a run in which nothing broke"
+        "p1 installed view v1 (index 4) after view v0, although nothing failed in the run"
     )
 
 
@@ -81,7 +81,7 @@ def test_l10_one_keeps_silent() -> None:
     events = trace.end()
     assert violated(events) == {"L10"}
     assert sentence(events, "L10", "orders") == (
-        "p3 transmitted nothing in orders for 0.000 s (from index 1 to index 2), where 0.000 s are allowed"
+        "p3 transmitted nothing in orders for 0.000 s (from index 1 to index 2); at most 0.000 s are allowed"
     )
 
 

@@ -1,7 +1,7 @@
-"""What left and what came, by place and time: rows of the bulk, found again without a look at all the others.
+"""Rows of sends, receipts and frames, indexed by process, group and time.
 
-Details are JSON by the million, and one text serves all receivers of a frame: each is taken apart once, and only when
-somebody asks.
+There are millions of JSON details, and all receivers of a frame share one text. So each text is parsed once, and only
+when a checker asks.
 """
 
 from functools import cached_property
@@ -15,8 +15,8 @@ from antiphon.properties.tables.frames import NAME, TYPE, extracted
 from antiphon.properties.tables.history import History
 
 
-class Placed:
-    """Some rows by process and group, those of each place in the order of time."""
+class RowsByTime:
+    """Some rows by process and group; those of each pair in the order of time."""
 
     def __init__(self, history: History, rows: IntArray) -> None:
         table = history.rows
@@ -27,7 +27,7 @@ class Placed:
         self._rows, self._places, self._times = rows[order], place[order], table.time[rows[order]]
 
     def within(self, process: int, group: int, begin: int, end: int) -> IntArray:
-        """Those at a process in a group, in a time, both ends included."""
+        """The rows of a process in a group within a time, both ends included."""
         place = process * self._groups + group
         low, high = np.searchsorted(self._places, [place, place + 1]).tolist()
         times = self._times[low:high]
@@ -35,46 +35,46 @@ class Placed:
         return found
 
 
-class Travel:
-    """Messages and frames of a run under way."""
+class FrameRows:
+    """The messages and frames of a run in transit."""
 
     def __init__(self, history: History) -> None:
         self._history = history
 
     @cached_property
-    def sent(self) -> Placed:
+    def sent(self) -> RowsByTime:
         """The `send` rows."""
-        return Placed(self._history, self._history.of_kind("send"))
+        return RowsByTime(self._history, self._history.of_kind("send"))
 
     @cached_property
-    def delivered(self) -> Placed:
+    def delivered(self) -> RowsByTime:
         """The `deliver` rows."""
-        return Placed(self._history, self._history.of_kind("deliver"))
+        return RowsByTime(self._history, self._history.of_kind("deliver"))
 
     @cached_property
-    def received(self) -> Placed:
+    def received(self) -> RowsByTime:
         """The `receive` rows."""
-        return Placed(self._history, self._received)
+        return RowsByTime(self._history, self._received)
 
     @cached_property
-    def gone(self) -> Placed:
-        """Those of them in which somebody is told that a message is gone."""
-        return Placed(self._history, self._received[self._is_of_type("gone")])
+    def gone(self) -> RowsByTime:
+        """The `receive` rows of frames that tell the receiver that a message is gone."""
+        return RowsByTime(self._history, self._received[self._is_of_type("gone")])
 
     @cached_property
-    def reports(self) -> Placed:
-        """Those of them in which a receiver reports."""
-        return Placed(self._history, self._received[self._is_of_type("report")])
+    def reports(self) -> RowsByTime:
+        """The `receive` rows of a receiver's reports."""
+        return RowsByTime(self._history, self._received[self._is_of_type("report")])
 
     @cached_property
-    def named(self) -> Placed:
+    def named(self) -> RowsByTime:
         """The `transmit` rows of frames that have a name."""
         transmitted = self._history.of_kind("transmit")
-        return Placed(self._history, transmitted[self.frame[transmitted] >= 0])
+        return RowsByTime(self._history, transmitted[self.frame[transmitted] >= 0])
 
     @cached_property
     def frame(self) -> IntArray:
-        """By row of the run a code for the name of the frame that leaves or comes there; -1 if it has none."""
+        """For each row of the run, a code for the name of the frame transmitted or received there; -1 if none."""
         transmitted = self._history.of_kind("transmit")
         left = pc.dictionary_encode(extracted(self._history.columns.texts("detail", transmitted), NAME, "frame"))
         came = pc.index_in(extracted(self._texts.dictionary, NAME, "frame"), left.dictionary)
@@ -97,12 +97,12 @@ class Travel:
         return extracted(self._texts.dictionary, TYPE, "type")
 
     def _is_of_type(self, name: str) -> BoolArray:
-        """Which of the `receive` rows are of that type of frame."""
+        """Which of the `receive` rows have that type of frame."""
         such = pc.fill_null(pc.equal(self._types, name), fill_value=False)
         found: BoolArray = np.append(such.to_numpy(zero_copy_only=False), False)[_codes(self._texts.indices)]
         return found
 
 
 def _codes(indices: pa.Array) -> IntArray:
-    """The last place of a table for a null."""
+    """The indices, with -1, the last place of a table, for a null."""
     return np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False), np.int64)

@@ -1,7 +1,8 @@
-"""D(p,V) and D*(p,V): what a process delivered in a view, as set and as sequence, fingerprinted (properties.md 7.2).
+"""D(p,V) and D*(p,V): what a process delivered in a view, as set and as sequence, as fingerprints (properties.md 7.2).
 
-A fingerprint is a count and two sums modulo 2^64 of independent mixes: of each message, so it does not depend on the
-order, or of each message with its place. Rows are fetched only where two fingerprints differ.
+A fingerprint is a count and two sums modulo 2^64 of independent hashes. For a set the hashes are of each message, so
+the order does not matter; for a sequence they are of each message with its position. Rows are fetched only if two
+fingerprints differ.
 """
 
 from typing import Final
@@ -29,7 +30,7 @@ class Delivered:
         self._begin = np.searchsorted(stay[order], every)
         self._end = np.searchsorted(stay[order], every, side="right")
         self.count: IntArray = self._end - self._begin
-        """How many messages, by stay."""
+        """The number of messages, by stay."""
         mixed = [_mixed(self._message, seed) for seed in _SEEDS]
         self._sums = [self._sum(words) for words in mixed]
         place = np.arange(len(self._message)) - np.repeat(self._begin, self.count)
@@ -41,15 +42,15 @@ class Delivered:
         return self._message[self._begin[stay] : self._end[stay]]
 
     def fingerprint(self, stay: int) -> tuple[int, int, int]:
-        """Equal for equal sets; different, but for a chance of 2^-128, for different ones."""
+        """Equal for equal sets; different for different ones, except with probability 2^-128."""
         return int(self.count[stay]), int(self._sums[0][stay]), int(self._sums[1][stay])
 
     def sequence(self, stay: int) -> tuple[int, int, int]:
-        """Equal for equal sequences; different, but for a chance of 2^-128, for different ones."""
+        """Equal for equal sequences; different for different ones, except with probability 2^-128."""
         return self.opening(stay, int(self.count[stay]))
 
     def opening(self, stay: int, count: int) -> tuple[int, int, int]:
-        """The same of the first messages of the stay, that many."""
+        """The fingerprint of the sequence of the first `count` messages of the stay."""
         begin = int(self._begin[stay])
         one, other = ((int(chain[begin + count]) - int(chain[begin])) % 2**64 for chain in self._chains)
         return count, one, other
@@ -70,7 +71,7 @@ class Delivered:
 
 
 def _running(words: _Words) -> _Words:
-    """Sums of all words before each, and of all: a difference is right modulo 2^64, and 0 for an empty stay."""
+    """Prefix sums. A difference of two is right modulo 2^64, and 0 for an empty stay."""
     return np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
 
 

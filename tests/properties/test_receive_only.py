@@ -77,8 +77,8 @@ def test_who_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
     events = trace.end()
     assert verdict(events, "L9", "orders").violations == 1
     assert sentence(events, "L9", "orders") == (
-        "p3 installed view p3/2 (index 12) after view p3/1, without p1, p2, though all that these sent had come to it "
-        "in time"
+        "p3 installed view p3/2 (index 12) after view p3/1, without p1, p2, although all that these sent had reached "
+        "it in time"
     )
 
 
@@ -132,7 +132,9 @@ def test_what_is_gone_at_once_is_no_reason_though_it_was_lost() -> None:
     lacking(trace, wait=100, report_every=20)
     events = trace.end()
     assert verdict(events, "L9", "orders").violations == 1
-    assert sentence(events, "L9", "orders").endswith("though what it lacked was gone before it could have it")
+    assert sentence(events, "L9", "orders").endswith(
+        "although what it lacked was gone before it could have received it"
+    )
 
 
 def test_who_lacked_it_for_half_of_the_stall_time_has_a_reason() -> None:
@@ -197,7 +199,9 @@ def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
         trace.deliver("p3", message)
     talk(trace, 20, deaf="p1")
     begin_anew(trace)
-    assert sentence(trace.end(), "L9", "orders").endswith("though what it lacked was gone before it could have it")
+    assert sentence(trace.end(), "L9", "orders").endswith(
+        "although what it lacked was gone before it could have received it"
+    )
 
 
 def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
@@ -234,7 +238,7 @@ def test_who_loses_one_of_two_sources_begins_anew_with_it() -> None:
     trace.view("p3", "orders", "p3/3", SENDERS)
     events = trace.end()
     assert verdict(events, "L9", "orders").violations == 1
-    assert "without p1, though" in sentence(events, "L9", "orders")
+    assert "without p1, although" in sentence(events, "L9", "orders")
 
 
 def test_who_leaves_and_comes_back_begins_twice() -> None:

@@ -1,7 +1,8 @@
-"""Of those who only receive: who began, lost senders again, and whether something had kept it from following (L9).
+"""Receive-only processes: when they begin, when they lose senders again, and whether anything justified it (L9).
 
-InterGroup's receivers begin anew when they cannot follow (intergroup.md 7.7), and may: a network that is cut, a process
-that stands still. Nothing in a trace says how many datagrams a network loses, so what came, and when, is the evidence.
+A receiver of InterGroup begins anew when it cannot follow (docs/spec/intergroup.md 7.7). It may do so if the network is
+cut, or if it stands still. No trace tells how many datagrams a network loses, so the evidence is what arrived, and
+when.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,14 +15,14 @@ from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
-from antiphon.properties.tables.travel import Placed, Travel
+from antiphon.properties.tables.rows_by_time import FrameRows, RowsByTime
 from antiphon.scenario.units import Duration
 from antiphon.types import split_process_id
 
 _WAITED_FOR: Final = 5
-"""So long others surely wait for who lacks something: half of RECV_STALL (J13, J16), in halves of a suspicion time."""
+"""Others surely wait this long for a process that lacks something: half of RECV_STALL (J13, J16), in half ω."""
 _GETS_OVER: Final = 20
-"""Who goes on for twice RECV_STALL, likewise, had what it was told is gone: lacking it, it begins anew within one."""
+"""A process that goes on for twice RECV_STALL had the message it was told is gone; else it begins anew within one."""
 _STANDING: Final = frozenset({"pause", "stall", "slow"})
 _LINKS: Final = frozenset({"delay", "loss", "cut"})
 
@@ -32,35 +33,35 @@ class Loss:
 
     stay: int
     begun: Mapping[int, int]
-    """By sender that it lost the time at which it had begun to hear it."""
+    """For each lost sender, the time at which the process began to hear it."""
     since: int
-    """When it wanted to hear the first of those: it came, or had lost it."""
+    """When the process first wanted to hear one of them: when it came, or when it had lost it before."""
     heard: tuple[int, ...]
-    """Whom it heard before."""
+    """The senders that it heard before."""
 
     @property
     def lost(self) -> frozenset[int]:
-        """The senders that it hears no longer."""
+        """The senders that it no longer hears."""
         return frozenset(self.begun)
 
 
-class Gone(NamedTuple):
-    """A receiver was told that a message is gone."""
+class GoneNotice(NamedTuple):
+    """A sender told the receiver that a message is gone."""
 
     time: int
     sender: int
 
 
-class Followers:
-    """Those who promise L9 and only receive, and whom no fault kept from following."""
+class ReceiveOnly:
+    """The receive-only processes that promise L9 and that no fault kept from following."""
 
     def __init__(self, history: History, promises: Promises, membership: Membership) -> None:
         self._history, self._membership = history, membership
-        self._travel = Travel(history)
+        self._frame_rows = FrameRows(history)
         self._bearable = membership.suspectors.bearable_ns
         self._waited_for = _WAITED_FOR * self._bearable
         self._gets_over = _GETS_OVER * self._bearable
-        calm = _calm(history, promises, self._bearable)
+        calm = _undisturbed(history, promises, self._bearable)
         self._stays = [
             stay
             for stay in membership.asked("L9", private=True)
@@ -69,31 +70,31 @@ class Followers:
         ]
 
     def beginnings(self) -> list[int]:
-        """The stays with which somebody heard a first sender."""
+        """The stays with which a process first heard a sender."""
         return [stay for stay in self._stays if self._heard(stay) and not self._heard(self._before(stay))]
 
     def losses(self) -> Iterator[Loss]:
-        """Where somebody heard one no longer."""
+        """The stays in which a process no longer hears a sender."""
         for stay in self._stays:
             heard = self._heard(self._before(stay))
             lost = heard - self._heard(stay)
             if lost:
                 begun = {sender: self._begun(self._before(stay), sender) for sender in lost}
-                # Sources begin one after the other. What the first sent while others had not begun counts as well.
+                # Sources begin one after another. What the first sent before the others began counts as well.
                 first = min(begun.values())
                 since = min(self._wanted_since(first, sender) for sender in lost if begun[sender] == first)
                 times = {sender: self._membership.time[at] for sender, at in begun.items()}
                 yield Loss(stay, times, since, tuple(sorted(heard)))
 
     def needless(self, loss: Loss) -> str | None:
-        """What says that nothing had kept it from following; None if something may have."""
+        """The evidence that nothing kept it from following; None if something may have."""
         gone = self._told_gone(loss)
         if gone is None:
             heard_all = self._spoke_steadily(loss) and self._all_came(loss)
-            return "all that these sent had come to it in time" if heard_all else None
+            return "all that these sent had reached it in time" if heard_all else None
         if self._lacked_long(loss, gone) or self._unheard(loss, gone):
             return None
-        return "what it lacked was gone before it could have it"
+        return "what it lacked was gone before it could have received it"
 
     def _before(self, stay: int) -> int:
         return self._membership.preceding[stay]
@@ -104,13 +105,13 @@ class Followers:
         return frozenset(self._history.stays.senders[stay]) - {self._membership.process[stay]}
 
     def _begun(self, stay: int, sender: int) -> int:
-        """The stay with which it began to hear a sender that it heard in this one."""
+        """The stay with which it began to hear a sender that it heard in this stay."""
         while sender in self._heard(self._before(stay)):
             stay = self._before(stay)
         return stay
 
     def _wanted_since(self, begun: int, sender: int) -> int:
-        """When it had lost that sender before, or came."""
+        """When it had lost that sender before, or when it joined."""
         stay = self._before(begun)
         while stay >= 0:
             if sender in self._heard(self._before(stay)):
@@ -124,35 +125,35 @@ class Followers:
 
     # What was gone
 
-    def _told_gone(self, loss: Loss) -> Gone | None:
-        """When it was first told that a message is gone which it may still have lacked, and by whom.
+    def _told_gone(self, loss: Loss) -> GoneNotice | None:
+        """When it was first told that a message is gone which it may still have lacked, and by which sender.
 
-        It is told again and again while it lacks the message: the last time says nothing about how long it had.
+        It is told repeatedly while it lacks the message: the last time does not show how long it was lacking.
         """
         return min((gone for sender in loss.lost for gone in self._standing(loss, sender)), default=None)
 
-    def _standing(self, loss: Loss, sender: int) -> list[Gone]:
-        """What a sender told it is gone, unless it then got over that.
+    def _standing(self, loss: Loss, sender: int) -> list[GoneNotice]:
+        """What a sender told it is gone, unless it recovered from that.
 
-        The answer to a question that was late, or repeated, speaks of what it has. A stream is handed over in order, so
-        that a message which was sent later proves that nothing was lacking; so does time, where none was sent.
+        The answer to a late or repeated request may concern a message that it has. A stream is delivered in order, so a
+        later delivered message proves that nothing was missing. If none was sent, enough time proves it too.
         """
         rows, begun = self._history.rows, loss.begun[sender]
-        told = self._until(loss, self._travel.gone, max(begun, self._over(loss) - self._gets_over))
-        times = rows.time[told[rows.sender[told] == sender]]
+        notices = self._until(loss, self._frame_rows.gone, max(begun, self._over(loss) - self._gets_over))
+        times = rows.time[notices[rows.sender[notices] == sender]]
         if not len(times):
             return []
-        delivered = self._until(loss, self._travel.delivered, begun)
+        delivered = self._until(loss, self._frame_rows.delivered, begun)
         numbers = rows.number[delivered[rows.sender[delivered] == sender]]
-        sent = self._travel.sent.within(sender, self._membership.group[loss.stay], begun, self._over(loss))
+        sent = self._frame_rows.sent.within(sender, self._membership.group[loss.stay], begun, self._over(loss))
         last = int(rows.time[sent[np.isin(rows.number[sent], numbers)]].max(initial=0))
-        return [Gone(time, sender) for time in times.tolist() if time >= last]
+        return [GoneNotice(time, sender) for time in times.tolist() if time >= last]
 
-    def _lacked_long(self, loss: Loss, gone: Gone) -> bool:
-        """It had lacked a message for so long that others need not have waited for it; or there is no telling."""
+    def _lacked_long(self, loss: Loss, gone: GoneNotice) -> bool:
+        """True if it had lacked a message so long that others need not have waited, or if this is unknown."""
         rows = self._history.rows
-        sent = self._by_senders(loss, self._travel.sent, gone.time)
-        came = self._until(loss, self._travel.received, loss.since)  # nothing comes before it is sent
+        sent = self._by_senders(loss, self._frame_rows.sent, gone.time)
+        came = self._until(loss, self._frame_rows.received, loss.since)  # nothing comes before it is sent
         came = came[rows.number[came] >= 0]
         width = int(rows.number[sent].max(initial=0)) + 1
         came = came[rows.number[came] < width]
@@ -161,50 +162,50 @@ class Followers:
         since = int(rows.time[lacked].min()) if len(lacked) else min(loss.begun.values())
         return gone.time - since >= self._waited_for
 
-    def _unheard(self, loss: Loss, gone: Gone) -> bool:
-        """Its reports had not come to that sender for a while, or not when it began."""
+    def _unheard(self, loss: Loss, gone: GoneNotice) -> bool:
+        """True if its reports had not reached that sender for a while, or not when it began."""
         process, group = self._membership.process[loss.stay], self._membership.group[loss.stay]
         begun = loss.begun[gone.sender]
-        reports = self._travel.reports.within(gone.sender, group, begun, gone.time)
+        reports = self._frame_rows.reports.within(gone.sender, group, begun, gone.time)
         times = self._history.rows.time[reports[self._history.rows.sender[reports] == process]]
         if not len(times) or times[0] - begun > self._bearable:
             return gone.time - begun > self._bearable
         return bool(np.diff(times, append=gone.time).max() > self._waited_for)
 
-    # What came, and when
+    # What arrived, and when
 
     def _spoke_steadily(self, loss: Loss) -> bool:
-        """Each of those whom it heard said something all the time: none stood still, though no row tells of a fault."""
+        """True if each sender that it heard transmitted all the time: none stood still without a fault row."""
         over, group = self._over(loss), self._membership.group[loss.stay]
         for sender in loss.heard:
-            times = self._history.rows.time[self._travel.named.within(sender, group, loss.since, over)]
+            times = self._history.rows.time[self._frame_rows.named.within(sender, group, loss.since, over)]
             if np.diff(times, prepend=loss.since, append=over).max() > self._bearable:
                 return False
         return True
 
     def _all_came(self, loss: Loss) -> bool:
-        """Every message and keep-alive of those whom it heard came, and none was under way for long."""
-        left, left_at = self._first(self._by_senders(loss, self._travel.named, self._over(loss) - self._bearable))
-        came, came_at = self._first(self._until(loss, self._travel.received, loss.since))
+        """True if every message and keep-alive of these senders arrived, and none took long."""
+        left, left_at = self._first(self._by_senders(loss, self._frame_rows.named, self._over(loss) - self._bearable))
+        came, came_at = self._first(self._until(loss, self._frame_rows.received, loss.since))
         if not np.isin(left, came).all():
             return False
         return bool((came_at[np.searchsorted(came, left)] - left_at).max(initial=0) <= self._bearable)
 
     def _first(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """The named frames of these rows, and when each is first in them."""
-        frame, time = self._travel.frame[rows], self._history.rows.time[rows]
+        """The named frames of these rows, and the first time of each."""
+        frame, time = self._frame_rows.frame[rows], self._history.rows.time[rows]
         order = np.lexsort((time, frame))
         frames, first = np.unique(frame[order], return_index=True)
         named = frames >= 0
         return frames[named], time[order][first][named]
 
-    def _by_senders(self, loss: Loss, placed: Placed, end: int) -> IntArray:
-        """Those of the rows at the senders that it heard, since it wanted to hear them."""
+    def _by_senders(self, loss: Loss, placed: RowsByTime, end: int) -> IntArray:
+        """The rows at the senders that it heard, since it wanted to hear them."""
         group = self._membership.group[loss.stay]
         return np.concatenate([placed.within(sender, group, loss.since, end) for sender in loss.heard])
 
-    def _until(self, loss: Loss, placed: Placed, begin: int) -> IntArray:
-        """Those of the rows at the receiver itself, from a time to the loss."""
+    def _until(self, loss: Loss, placed: RowsByTime, begin: int) -> IntArray:
+        """The rows at the receiver itself, from a time to the loss."""
         membership = self._membership
         rows = placed.within(membership.process[loss.stay], membership.group[loss.stay], begin, self._over(loss))
         before: IntArray = rows[rows < membership.row[loss.stay]]  # it may begin again at the same instant
@@ -217,8 +218,8 @@ class Followers:
 # -------------------------------------------------------------------------------- faults
 
 
-def _calm(history: History, promises: Promises, bearable: int) -> BoolArray:
-    """By process and group: neither it, nor a sender, nor what lies between them, was kept from working for long."""
+def _undisturbed(history: History, promises: Promises, bearable: int) -> BoolArray:
+    """By process and group: neither it, nor a sender, nor the links between them had a long fault."""
     calm = np.ones_like(promises.onlooking)
     faults = [history.details.get(row, {}) for row in history.of_kind("fault").tolist()]
     hard = [fault for fault in faults if not _bearable(fault, bearable)]
@@ -233,7 +234,7 @@ def _calm(history: History, promises: Promises, bearable: int) -> BoolArray:
 
 
 def _bearable(fault: Mapping[str, Any], bearable: int) -> bool:
-    """A fault that lasts, or delays, for less than half the time of suspicion; or none at all."""
+    """True if a fault lasts or delays less than half the suspicion timeout, or has no effect at all."""
     kind = fault.get("kind")
     if kind == "delay":
         return _time(fault, "extra") <= bearable
@@ -247,7 +248,7 @@ def _bearable(fault: Mapping[str, Any], bearable: int) -> bool:
 
 
 def _concerns(fault: Mapping[str, Any], processes: set[str]) -> bool:
-    """It is about one of these, or about what lies between two of them."""
+    """True if it concerns one of these, or the link between two of them."""
     if fault.get("kind") == "partition":
         return sum(not processes.isdisjoint(side) for side in fault.get("sides", ())) > 1
     ends = [fault[key] for key in ("from", "to") if fault.get(key) is not None]
