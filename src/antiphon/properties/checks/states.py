@@ -237,9 +237,7 @@ def _differently_merged(history: History, membership: Membership, entries: list[
         for key in keys:
             first = known.setdefault(key, merged)
             if first.digest != merged.digest:
-                yield _found(
-                    history, merged, "differs from that of another process, although both must be equal", first
-                )
+                yield _found(history, merged, "differs from another process's, although both must be equal", first)
                 break
 
 
