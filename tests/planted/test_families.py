@@ -16,14 +16,14 @@ from antiphon.protocols.acks.acknowledging.timestamp import TimestampAcks
 from antiphon.protocols.acks.connections.connections import Connections
 from antiphon.protocols.acks.frames import MessageFrame
 from antiphon.protocols.acks.group import AcksGroup
-from antiphon.protocols.classic.causal import Causal
-from antiphon.protocols.classic.fifo import Fifo
 from antiphon.protocols.classic.frames import ClassicFrame, MessageName, RelayFrame
-from antiphon.protocols.classic.reliable import Reliable
+from antiphon.protocols.classic.ordering.takeover import TwoPhaseWithTakeover
+from antiphon.protocols.classic.ordering.two_phase import SiteClock
+from antiphon.protocols.classic.relaying.causal import Causal
+from antiphon.protocols.classic.relaying.fifo import Fifo
+from antiphon.protocols.classic.relaying.reliable import Reliable
 from antiphon.protocols.classic.requests import Requests
 from antiphon.protocols.classic.site import Site
-from antiphon.protocols.classic.takeover import TwoPhaseWithTakeover
-from antiphon.protocols.classic.two_phase import SiteClock
 from antiphon.scenario.model import Crash, Scenario
 from tests.planted.found import Plant, assert_found
 

@@ -14,10 +14,10 @@ from typing import Final, cast
 from antiphon.core.effects import Answered, Channel, Deliver, Effect, Frame, InstallView, Query, Transmit
 from antiphon.protocols.classic.consensus import Decide
 from antiphon.protocols.classic.frames import DataFrame, MessageName
+from antiphon.protocols.classic.ordering.takeover import TwoPhaseWithTakeover
 from antiphon.protocols.classic.process import ClassicProcess
 from antiphon.protocols.classic.rules import ADOPTED, Rules
 from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSettings, Service
-from antiphon.protocols.classic.takeover import TwoPhaseWithTakeover
 from antiphon.types import GroupId, ProcessId, View, first_view
 
 GROUP = GroupId("g")

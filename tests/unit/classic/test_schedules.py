@@ -11,14 +11,14 @@ from typing import Final
 import pytest
 
 from antiphon.protocols.classic.as_printed import printed
-from antiphon.protocols.classic.causal import Causal
-from antiphon.protocols.classic.commits import Commits
 from antiphon.protocols.classic.frames import ClassicFrame, Known, MessageName
 from antiphon.protocols.classic.inquiries import Inquiries
+from antiphon.protocols.classic.ordering.commits import Commits
+from antiphon.protocols.classic.ordering.two_phase import TwoPhase
+from antiphon.protocols.classic.relaying.causal import Causal
 from antiphon.protocols.classic.rules import ADOPTED
 from antiphon.protocols.classic.settings import Service
 from antiphon.protocols.classic.site import Site
-from antiphon.protocols.classic.two_phase import TwoPhase
 from antiphon.types import ProcessId
 from tests.support.classic_cluster import SERVICES, Shape, faults, run_schedule
 

@@ -4,32 +4,34 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from antiphon.protocols.classic.ordering.two_phase import SiteClock
 from antiphon.protocols.classic.rules import ADOPTED, Rules
-from antiphon.protocols.classic.two_phase import SiteClock
 
 
 class EventClock(SiteClock):
-    """N1, Notes: "a counter which is incremented after each send or receive event"; committed stamps are not merged."""
+    """N1, Notes: "a counter which is incremented after each send or receive event"; committed stamps are not merged.
+
+    The arrival of a commit is an event like any other.
+    """
 
     __slots__ = ()
 
     def committed(self, time: int) -> None:  # noqa: ARG002
-        """The arrival of a commit is an event like others."""
         self.value += 1
 
 
 _RULES: Final[Mapping[str, Mapping[str, Any]]] = {"N1": {"clock": EventClock}}
 ERRATA: Final = tuple(_RULES)
-"""The errata whose printed rule can be followed."""
+"""The errata whose printed rule can be run."""
 
 
 def concerns(erratum: str, services: frozenset[str]) -> bool:
-    """Whether the printed rule acts at all under these services."""
+    """True if the printed rule has an effect under these services."""
     return erratum in _RULES and "total" in services
 
 
 def printed(errata: tuple[str, ...]) -> Rules:
-    """The adopted rules with the printed ones in place of those named."""
+    """The adopted rules, except that these errata follow the printed rule."""
     rules = ADOPTED
     for erratum in errata:
         rules = replace(rules, **_RULES[erratum])

@@ -1,8 +1,8 @@
 """Consensus from atomic multicast (Notes): propose a value by multicasting it, decide the first value delivered.
 
-All who live deliver in one order, so they decide alike. The notes conclude from this reduction that asynchronous
-systems with crashes have no deterministic atomic multicast. More exactly (N4): none that also always terminates. Ours
-does not either: that decisions are reached rests on being told who is lost, which takes bounds on delays.
+All live processes deliver in one order, so they decide the same value. The notes conclude from this reduction that
+asynchronous systems with crashes have no deterministic atomic multicast. More exactly (N4): none that always
+terminates. Ours does not either: it terminates only if losses are reported, which takes bounds on delays.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from antiphon.types import GroupId, ProcessId
 
 
 class Decide(NamedTuple):
-    """The value that this process decides, once and for ever."""
+    """The value that this process decides; it decides once."""
 
     group: GroupId
     value: bytes
@@ -21,20 +21,19 @@ class Decide(NamedTuple):
 
 
 class Consensus:
-    """One decision of one group, whose service is `total` and whose messages are proposals."""
+    """One decision of one group with service `total`, the messages of which are proposals."""
 
     def __init__(self, core: ClassicProcess, group: GroupId) -> None:
         self.core = core
-        """Feed it as ever; only drain it here."""
+        """Feed it directly, but drain it only here."""
         self.decision: Decide | None = None
         self._group = group
 
     def propose(self, value: bytes, now: int) -> None:
-        """Put a value forward."""
         self.core.send(self._group, value, now)
 
     def drain(self, now: int) -> list[Effect | Decide]:
-        """As `Core.drain`, with the decision behind the delivery that makes it."""
+        """As `Core.drain`; the decision follows the delivery that causes it."""
         effects: list[Effect | Decide] = []
         for effect in self.core.drain(now):
             effects.append(effect)

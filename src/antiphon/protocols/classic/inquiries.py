@@ -1,12 +1,12 @@
-"""Questions to all live members about messages of lost originators; asked anew after each further loss.
+"""Inquiries to all live members about messages of lost originators; repeated after each further loss.
 
-An answer is worth something because of the epoch in which it is given: whoever answers in an epoch refuses from then
-on whatever those lost by then transmitted (`site.py`). So when all who live have answered in one epoch, what they know
-together is all that will ever be known of the doings of the lost: anything new would have to come from a live member,
-who learned it before its answer, or from another live member, and so on back to one who did.
+The value of an answer comes from its epoch: a member that answers in an epoch refuses from then on every frame of the
+processes lost by then (`site.py`). So when all live members have answered in one epoch, they know together everything
+that will ever be known about the lost processes. Anything new would have to come from a live member that learned it
+before its answer, or from another live member, and so on back to one that did.
 
-Hence an inquiry of an epoch that we have not reached waits until we are told of the loss. One of an epoch behind ours
-is void: whoever sent it will be told of the loss too, and will ask again.
+Hence an inquiry of an epoch that we have not reached waits until we are told of the loss. An inquiry of an earlier
+epoch is void: its sender will be told of the loss too, and will ask again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from antiphon.types import ProcessId
 
 
 class Inquiries:
-    """What we have asked in this epoch, and what we were asked too early."""
+    """Our inquiries of this epoch, and inquiries of others that came too early."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -35,23 +35,22 @@ class Inquiries:
             self._site.multicast(InquiryFrame(self._site.group, self._site.me, self._site.losses, asked))
 
     def withdraw(self, message: MessageName) -> None:
-        """Its answers are no longer wanted."""
+        """Ignore further answers about a message."""
         self._open.pop(message, None)
 
     def admits(self, frame: InquiryFrame) -> bool:
-        """Whether to answer now. If it comes too early, it is kept until `restart`."""
+        """True if the inquiry is to be answered now. One that comes too early is kept until `restart`."""
         if frame.losses > self._site.losses:
             self._early.append(frame)
         return frame.losses == self._site.losses and frame.sender in self._site.members
 
     def answer(self, frame: InquiryFrame, known: Iterable[Known]) -> None:
-        """Tell who asked."""
         told = tuple(known)
         if told:
             self._site.tell(frame.sender, ReportFrame(self._site.group, self._site.me, self._site.losses, told))
 
     def note(self, frame: ReportFrame) -> list[MessageName]:
-        """Keep what a member answered; gives the messages concerned. That it lacked one may be old news."""
+        """Store the answers of a member, and return the messages concerned. That it lacked one may be outdated."""
         if frame.losses != self._site.losses or frame.sender not in self._site.members:
             return []
         concerned = []
@@ -64,20 +63,20 @@ class Inquiries:
         return concerned
 
     def answers(self, message: MessageName) -> Mapping[ProcessId, Known] | None:
-        """By member, what is known of it: None until every other member has answered."""
+        """The answers about a message by member; None until every other member has answered."""
         answers = self._open[message]
         return answers if len(answers) == len(self._site.peers) else None
 
     def committed(self, message: MessageName) -> Known | None:
-        """The answer of somebody who knows its final stamp."""
+        """The answer of a member that knows its final stamp."""
         return next((known for known in self._open[message].values() if known.committed), None)
 
     def lack(self, message: MessageName, process: ProcessId) -> None:
-        """That member is given the message, and will say again what it knows."""
+        """That member is handed the message, and will answer again."""
         del self._open[message][process]
 
     def restart(self) -> list[InquiryFrame]:
-        """A new epoch: nothing asked before counts. Gives the inquiries that waited for it."""
+        """A new epoch: earlier inquiries are void. Returns the inquiries of others that waited for it."""
         self._open.clear()
         early, self._early = self._early, []
         return [frame for frame in early if self.admits(frame)]

@@ -1,7 +1,7 @@
 """A process under the classic multicasts: its groups, independent of each other (Notes; docs/spec/multicast.md 1-4).
 
-Offers the contract of `core/contract.py`. A group may be *open*: a process that stands outside it knows its members and
-sends to them, but delivers nothing. There is no flow control and no packing: a message leaves at the next `drain`.
+Implements the contract of `core/contract.py`. A group may be *open*: a process outside knows the members and sends to
+them, but delivers nothing. There is no flow control and no packing: a message leaves at the next `drain`.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame
 from antiphon.core.timers import Timers
-from antiphon.protocols.classic.causal import Causal
-from antiphon.protocols.classic.fifo import Fifo
-from antiphon.protocols.classic.frames import AnswerFrame, ClassicFrame, DataFrame, QueryFrame
-from antiphon.protocols.classic.reliable import Reliable
+from antiphon.protocols.classic.frames import AnswerFrame, DataFrame, QueryFrame
+from antiphon.protocols.classic.ordering.takeover import TwoPhaseWithTakeover
+from antiphon.protocols.classic.relaying.causal import Causal
+from antiphon.protocols.classic.relaying.fifo import Fifo
+from antiphon.protocols.classic.relaying.reliable import Reliable
 from antiphon.protocols.classic.requests import Requests, RequestTimers
 from antiphon.protocols.classic.rules import ADOPTED, Rules
 from antiphon.protocols.classic.settings import ClassicGroupPlan, ClassicSettings
-from antiphon.protocols.classic.site import Site
-from antiphon.protocols.classic.takeover import TwoPhaseWithTakeover
+from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import GroupId, ProcessId
 
 _ALGORITHMS: Final = {"reliable": Reliable, "fifo": Fifo, "causal": Causal}
@@ -29,30 +29,30 @@ class Multicast(Protocol):
 
     @property
     def held(self) -> int:
-        """How many messages are kept."""
+        """Number of messages held."""
 
     def send(self, payload: bytes, label: int, request: int | None = None) -> None:
         """The application multicasts."""
 
-    def receive(self, frame: ClassicFrame) -> None:
-        """A frame came from a process that lives."""
+    @property
+    def handlers(self) -> Handlers:
+        """The frames of live processes that the algorithm receives."""
 
     def lost(self) -> None:
-        """A process was lost, member or not; the site knows which."""
+        """A process was lost, member or not; the site knows it."""
 
     def settle(self) -> None:
-        """Deliver what was only marked while frames came in."""
+        """Deliver what was only marked while frames arrived."""
 
 
 class _Group(NamedTuple):
     site: Site
     multicast: Multicast
     requests: Requests
+    handlers: Handlers
 
 
 class ClassicProcess:
-    """One process, from its first views on."""
-
     capabilities: ClassVar = Capabilities(told_of_losses=True, asks=True)
     heeds_application: ClassVar[bool] = False
 
@@ -72,36 +72,32 @@ class ClassicProcess:
 
     @property
     def deadline(self) -> int | None:
-        """When a request goes to the next member."""
+        """The time at which a request goes to the next member."""
         return self._timers.deadline
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
-        """Multicast a message."""
         self._groups[group].multicast.send(payload, label)
 
     def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
-        """Ask the group; `Answered` follows when so many members have answered."""
+        """Send a request to the group; `Answered` follows when enough members have answered."""
         self._groups[group].requests.ask(payload, answers, now, label)
 
     def answer(self, frame: Frame, payload: bytes, now: int) -> None:  # noqa: ARG002
-        """Answer the request that was delivered, or handed over as a query, with this frame."""
+        """Answer the request that this frame brought, as a message or as a query."""
         assert isinstance(frame, DataFrame | QueryFrame)
         self._groups[frame.group].requests.answer(frame, payload)
 
     def receive(self, frame: Frame, now: int) -> None:  # noqa: ARG002
-        """Take a frame, unless whoever transmitted it is lost; frames of other groups or families are not ours."""
+        """Receive a frame, unless its sender is lost; frames of other groups or families are ignored."""
         group = self._groups.get(frame.group)
         if group is None or (frame.sender in self._gone and self._rules.refuses_the_lost):
             return
-        if isinstance(frame, QueryFrame):
-            group.requests.query(frame)
-        elif isinstance(frame, AnswerFrame):
-            group.requests.answered(frame)
-        elif isinstance(frame, ClassicFrame):
-            group.multicast.receive(frame)
+        handler = group.handlers.get(type(frame))
+        if handler is not None:
+            handler(frame)
 
     def lost(self, process: ProcessId, now: int) -> None:
-        """That process is gone for good; everybody is told of the same ones in the same order."""
+        """A process is lost for ever; all live processes are told of the same losses in the same order."""
         if process in self._gone:
             return
         self._gone.add(process)
@@ -111,32 +107,32 @@ class ClassicProcess:
             group.requests.lost(now)
 
     def tick(self, now: int) -> None:
-        """Time has passed: who was asked and has not answered is not waited for alone."""
+        """Send requests whose member has not answered in time to the next member."""
         for name, request in self._timers.due(now):
             self._groups[name].requests.retry(int(request), now)
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
-        """There is no flow control: nobody counts what applications take."""
+        """No effect: there is no flow control."""
         return False
 
     def writable(self, ready: bool, now: int) -> None:
-        """There is no packing: nothing gathers."""
+        """No effect: there is no packing."""
 
     def drain(self, now: int) -> list[Effect]:  # noqa: ARG002
-        """Everything to do, in order."""
+        """The effects since the last call, in order."""
         for group in self._groups.values():
             group.multicast.settle()
         effects = self._effects[:]
-        self._effects.clear()  # the groups add to this very list
+        self._effects.clear()  # the sites add to this very list
         return effects
 
     def unstable(self, group: GroupId) -> int:
-        """Messages held; none of a group we are not in."""
+        """Number of messages held; 0 for a group that the process is not in."""
         own = self._groups.get(group)
         return own.multicast.held if own is not None else 0
 
     def algorithm(self, group: GroupId) -> Multicast:
-        """The algorithm at work in a group, for those who look on."""
+        """The algorithm of a group, for tests."""
         return self._groups[group].multicast
 
     def _group(self, plan: ClassicGroupPlan) -> _Group:
@@ -154,4 +150,6 @@ class ClassicProcess:
             multicast = TwoPhaseWithTakeover(site, self._rules.clock(plan.first_clock))
         else:
             multicast = _ALGORITHMS[plan.service](site)
-        return _Group(site, multicast, Requests(site, multicast.send, self._timers, settings.retry_ns))
+        requests = Requests(site, multicast.send, self._timers, settings.retry_ns)
+        handlers: Handlers = {**multicast.handlers, QueryFrame: requests.query, AnswerFrame: requests.answered}
+        return _Group(site, multicast, requests, handlers)

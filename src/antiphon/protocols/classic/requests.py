@@ -1,11 +1,11 @@
 """Requests to a group and their answers (Notes: a client and a service; docs/spec/multicast.md 4).
 
-`any`: one member will do, and the state of the service does not change. The request goes to one member after another,
-best effort, until one answers; it is no multicast, and has no place in the group's order. A member may get it twice.
+`any`: one member answers, and the state of the service does not change. The request goes to one member after another,
+best effort, until one answers. It is no multicast and has no place in the group's order; a member may get it twice.
 
-`first`, `majority`, `all`: the request is a multicast like any other, so that all members perform it alike; the modes
-differ only in how many answers the client waits for. Only members that live count: a lost one is not waited for, and
-what it said does not stand in for somebody who lives. Second answers of a member are ignored, and all that come later.
+`first`, `majority`, `all`: the request is a multicast like any other, so all members perform it alike. The modes differ
+only in the number of answers that the client waits for. Only live members count: a lost member is not waited for, and
+its answer does not replace that of a live one. A second answer of a member is ignored, and so are late answers.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from antiphon.types import GroupId, ProcessId
 Multicast = Callable[[bytes, int, int], None]
 """Sends a payload to the group, with its label and request number."""
 RequestTimers = Timers[tuple[GroupId, str]]
-"""By group and request number, when a request that is still unanswered goes to the next member."""
+"""By group and request number: when an unanswered request goes to the next member."""
 
 
 @dataclass(slots=True)
 class _Pending:
-    """A request that has not enough answers yet."""
+    """A request that does not have enough answers yet."""
 
     answers: str
     payload: bytes = b""
@@ -37,7 +37,7 @@ class _Pending:
 
 
 class Requests:
-    """What one process asks of one group, and answers in it."""
+    """The requests of one process to one group, and its answers there."""
 
     def __init__(self, site: Site, multicast: Multicast, timers: RequestTimers, retry_ns: int) -> None:
         assert retry_ns > 0
@@ -49,7 +49,7 @@ class Requests:
         self._pending: dict[int, _Pending] = {}
 
     def ask(self, payload: bytes, answers: str, now: int, label: int) -> None:
-        """Ask the group. Requests of a process to a group are numbered from 0, in all modes."""
+        """Send a request. The requests of a process to a group are numbered from 0, in all modes."""
         assert answers in ANSWERS
         request, self._count = self._count, self._count + 1
         if answers == "any":
@@ -58,15 +58,15 @@ class Requests:
         else:
             self._pending[request] = _Pending(answers)
             self._multicast(payload, label, request)
-        self._conclude(request)  # at once, if nobody is left to answer
+        self._conclude(request)  # at once, if no member is left
 
     def query(self, frame: QueryFrame) -> None:
-        """Somebody asks us, as one of the members."""
+        """A client asks us, as one of the members."""
         if self._site.delivers:
             self._site.effects.append(Query(frame))
 
     def answer(self, frame: DataFrame | QueryFrame, payload: bytes) -> None:
-        """Our application answers. Our own requests we answer like others', without a frame."""
+        """Our application answers. An answer to our own request needs no frame."""
         site, client, request = self._site, frame.sender, frame.request
         if request is None or client in site.gone:
             return
@@ -77,19 +77,19 @@ class Requests:
             site.tell(client, answer)
 
     def answered(self, frame: AnswerFrame) -> None:
-        """A member answers us; its first answer counts, while we still wait."""
+        """A member answers; its first answer counts, while we still wait."""
         pending = self._pending.get(frame.request)
         if pending is not None and frame.sender in self._site.members:
             pending.got.setdefault(frame.sender, frame.payload)
             self._conclude(frame.request)
 
     def retry(self, request: int, now: int) -> None:
-        """The member asked has been silent for too long."""
+        """The member that we asked has not answered in time."""
         if request in self._pending:
             self._ask_next(request, now)
 
     def lost(self, now: int) -> None:
-        """Count again with those who live; ask somebody else where the lost one was asked."""
+        """Count again with the live members; where the lost one was asked, ask the next."""
         for request, pending in list(self._pending.items()):
             for process in self._site.gone & pending.got.keys():
                 del pending.got[process]
@@ -98,7 +98,7 @@ class Requests:
             self._conclude(request)
 
     def _ask_next(self, request: int, now: int) -> None:
-        """Members in turn; different requests begin with different members, so that the load is shared."""
+        """Ask members in turn. Different requests begin with different members, so that the load is shared."""
         site, pending = self._site, self._pending[request]
         if not site.members:
             return
@@ -113,7 +113,7 @@ class Requests:
         self._timers.set((site.group, str(request)), now + self._retry_ns)
 
     def _conclude(self, request: int) -> None:
-        """Tell the application once there are enough answers."""
+        """Tell the application when there are enough answers."""
         pending, live = self._pending[request], len(self._site.members)
         needed = {"majority": live // 2 + 1, "all": live}.get(pending.answers, 1)
         if len(pending.got) < min(needed, live):

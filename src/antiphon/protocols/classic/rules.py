@@ -1,8 +1,8 @@
-"""Which rules a process follows: the adopted ones, or a printed one in place of one of them (`literal.py`)."""
+"""The rules that a process follows: the adopted ones, unless `as_printed.py` replaces some by printed ones."""
 
 from dataclasses import dataclass
 
-from antiphon.protocols.classic.two_phase import SiteClock
+from antiphon.protocols.classic.ordering.two_phase import SiteClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which of a sender's messages have been seen, in bounded space: a contiguous mark, and the numbers beyond gaps."""
+"""Which messages of a sender have been seen, in bounded space: a contiguous mark, and the numbers beyond gaps."""
 
 
 class Seen:
@@ -15,7 +15,7 @@ class Seen:
         return number <= self.mark or number in self._beyond
 
     def add(self, number: int) -> bool:
-        """See a number; False if it is not new."""
+        """Add a number; False if it was seen before."""
         if number in self or self._closed:
             return False
         self._beyond.add(number)
@@ -25,6 +25,6 @@ class Seen:
         return True
 
     def close(self) -> None:
-        """The gap after `mark` will never close: forget what lies beyond it, and take nothing more for new."""
+        """The gap after `mark` will never close: forget the numbers beyond it, and accept no new ones."""
         self._closed = True
         self._beyond.clear()

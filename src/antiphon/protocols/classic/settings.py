@@ -1,4 +1,4 @@
-"""The settings of the classic cores: field, unit, default, one sentence."""
+"""The settings of the classic cores, and the plan of a group."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -8,18 +8,18 @@ from antiphon.types import View
 Service = Literal["reliable", "fifo", "causal", "total"]
 """Algorithms R, F, C and A of the notes."""
 Answers = Literal["any", "first", "majority", "all"]
-"""How many members must answer a request."""
+"""Which members must answer a request."""
 ANSWERS: Final[tuple[str, ...]] = get_args(Answers)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicSettings:
-    """The same for every process."""
+    """Equal at all processes."""
 
     datagrams: bool = False
-    """Whether links may reorder and repeat what they carry; they lose nothing either way, as the notes ask."""
+    """Whether links may reorder and repeat frames; they never lose any, as the notes require."""
     retry_ns: int = 100_000_000
-    """How long a request to any one member waits for an answer before it goes to the next member."""
+    """Time that a request of mode `any` waits for an answer before it goes to the next member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class ClassicGroupPlan:
     """One group, as one of its processes sees it."""
 
     view: View
-    """The members: those who deliver."""
+    """The members: the processes that deliver."""
     service: Service
     delivers: bool = True
-    """False: this process stands outside the group and only sends to it (the notes' diagram a)."""
+    """False: this process is outside the group and only sends to it (diagram a of the notes)."""
     first_clock: int = 0
-    """Algorithm A: where this site's clock starts."""
+    """Algorithm A: the first value of this site's clock."""

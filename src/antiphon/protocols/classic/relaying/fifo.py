@@ -1,54 +1,56 @@
 """Algorithm F, FIFO multicast over R (Notes; its delivery step is F-delivery, N3): a bag, and a counter per sender.
 
-The notes assume that every gap closes. Over links that keep no order it may not: a sender dies, and number 3 reaches
-nobody while number 4 reaches us. So whoever holds something of a lost sender beyond a gap asks all others whether the
-missing number ever reached them. If it reached one of them, that one has relayed it, and we wait. If it reached none,
-it never will reach anybody (`inquiries.py`): what we hold beyond the gap can be delivered nowhere, and is dropped.
-Everybody finds the same gap, for nobody who lives has that number. On FIFO links no such gap arises: everybody sees a
-sender's messages in their order, and relays them in it.
+The notes assume that every gap closes. Over links that keep no order, a gap may stay: a sender crashes, number 3
+reaches no process, and number 4 reaches us. So a member that holds a message of a lost sender beyond a gap asks all
+others whether the missing number ever reached them. If it reached one of them, that one has relayed it, and we wait. If
+it reached none, it never will (`inquiries.py`): what we hold beyond the gap can be delivered nowhere, and is dropped.
+All members find the same gap, because no live one has that number. On FIFO links no such gap arises: every member sees
+the messages of a sender in order, and relays them in that order.
 """
 
-from antiphon.protocols.classic.frames import ClassicFrame, DataFrame, InquiryFrame, Known, MessageName, ReportFrame
+from antiphon.protocols.classic.frames import DataFrame, InquiryFrame, Known, MessageName, ReportFrame
 from antiphon.protocols.classic.inquiries import Inquiries
-from antiphon.protocols.classic.reliable import Reliable
-from antiphon.protocols.classic.site import Site
+from antiphon.protocols.classic.relaying.reliable import Reliable
+from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import ProcessId
 
 
 class Fifo(Reliable):
-    """One process's part in algorithm F."""
+    """One process under algorithm F."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._bag: dict[ProcessId, dict[int, DataFrame]] = {}  # msgbag, by sender; none is empty
+        self._bag: dict[ProcessId, dict[int, DataFrame]] = {}  # msgbag, by sender; no entry is empty
         self._next: dict[ProcessId, int] = {}  # next[q]
         self._inquiries = Inquiries(site)
 
     @property
     def held(self) -> int:
-        """What waits in the bag."""
+        """Number of messages in the bag."""
         return sum(map(len, self._bag.values()))
 
-    def receive(self, frame: ClassicFrame) -> None:
-        """Data and relays as in R; and what is asked and said about gaps."""
-        if isinstance(frame, InquiryFrame):
-            if self._inquiries.admits(frame):
-                self._tell(frame)
-        elif isinstance(frame, ReportFrame):
-            for message in self._inquiries.note(frame):
-                self._conclude(message)
-        else:
-            super().receive(frame)
+    @property
+    def handlers(self) -> Handlers:
+        """Data and relays as in R, and the frames about gaps."""
+        return {**super().handlers, InquiryFrame: self._inquiry, ReportFrame: self._report}
+
+    def _inquiry(self, frame: InquiryFrame) -> None:
+        if self._inquiries.admits(frame):
+            self._tell(frame)
+
+    def _report(self, frame: ReportFrame) -> None:
+        for message in self._inquiries.note(frame):
+            self._conclude(message)
 
     def lost(self) -> None:
-        """Answer what waited for this epoch; ask, or ask again, about the gaps of all who are lost."""
+        """Answer the inquiries that waited for this epoch; ask again about the gaps of all lost senders."""
         for frame in self._inquiries.restart():
             self._tell(frame)
         for sender in [sender for sender in self._bag if sender in self._site.gone]:
             self._ask(sender)
 
     def _reliable(self, frame: DataFrame) -> None:
-        """receive(R, m): into the bag with it, then out with all whose turn has come."""
+        """receive(R, m): put it into the bag, and take out all messages whose turn has come."""
         sender = frame.sender
         bag = self._bag.setdefault(sender, {})
         bag[frame.sequence] = frame
@@ -71,7 +73,7 @@ class Fifo(Reliable):
         missing = MessageName(sender, self._next.get(sender, 1))
         if missing not in self._inquiries:
             self._inquiries.ask([missing])
-            self._conclude(missing)  # at once, if nobody else is left
+            self._conclude(missing)  # at once, if no other member is left
 
     def _tell(self, frame: InquiryFrame) -> None:
         known = []
@@ -82,7 +84,7 @@ class Fifo(Reliable):
 
     def _conclude(self, missing: MessageName) -> None:
         if missing not in self._inquiries:
-            return  # a report that says the same twice
+            return  # the report names a message twice
         answers = self._inquiries.answers(missing)
         if answers is not None and not any(known.held for known in answers.values()):
             self._inquiries.withdraw(missing)

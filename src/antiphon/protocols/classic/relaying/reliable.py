@@ -1,17 +1,17 @@
-"""Algorithm R, reliable multicast (Notes, "Multicast Algorithms"): whoever delivers a message has passed it on before.
+"""Algorithm R, reliable multicast (Notes, "Multicast Algorithms"): a member relays a message before it delivers it.
 
-So if its sender dies half-way, either no live member has the message or every live member gets it. No order is
-promised, and nothing is ever held. Costs n² frames: that is the price of agreement without acknowledgments.
+So if the sender crashes half-way, either no live member has the message, or every live member gets it. R promises no
+order and holds no message. It costs n² frames: that is the price of agreement without acknowledgments.
 """
 
-from antiphon.protocols.classic.frames import ClassicFrame, DataFrame, RelayFrame
+from antiphon.protocols.classic.frames import DataFrame, RelayFrame
 from antiphon.protocols.classic.seen import Seen
-from antiphon.protocols.classic.site import Site
+from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import ProcessId
 
 
 class Reliable:
-    """One process's part in algorithm R; the algorithms built on R extend it."""
+    """One process under algorithm R; the algorithms built on R extend it."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -20,11 +20,11 @@ class Reliable:
 
     @property
     def held(self) -> int:
-        """How many messages are kept here."""
+        """Number of messages held here."""
         return 0
 
     def send(self, payload: bytes, label: int, request: int | None = None) -> None:
-        """multicast(R, m): tag it, send it to all; our own copy does not travel."""
+        """multicast(R, m): tag the message and transmit it to all; our own copy does not travel."""
         self._sent += 1
         site = self._site
         frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request, self._context())
@@ -32,30 +32,32 @@ class Reliable:
         if site.delivers:
             self._reliable(frame)
 
-    def receive(self, frame: ClassicFrame) -> None:
-        """Something came from a process that lives."""
-        if not self._site.delivers:
-            return
-        if isinstance(frame, DataFrame):
+    @property
+    def handlers(self) -> Handlers:
+        return {DataFrame: self._data, RelayFrame: self._relay}
+
+    def _data(self, frame: DataFrame) -> None:
+        if self._site.delivers:
             self._arrived(frame, frame.sender)
-        elif isinstance(frame, RelayFrame) and frame.sender in self._site.members:
+
+    def _relay(self, frame: RelayFrame) -> None:
+        if self._site.delivers and frame.sender in self._site.members:
             self._arrived(frame.relayed, frame.sender)
 
     def lost(self) -> None:
-        """Somebody was lost. What it sent is with a live member, who relays it, or with nobody."""
+        """No effect: a live member has what the lost process sent, and relays it, or no live member has it."""
 
-    def settle(self) -> None:
-        """Nothing waits for the end of a turn."""
+    def settle(self) -> None: ...
 
     def _context(self) -> tuple[DataFrame, ...]:
-        """What travels inside our next message: nothing."""
+        """The messages that travel inside our next message."""
         return ()
 
     def _arrived(self, frame: DataFrame, by: ProcessId) -> None:  # noqa: ARG002
-        """A copy of a message came, from its sender or from a member who passed it on."""
+        """A copy of a message arrived, from its sender or from a member that relays it."""
         sender, site = frame.sender, self._site
         if sender == site.me:
-            return  # somebody relays what we sent
+            return  # a relay of our own message
         seen = self._seen.get(sender)
         if seen is None:
             seen = self._seen[sender] = Seen()

@@ -1,4 +1,4 @@
-"""The message queue of a site in algorithm A: ordered by stamp, delivered from the top as far as it is deliverable."""
+"""The message queue of a site in algorithm A: ordered by stamp, delivered from the top while it is deliverable."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ class Entry:
 
     frame: DataFrame
     stamp: Stamp
-    """This site's proposal; once deliverable, the final stamp."""
+    """The proposal of this site; of a deliverable message, the final stamp."""
     deliverable: bool = False
     taker: ProcessId | None = None
-    """Who completes it in place of its lost originator, as far as we know in this epoch."""
+    """The process that completes it in place of its lost originator, as far as we know in this epoch."""
 
 
 class StampedQueue:
-    """A heap of stamps. A stamp that was replaced stays in it until it surfaces."""
+    """A heap of stamps. A replaced stamp stays in it until it comes to the top."""
 
     def __init__(self) -> None:
         self._entries: dict[MessageName, Entry] = {}
@@ -36,29 +36,27 @@ class StampedQueue:
 
     @property
     def contents(self) -> list[tuple[MessageName, Stamp, bool]]:
-        """Message, stamp and whether it is deliverable, in queue order: for those who look on."""
+        """Message, stamp and whether it is deliverable, in queue order; for tests."""
         rows = [(message, entry.stamp, entry.deliverable) for message, entry in self]
         return sorted(rows, key=lambda row: row[1])
 
     def get(self, message: MessageName) -> Entry | None:
-        """The entry of a message that is queued."""
         return self._entries.get(message)
 
     def add(self, entry: Entry) -> None:
-        """A message has arrived."""
         name = entry.frame.name
         self._entries[name] = entry
         heappush(self._heap, (entry.stamp, name))
 
     def commit(self, entry: Entry, stamp: Stamp) -> None:
-        """It is deliverable now, under its final stamp."""
+        """Make it deliverable under its final stamp."""
         entry.deliverable = True
         if stamp != entry.stamp:
             entry.stamp = stamp
             heappush(self._heap, (stamp, entry.frame.name))
 
     def take(self) -> list[DataFrame]:
-        """Remove what is deliverable at the top; each goes with its final stamp."""
+        """Remove what is deliverable at the top, and return it with final stamps."""
         heap, entries, taken = self._heap, self._entries, []
         while heap:
             stamp, name = heap[0]

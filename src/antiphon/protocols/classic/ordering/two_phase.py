@@ -1,21 +1,21 @@
 """Algorithm A, totally ordered multicast in two phases (Notes, "totally ordered multicast"), while originators live.
 
-The originator multicasts m; each site queues it under a stamp of its own clock and proposes that stamp; the originator
-commits the largest; each site then moves m to its place in the queue, and delivers from the top what is deliverable. No
-site ever delivers past an undeliverable message, so every site delivers in the order of the final stamps: a message
-still undeliverable here gets a final stamp at or above our proposal, and one that comes later gets a proposal above
-everything delivered (N1). This holds because no commit is made without the proposals of all sites that live.
+The originator multicasts m. Each site queues it under a stamp of its own clock, and proposes that stamp. The originator
+commits the largest proposal. Each site then moves m to its place in the queue, and delivers from the top what is
+deliverable. No site delivers past an undeliverable message, so all sites deliver in the order of the final stamps: a
+message that is still undeliverable here gets a final stamp at or above our proposal, and a later message gets a
+proposal above everything delivered (N1). This holds because every commit needs the proposals of all live sites.
 
-The loss of a site only means not to wait for it. The loss of an originator is dealt with in `takeover.py`.
+A lost site is simply not waited for. `takeover.py` handles the loss of an originator.
 """
 
 from dataclasses import dataclass
 
-from antiphon.protocols.classic.commits import Commits
-from antiphon.protocols.classic.frames import ClassicFrame, CommitFrame, DataFrame, MessageName, ProposalFrame, Stamp
-from antiphon.protocols.classic.queue import Entry, StampedQueue
+from antiphon.protocols.classic.frames import CommitFrame, DataFrame, MessageName, ProposalFrame, Stamp
+from antiphon.protocols.classic.ordering.commits import Commits
+from antiphon.protocols.classic.ordering.queue import Entry, StampedQueue
 from antiphon.protocols.classic.seen import Seen
-from antiphon.protocols.classic.site import Site
+from antiphon.protocols.classic.site import Handlers, Site
 from antiphon.types import ProcessId
 
 
@@ -28,12 +28,12 @@ class SiteClock:
         self.value = first
 
     def propose(self) -> int:
-        """A time above all that were proposed or committed here; counted per arrival, as in the worked example (N6)."""
+        """A time above all times proposed or committed here; counted per arrival, as in the worked example (N6)."""
         self.value += 1
         return self.value - 1
 
     def committed(self, time: int) -> None:
-        """Rule N1: whatever arrives later is proposed above what may be delivered now."""
+        """Rule N1: later arrivals get proposals above everything that may be delivered now."""
         if time >= self.value:
             self.value = time + 1
 
@@ -47,7 +47,7 @@ class _Collection:
 
 
 class TwoPhase:
-    """One process's part in algorithm A: site, originator, or both."""
+    """One process under algorithm A: site, originator, or both."""
 
     def __init__(self, site: Site, clock: SiteClock) -> None:
         self._site = site
@@ -55,29 +55,29 @@ class TwoPhase:
         self._queue = StampedQueue()
         self._seen: dict[ProcessId, Seen] = {}
         self._commits: dict[ProcessId, Commits] = {}
-        """By originator, others than us: nobody asks for the stamps of one who lives."""
+        """By originator other than us; the stamps of a live originator are never asked for."""
         self._sent = 0
         self._collections: dict[int, _Collection] = {}
         self._known_at: dict[ProcessId, int] = {}
-        """By site, up to where it knows the stamps of our messages."""
+        """By site, the number up to which it knows the stamps of our messages."""
 
     @property
     def held(self) -> int:
-        """Messages queued; outside the group, messages not committed yet."""
+        """Number of messages queued; outside the group, of messages not committed yet."""
         return len(self._queue) if self._site.delivers else len(self._collections)
 
     @property
     def queue(self) -> list[tuple[MessageName, Stamp, bool]]:
-        """Message, stamp and whether it is deliverable, in order: for those who look on."""
+        """Message, stamp and whether it is deliverable, in queue order; for tests."""
         return self._queue.contents
 
     @property
     def remembered(self) -> int:
-        """Final stamps kept for a takeover."""
+        """Number of final stamps kept for a takeover."""
         return sum(map(len, self._commits.values()))
 
     def send(self, payload: bytes, label: int, request: int | None = None) -> None:
-        """First phase: send it to all sites. Our own proposal does not travel."""
+        """First phase: multicast it to all sites. Our own proposal does not travel."""
         self._sent += 1
         site = self._site
         frame = DataFrame(site.group, site.me, self._sent, (payload,), label, request)
@@ -87,22 +87,12 @@ class TwoPhase:
             if site.delivers:
                 self._proposed(self._sent, site.me, self._propose(frame))
 
-    def receive(self, frame: ClassicFrame) -> None:
-        """Something came from a process that lives."""
-        if isinstance(frame, ProposalFrame):
-            if frame.committed > self._known_at.get(frame.sender, 0):
-                self._known_at[frame.sender] = frame.committed
-            self._proposed(frame.sequence, frame.sender, frame.stamp)
-        elif self._site.delivers:
-            if isinstance(frame, DataFrame):
-                self._arrived(frame)
-            elif isinstance(frame, CommitFrame):
-                self._committed(frame.message, frame.stamp)
-                if frame.sender == frame.message.origin:
-                    self._commits_of(frame.sender).settle(frame.settled)
+    @property
+    def handlers(self) -> Handlers:
+        return {ProposalFrame: self._proposal, DataFrame: self._arrived, CommitFrame: self._commit_received}
 
     def lost(self) -> None:
-        """Nobody waits any more for a lost site to propose."""
+        """Do not wait for the proposals of a lost site."""
         for sequence, collection in list(self._collections.items()):
             collection.awaited &= self._site.members
             self._conclude(sequence, collection)
@@ -116,7 +106,7 @@ class TwoPhase:
 
     def _arrived(self, frame: DataFrame) -> None:
         """Queue a message and answer its originator with our proposal."""
-        if not self._is_new(frame.name):
+        if not self._site.delivers or not self._is_new(frame.name):
             return
         site, mark = self._site, self._commits_of(frame.sender).mark
         site.tell(frame.sender, ProposalFrame(site.group, site.me, frame.sequence, self._propose(frame), mark))
@@ -126,10 +116,16 @@ class TwoPhase:
         self._queue.add(Entry(frame, stamp, taker=taker))
         return stamp
 
+    def _commit_received(self, frame: CommitFrame) -> None:
+        if self._site.delivers:
+            self._committed(frame.message, frame.stamp)
+            if frame.sender == frame.message.origin:
+                self._commits_of(frame.sender).settle(frame.settled)
+
     def _committed(self, message: MessageName, stamp: Stamp) -> None:
         """Second phase: the message gets its place.
 
-        A copy of the commit changes nothing, and none comes before its data, for it waits for our proposal.
+        A copy of the commit changes nothing. No commit arrives before its data, because it needs our proposal.
         """
         entry = self._queue.get(message)
         if entry is None or entry.deliverable:
@@ -150,8 +146,13 @@ class TwoPhase:
 
     # The originator
 
+    def _proposal(self, frame: ProposalFrame) -> None:
+        if frame.committed > self._known_at.get(frame.sender, 0):
+            self._known_at[frame.sender] = frame.committed
+        self._proposed(frame.sequence, frame.sender, frame.stamp)
+
     def _proposed(self, sequence: int, by: ProcessId, stamp: Stamp) -> None:
-        """A proposal for a message of ours; once it is committed, it was a copy."""
+        """Add a proposal for a message of ours; after the commit it is a duplicate."""
         collection = self._collections.get(sequence)
         if collection is not None and by in collection.awaited:
             collection.awaited.remove(by)
@@ -160,9 +161,9 @@ class TwoPhase:
             self._conclude(sequence, collection)
 
     def _conclude(self, sequence: int, collection: _Collection) -> None:
-        """Commit as soon as nobody's proposal is missing.
+        """Commit as soon as no proposal is missing.
 
-        That of a site lost meanwhile may be the largest. It is as good as any: it is unique, and above ours.
+        The proposal of a site lost meanwhile may be the largest. It is valid: it is unique, and above ours.
         """
         if collection.awaited:
             return

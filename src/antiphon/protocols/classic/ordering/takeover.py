@@ -1,28 +1,28 @@
-"""Algorithm A when originators die (Notes, "Failure may occur"; N5; docs/spec/multicast.md 4): a recipient takes over.
+"""Algorithm A when originators crash (Notes, "Failure may occur"; N5; docs/spec/multicast.md 4): a member takes over.
 
 When a process is lost, every live member that holds an uncommitted message of a lost originator asks all others what
-they know of it, under the ballot (number of losses, own name). In one epoch the least name is the highest ballot: who
-holds the message answers only the highest that it has seen, and gives up its own. The answers decide:
+they know about it, under the ballot (number of losses, own name). In one epoch the least name is the highest ballot: a
+member that holds the message answers only the highest ballot that it has seen, and gives up its own. The answers
+decide:
 
-- somebody knows the commit: that stamp is sent again to all;
-- else the message is handed to those who lack it, and the largest proposal of all who live is committed.
+- If a member knows the commit, that stamp is sent again to all.
+- Otherwise the message is handed to those that lack it, and the largest proposal of all live members is committed.
 
-Order needs no more than a stamp at or above the proposals of all who live (`two_phase.py`), and no commit is ever made
-without those. But all who live must use the same one. So let a taker have all answers of its epoch:
+Order needs only a stamp at or above the proposals of all live members (`two_phase.py`), and no commit is made without
+those. But all live members must use the same stamp. Suppose that a taker has all answers of its epoch:
 
-- A commit of somebody lost is known to one of those who answered, and is sent again; or nobody who lives will ever
-  know it, for whoever answered refuses what the lost transmitted.
-- Another taker of the same epoch commits the same stamp: a site proposes once for a message, and both count the
-  proposals of exactly those who live in this epoch. Ballots only save frames.
-- A taker of a later epoch has the answer of this one, given after it committed or gave up this epoch; or this one was
-  lost, and the first case applies.
+- A commit of a lost process is known to a member that answered, and is sent again. Or no live member will ever know it,
+  because each member that answered refuses the frames of lost processes.
+- Another taker of the same epoch commits the same stamp: a site proposes once for a message, and both takers count the
+  proposals of exactly the live members of this epoch. Ballots only save frames.
+- A taker of a later epoch has the answer of this one, which was given after this one committed or gave up the epoch. Or
+  this one was lost, and the first case applies.
 
-The proposal of a lost site is left out: a stamp chosen with it is found, or used by nobody who lives. Who is lost may
-have delivered under another stamp than those who live; agreement is among the living.
+The proposal of a lost site is left out: a stamp chosen with it is found, or no live member uses it. A lost process may
+have delivered under another stamp than the live ones; agreement is among the live processes.
 """
 
 from antiphon.protocols.classic.frames import (
-    ClassicFrame,
     CommitFrame,
     InquiryFrame,
     Known,
@@ -31,30 +31,32 @@ from antiphon.protocols.classic.frames import (
     Stamp,
 )
 from antiphon.protocols.classic.inquiries import Inquiries
-from antiphon.protocols.classic.site import Site
-from antiphon.protocols.classic.two_phase import SiteClock, TwoPhase
+from antiphon.protocols.classic.ordering.two_phase import SiteClock, TwoPhase
+from antiphon.protocols.classic.site import Handlers, Site
 
 
 class TwoPhaseWithTakeover(TwoPhase):
-    """Algorithm A as we use it."""
+    """Algorithm A as processes run it."""
 
     def __init__(self, site: Site, clock: SiteClock) -> None:
         super().__init__(site, clock)
         self._inquiries = Inquiries(site)
 
-    def receive(self, frame: ClassicFrame) -> None:
-        """What is asked and said about the messages of the lost; all else as before."""
-        if isinstance(frame, InquiryFrame):
-            if self._inquiries.admits(frame):
-                self._tell(frame)
-        elif isinstance(frame, ReportFrame):
-            for message in self._inquiries.note(frame):
-                self._decide(message)
-        else:
-            super().receive(frame)
+    @property
+    def handlers(self) -> Handlers:
+        """Also the frames about messages of lost originators."""
+        return {**super().handlers, InquiryFrame: self._inquiry, ReportFrame: self._report}
+
+    def _inquiry(self, frame: InquiryFrame) -> None:
+        if self._inquiries.admits(frame):
+            self._tell(frame)
+
+    def _report(self, frame: ReportFrame) -> None:
+        for message in self._inquiries.note(frame):
+            self._decide(message)
 
     def lost(self) -> None:
-        """Give up all ballots of the epoch before; then take over what nobody is known to have taken over."""
+        """Give up all ballots of the epoch before; then take over every message that has no known taker."""
         super().lost()
         for _, entry in self._queue:
             entry.taker = None
@@ -67,10 +69,10 @@ class TwoPhaseWithTakeover(TwoPhase):
                 orphans.append(message)
         self._inquiries.ask(orphans)
         for message in orphans:
-            self._decide(message)  # at once, if nobody else is left
+            self._decide(message)  # at once, if no other member is left
 
     def _tell(self, frame: InquiryFrame) -> None:
-        """Take what we are handed; answer for what we have not promised to a higher ballot."""
+        """Queue what we are handed; answer for each message that we have not promised to a higher ballot."""
         for copy in frame.handed:
             if self._is_new(copy.name):
                 self._propose(copy, taker=frame.sender)
@@ -79,7 +81,7 @@ class TwoPhaseWithTakeover(TwoPhase):
         )
 
     def _submits(self, message: MessageName, frame: InquiryFrame) -> bool:
-        """Whether this ballot for a message is the highest seen. Who lacks the message has nothing to promise."""
+        """True if this ballot for a message is the highest seen. A site without the message has nothing to promise."""
         entry = self._queue.get(message)
         if entry is None or entry.deliverable:
             return True
@@ -90,7 +92,7 @@ class TwoPhaseWithTakeover(TwoPhase):
         return True
 
     def _knowledge(self, message: MessageName) -> Known:
-        """Of what is settled no stamp is left; but then whoever asks knows it, and would not."""
+        """Our answer about a message. A settled stamp is forgotten, but then no process asks: all of them know it."""
         entry = self._queue.get(message)
         if entry is not None:
             return Known(message, held=True, stamp=entry.stamp, committed=entry.deliverable)
@@ -99,7 +101,7 @@ class TwoPhaseWithTakeover(TwoPhase):
         return Known(message, held=held, stamp=stamp, committed=stamp is not None)
 
     def _decide(self, message: MessageName) -> None:
-        """Commit, if we know enough; hand the message to those who lack it, if that is what is missing."""
+        """Commit if we know enough; otherwise hand the message to members that lack it."""
         if message not in self._inquiries:
             return
         found = self._inquiries.committed(message)
