@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Transmit
+from antiphon.drive.drive import Shown
 from antiphon.protocols.newtop.frames import AliveFrame
-from antiphon.sockets.driver import Audience, Driver, Shown
+from antiphon.sockets.driver import Audience, Driver
 from antiphon.sockets.transports.contract import Transport
 from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import encode
@@ -22,6 +23,7 @@ class Desk:
     streams = False
     capabilities = Capabilities()
     deadline: int | None = None
+    heeds_application = False
 
     def __init__(self) -> None:
         self.now = MS
@@ -52,7 +54,7 @@ class Desk:
     def send(self, *_: Any) -> None: ...
     def flush(self) -> None: ...
     def turned(self) -> None: ...
-    def show(self, _effect: Shown) -> None: ...
+    def show(self, _effect: Shown, _now: int) -> None: ...
     def met(self, _peer: ProcessId) -> None: ...
 
 

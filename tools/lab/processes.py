@@ -141,7 +141,7 @@ def table_sizes(member: Member) -> dict[str, int]:
         "epochs": formations._epochs,
         "bound": core._connections._incoming,
         "broken": core._connections._broken,
-        "others": driver._others,
+        "others": driver.port.others,
     }
     if isinstance(mesh, TcpMesh):
         found |= {

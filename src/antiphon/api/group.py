@@ -1,7 +1,7 @@
 """A group as its application holds it: send, and read one stream of events."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
@@ -19,8 +19,8 @@ from antiphon.api.states import (
     whole,
 )
 from antiphon.core import effects
+from antiphon.drive.drive import Shown
 from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
-from antiphon.sockets.driver import Shown
 from antiphon.types import GroupId, ProcessId
 from antiphon.types import View as CoreView
 
@@ -66,8 +66,7 @@ class Group:
         self._shown: deque[Shown | Failure] = deque()
         self._events: deque[Event] = deque()  # of the last of these that was opened, what is not taken yet
         self._taking: tuple[GroupId, int] | None = None  # the `Deliver` effect whose messages are being taken
-        self._positions: dict[GroupId, int] = {}
-        self._waived: defaultdict[GroupId, int] = defaultdict(int)  # the same, as if all had been taken
+        self._waived: dict[GroupId, int] = {}  # by group, how many `Deliver` effects count as taken
         self._read: View | None = None  # the view that the application has got to
         self._members: tuple[ProcessId, ...] = ()
         self._primary = True
@@ -218,10 +217,7 @@ class Group:
 
     def _open(self, effect: effects.Deliver) -> list[Event]:
         frame = effect.frame
-        position = self._positions.get(frame.group, 0) + 1
-        self._positions[frame.group] = position
-        self._taking = frame.group, position
-        self._member.delivered(self, frame)
+        self._taking = frame.group, self._member.delivered(self, frame)
         return [*map(Message, repeat(frame.author), frame.payloads)]
 
     def done(self) -> None:
@@ -234,7 +230,7 @@ class Group:
         """Who leaves may read on, but nobody waits for it, nor do its own messages."""
         if isinstance(effect, effects.Deliver):
             group = effect.frame.group
-            self._waived[group] += 1
+            self._waived[group] = self._waived.get(group, self._member.position(group)) + 1
             self._member.consumed(group, self._waived[group])
         elif isinstance(effect, effects.InstallView):
             self._member.passed_over(effect.view)
@@ -254,7 +250,6 @@ class Group:
         if isinstance(effect, Failure):
             raise effect.error
         assert isinstance(effect, effects.Left)
-        self._positions.pop(effect.group, None)
         self._member.left(self, effect)
         return None
 
@@ -413,7 +408,6 @@ class Group:
             self.leaving = True
             self._credit = 0
             self.turned()
-            self._waived.update(self._positions)
             for effect in self._shown:
                 self._waive(effect)
             self._member.leave(self._id)

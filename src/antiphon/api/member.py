@@ -20,9 +20,10 @@ from antiphon.api.states import RULES, Digester, Snapshot, State
 from antiphon.api.tracing import Departures, StateDigester, member_journal, start_detail
 from antiphon.core import effects
 from antiphon.core.contract import StateSource
+from antiphon.drive.drive import Shown
 from antiphon.errors import ConfigurationError, NotAMember, TraceError
 from antiphon.protocols.newtop.process import NewtopProcess
-from antiphon.sockets.driver import Driver, Shown
+from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.sockets.transports.contract import Address, Transport
 from antiphon.trace.journal import JournalRecorder
@@ -98,7 +99,6 @@ class Member:
         core: NewtopProcess,
         transport: Transport,
         recorder: JournalRecorder | None,
-        driver: type[Driver] = Driver,
         **options: Any,
     ) -> None:
         self.id = me
@@ -106,7 +106,7 @@ class Member:
         self.core = core
         self._transport = transport
         journal = None if recorder is None else recorder.write
-        self._driver = driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
+        self._driver = Driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
         self._recorder = recorder
         self._departures = None if recorder is None else Departures(recorder)
         self._start_detail: str | None = None  # of a member that opens and closes its journal itself
@@ -358,13 +358,18 @@ class Member:
 
     def consumed(self, group: GroupId, position: int) -> None:
         """An application is done with the messages of a frame."""
-        if self.core.heeds_application and self.core.consumed(group, position, self._driver.clock()):
+        if self._driver.reader.done(group, position, self._driver.clock()):
             self._driver.stir()
 
-    def delivered(self, group: Group, frame: effects.Frame) -> None:
-        """An application takes the messages of a frame."""
-        if self._recorder is not None and self._is_current(group):
-            self._recorder.delivered(frame, self._driver.clock())
+    def position(self, group: GroupId) -> int:
+        """The position of the last frame that an application has taken in that group."""
+        return self._driver.reader.position(group)
+
+    def delivered(self, group: Group, frame: effects.Frame) -> int:
+        """An application takes the messages of a frame; gives its position for `consumed`."""
+        if self._recorder is None:
+            return self._driver.reader.take(frame, 0)  # the time is for the trace alone
+        return self._driver.reader.take(frame, self._driver.clock(), recorded=self._is_current(group))
 
     def _is_current(self, group: Group) -> bool:
         """False if the process has left that group, and joined it again: what is read of it now is not traced."""
@@ -372,25 +377,22 @@ class Member:
 
     def noticed(self, group: Group, effect: effects.Transitional) -> None:
         """An application is told for which members deliveries speak."""
-        if self._recorder is not None and self._is_current(group):
-            self._recorder.noticed(effect, self._driver.clock())
+        self._driver.reader.notice(effect, self._driver.clock(), recorded=self._is_current(group))
 
     def entered(self, group: Group, effect: effects.InstallView) -> None:
         """An application enters a view."""
         now = self._driver.clock()
-        self.core.viewed(effect.view, now)
-        if self._is_current(group):
-            self._driver.enter(effect, None, now)
+        self._driver.reader.enter(effect, now, now, recorded=self._is_current(group))
         self._driver.stir()
 
     def passed_over(self, view: View) -> None:
         """The protocol need not wait until an application reads that it is in this view."""
-        self.core.viewed(view, self._driver.clock())
+        self._driver.reader.pass_over(view, self._driver.clock())
         self._driver.stir()
 
     def hand_over(self, view: View, state: StateSource) -> None:
         """The application's state at that view, for joiners."""
-        self.core.state(view, state, self._driver.clock())
+        self._driver.reader.hand_over(view, state, self._driver.clock())
         self._driver.stir()
 
     def digester(self, view: View, state: State) -> Digester | None:
@@ -405,17 +407,17 @@ class Member:
 
     def restored(self, group: Group, effect: effects.InstallState, states: list[bytes]) -> None:
         """An application takes the states of others; `states`: all that it has to merge, in order."""
-        if self._recorder is not None and self._is_current(group):
-            self._recorder.merged(effect, states, self._driver.clock())
+        self._driver.reader.restore(effect, states, self._driver.clock(), recorded=self._is_current(group))
 
     def left(self, group: Group, effect: effects.Left) -> None:
         """An application has read the last event of a group."""
-        if effect.successor is None and self._departures is not None and self._is_current(group):
+        gone = self._driver.reader.leave(effect, self._driver.clock(), recorded=False)
+        if gone and self._departures is not None and self._is_current(group):
             self._departures.read(GroupId(group.name), self._driver.clock())
 
     # What the driver tells
 
-    def show(self, effect: Shown) -> None:
+    def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002
         """What comes next in the order."""
         group = name_of(effect.frame.group if type(effect) is effects.Deliver else _group(effect))
         invited = self._groups.get(group)
@@ -478,5 +480,5 @@ def _identity(name: str | None, address: Address) -> ProcessId:
 
 
 def _group(effect: Shown) -> GroupId:
-    assert not isinstance(effect, effects.Deliver)
+    assert not isinstance(effect, effects.Deliver | effects.Query)
     return effect.view.group if isinstance(effect, effects.InstallView) else effect.group

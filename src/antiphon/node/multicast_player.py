@@ -5,18 +5,19 @@ the core, which acknowledges them. It has no state, so it hands none over.
 """
 
 import random
-from collections import Counter, deque
+from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
 from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
+from antiphon.drive.drive import Shown
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, listened_to
 from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.scenario.model import Scenario, Workload, typical
 from antiphon.scenario.topology import paths_between
 from antiphon.sim.network import REORDER_LATENCIES
-from antiphon.sockets.driver import Driver, Shown
+from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.multicast import MulticastMesh, Weather
 from antiphon.types import GroupId, ProcessId, ViewId
@@ -31,7 +32,6 @@ class MulticastPlayer(Player):
         self._core = cast("InterGroupProcess", core_builder(scenario, chance)(process))
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
         self._untaken: deque[Deliver | InstallView | Left] = deque()
-        self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
         self._leaving: set[GroupId] = set()  # until the application gets to it
@@ -44,6 +44,7 @@ class MulticastPlayer(Player):
             recorder=self._recorder,
             clock=self._clock,
             journal=self._recorder.write,
+            multicast=self._mesh.multicast,
         )
 
     # What the supervisor says
@@ -97,14 +98,14 @@ class MulticastPlayer(Player):
 
     # What the driver tells
 
-    def show(self, effect: Shown) -> None:
+    def show(self, effect: Shown, now: int) -> None:
         """What comes next in the order. Flow control concerns the core alone.
 
         The application asks for everything that it is told to lack.
         """
         if isinstance(effect, Missing):
             if not effect.gone:
-                self._core.request(effect, self._clock())
+                self._core.request(effect, now)
         elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)
@@ -132,22 +133,20 @@ class MulticastPlayer(Player):
                 self._leave_behind(effect)
 
     def _deliver(self, frame: Frame) -> None:
-        now, group = self._clock(), frame.group
-        self._recorder.delivered(frame, now)
+        now = self._clock()
+        self._driver.reader.consume(frame, now, now)
         self._deliveries += len(frame.payloads)
-        self._taken[group] += 1
-        self._core.consumed(group, self._taken[group], now)
 
     def _enter(self, effect: InstallView) -> None:
         self._viewed_at = self._clock()
         self._views[effect.view.group] = effect.view.id
-        self._driver.enter(effect, None, self._viewed_at)
+        self._driver.reader.enter(effect, self._viewed_at, self._viewed_at)
 
     def _leave_behind(self, effect: Left) -> None:
         group = effect.group
         self._leaving.remove(group)
         self._views.pop(group, None)
-        self._recorder.left(effect, self._clock())
+        self._driver.reader.leave(effect, self._clock())
         if group in self._returning:
             self._returning.remove(group)
             self._join(group)

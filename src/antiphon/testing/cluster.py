@@ -13,24 +13,9 @@ from antiphon.api.states import RULES, Snapshot
 from antiphon.api.tracing import member_journal
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.process import NewtopProcess
-from antiphon.sockets.driver import Driver
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
 from antiphon.types import ProcessId, process_id
-
-
-class _Driver(Driver):
-    """One that can be stopped for a while, as if its process did not run."""
-
-    paused = False
-
-    def _turn(self) -> None:
-        if not self.paused:
-            super()._turn()
-
-    def resume(self) -> None:
-        self.paused = False
-        self._turn()
 
 
 class _Member(Member):
@@ -41,16 +26,14 @@ class _Member(Member):
         recorder = None if trace is None else member_journal(trace, me, chosen, "virtual")
         core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=trace is not None), RULES)
         self.port = Port(me, network)
-        self._begin(me, core, self.port, recorder, driver=_Driver, clock=lambda: round(loop.time() * 1e9))
+        self._begin(me, core, self.port, recorder, clock=lambda: round(loop.time() * 1e9))
         self._by_itself(chosen)
 
     def pause(self) -> None:
-        assert isinstance(self._driver, _Driver)
-        self._driver.paused = True
+        self._driver.pause()
         self.port.hold()
 
     def resume(self) -> None:
-        assert isinstance(self._driver, _Driver)
         self.port.release()
         self._driver.resume()
 

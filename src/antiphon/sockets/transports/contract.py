@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import ProcessId
 from antiphon.wire.frame import Sealed
 
 Address = tuple[str, int]
@@ -66,16 +66,3 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Let what was sent leave, if that takes no time, and be gone."""
-
-
-class GroupTransport(Transport, Protocol):
-    """One that also carries frames to whoever listens to a group, none of whom the sender need know (InterGroup)."""
-
-    def multicast(self, sealed: bytes, group: GroupId) -> None:
-        """Keep a frame for them until `flush`."""
-
-    def listen(self, group: GroupId) -> None:
-        """Take what is multicast to that group from now on."""
-
-    def unlisten(self, group: GroupId) -> None:
-        """No more."""
