@@ -1,6 +1,6 @@
 """antiphon: group communication for Python, with every run judged from its trace.
 
-This module is the public surface. It loads no Spark, no Arrow and nothing of the command line; what runs on sockets is
+This module is the public surface. It loads neither Spark nor Arrow nor the command line. What runs on sockets is
 loaded when it is first used.
 """
 
@@ -62,6 +62,6 @@ def __getattr__(name: str) -> Any:
     for module, names in _RUNTIME.items():
         if name in names:
             found = getattr(import_module(f"antiphon.api.{module}"), name)
-            globals()[name] = found  # asked for once: an application matches every event against these
+            globals()[name] = found  # looked up once: an application matches every event against these
             return found
     raise AttributeError(f"module 'antiphon' has no attribute {name!r}")

@@ -1,9 +1,9 @@
-"""The nouns every room shares: who, where, in which view.
+"""The types that all packages share: identities of processes and groups, and views.
 
-An identity is a name plus an incarnation (0, then +1 at each restart). Inside the product it is one string,
-`name` for incarnation 0 and `name#2` for a later one, as it stands in traces: it hashes fast, prints well, and
-two incarnations of one name never compare equal. A group is likewise its name and the number of its formation (0 for
-a configured group): `name`, or `name@7`; an application and a trace know it by its name. No name contains '#' or '@'.
+The identity of a process is a name plus an incarnation (0, then one more at each restart). It is one string: `name` for
+incarnation 0, `name#2` for a later one, also in traces. Such a string hashes fast, prints well, and two incarnations of
+one name never compare equal. The identity of a group is its name plus the number of its formation (0 for a configured
+group): `name` or `name@7`; an application and a trace see only the name. No name contains '#' or '@'.
 """
 
 import hashlib
@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import Final, NamedTuple, NewType
 
 ProcessId = NewType("ProcessId", str)
-"""`name` or `name#incarnation`; totally ordered as a string, which is the tie order of the protocols."""
+"""`name` or `name#incarnation`. Protocols break ties in the order of these strings."""
 
 GroupId = NewType("GroupId", str)
-"""`name` or `name@formation`: a group that changes otherwise than by losing members becomes another one."""
+"""`name` or `name@formation`: a group that changes other than by losing members becomes a new group."""
 ViewId = NewType("ViewId", str)
 WORLD: Final = ProcessId("world")
-"""Under this name the simulator or the supervisor writes its own rows; no process may bear it."""
+"""The simulator and the supervisor write their own rows under this name; no process may have it."""
 
 
 def process_id(name: str, incarnation: int = 0) -> ProcessId:
@@ -28,74 +28,72 @@ def process_id(name: str, incarnation: int = 0) -> ProcessId:
 
 
 def split_process_id(process: ProcessId) -> tuple[str, int]:
-    """The name and the incarnation behind an identity."""
     name, _, incarnation = process.partition("#")
     return name, int(incarnation or 0)
 
 
 def group_id(name: str, formation: int = 0) -> GroupId:
-    """The identity of a named group as formed once."""
+    """The identity of a group: its name and the number of its formation."""
     return GroupId(f"{name}@{formation}" if formation else name)
 
 
 def split_group_id(group: GroupId) -> tuple[str, int]:
-    """The name and the number of the formation behind the identity of a group."""
     name, _, formation = group.partition("@")
     return name, int(formation or 0)
 
 
 @lru_cache(maxsize=4_096)
 def name_of(group: GroupId) -> GroupId:
-    """The group as its application knows it, whatever has become of it: the identity of the configured one."""
+    """The group without its formation: what its application calls it."""
     return GroupId(group.partition("@")[0])
 
 
 _TOKEN_BITS: Final = 40
 EPOCH_MAX: Final = (1 << 64 - _TOKEN_BITS) - 1
-"""What the number of a formation, which has 64 bits on the wire, has room for."""
+"""The largest epoch that fits into the number of a formation, which has 64 bits on the wire."""
 
 
 def formed_group(name: str, epoch: int, initiator: ProcessId, attempt: int) -> GroupId:
-    """The identity of what a process tries to form: nobody else, and no other attempt of it, forms the same."""
+    """The identity of a group that a process tries to form; unique to the process and to the attempt."""
     token = hashlib.blake2b(f"{initiator}/{attempt}".encode(), digest_size=_TOKEN_BITS // 8).digest()
     return group_id(name, epoch << _TOKEN_BITS | int.from_bytes(token))
 
 
 def dice(text: str, sides: int) -> int:
-    """A number below `sides` that looks as if chance had drawn it, and is the same for the same text."""
+    """A number below `sides` that looks random and is the same for the same text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % sides
 
 
 def epoch_of(group: GroupId) -> int:
-    """How many formations lie behind it, on its longest line; 0 for a configured group."""
+    """Number of formations on the longest line of its history; 0 for a configured group."""
     return split_group_id(group)[1] >> _TOKEN_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Who is in a group, as agreed by everyone who installs this view."""
+    """The members of a group, as agreed by all processes that install this view."""
 
     group: GroupId
     id: ViewId
-    """Zero-padded epoch and count, then a digest of the history: ids of one process sort by installation."""
+    """Zero-padded epoch and count, then a digest of the history: the ids of one process sort by installation."""
     members: tuple[ProcessId, ...]
     """Sorted; never empty."""
     previous: ViewId | None = None
-    """The view it replaces at this process; None for the first."""
+    """The view that it replaces at this process; None for the first."""
     transitional: tuple[ProcessId, ...] = ()
-    """The members that came along from this process's previous view."""
+    """The members that were also in this process's previous view, and come from it directly."""
     receivers: tuple[ProcessId, ...] | None = None
-    """Of a private view: to whom this process sends; None: all members."""
+    """In a private view, the processes that this one sends to; None: all members."""
     senders: tuple[ProcessId, ...] | None = None
-    """Of a private view: from whom it receives; None: all members."""
+    """In a private view, the processes that this one receives from; None: all members."""
     excluded: tuple[ProcessId, ...] = ()
-    """Who was removed on the way from the first view to this one, sorted."""
+    """The processes removed since the first view, sorted."""
     primary: bool = True
-    """Whether it holds a majority of the primary view before it; the first view is primary."""
+    """True if it holds a majority of the primary view before it; the first view is primary."""
     classes: tuple[tuple[ProcessId, ...], ...] = ()
-    """Of the first view of a formed group: who came along with whom, sorted; those from nowhere are alone."""
+    """In the first view of a formed group: sets of members that come from one view; new ones are alone. Sorted."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
-    """Place of each member in `members`, made once and shared by all who install the view in one simulation."""
+    """Place of each member in `members`; computed once, because a simulation shares a view between processes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ranks", {member: rank for rank, member in enumerate(self.members)})
@@ -108,16 +106,17 @@ def first_view(group: GroupId, members: frozenset[ProcessId]) -> View:
 
 
 def next_view(view: View, lost: ProcessId) -> View:
-    """The view after the loss of a member: all who were told of the same losses in the same order agree on its id."""
+    """The view after the loss of a member. Processes told of the same losses in the same order agree on its id."""
     members = tuple(member for member in view.members if member != lost)
     count = _count(view) + 1
     return View(view.group, _view_id(count, view.id, *members), members, previous=view.id, transitional=members)
 
 
 def shrunk_view(view: View, failed: Iterable[tuple[ProcessId, int]], *, skips: bool = False) -> View:
-    """The view without these, each with its agreed last number: whoever comes from `view` and agrees gets the same.
+    """The view without the failed processes, each with its agreed last number.
 
-    One that skips a view in between is not primary: others may have installed that one, and it may be.
+    All processes that come from `view` and agree on these get the same view. A view that `skips` one in between is not
+    primary: other processes may have installed the skipped one, and it may be primary.
     """
     agreed = sorted(failed)
     gone = {process for process, _ in agreed}
@@ -135,22 +134,22 @@ def shrunk_view(view: View, failed: Iterable[tuple[ProcessId, int]], *, skips: b
 
 
 class Company(NamedTuple):
-    """Who goes over to a formed group together: all members of it that come from one view (newtop.md: a class)."""
+    """The members of a formed group that come from one view (a class in docs/spec/newtop.md)."""
 
     members: tuple[ProcessId, ...]
     """Sorted."""
     view: ViewId | None
-    """None: from nowhere, alone, and without a state."""
+    """The view that they come from; None: a single new process without a state."""
     size: int
-    """Of that view."""
+    """Number of members of that view."""
     primary: bool
-    """Whether it was."""
+    """Whether that view was primary."""
 
 
 def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: ProcessId) -> View:
-    """The first view of a formed group, as `me` sees it; all who install it agree on its id.
+    """The first view of a formed group, as `me` sees it; all processes that install it agree on its id.
 
-    It is primary if it holds a majority of a primary view that some come from, or if all come from nowhere.
+    It is primary if it holds a majority of a primary view that members come from, or if all members are new.
     """
     own = next(company for company in companies if me in company.members)
     history = [f"{','.join(company.members)} {company.view or ''}" for company in companies]
@@ -167,9 +166,9 @@ def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: P
 
 
 def signature(view: View) -> str:
-    """What a member adds to its name in a view: a digest of whom it has excluded (Macedo94 §6.4).
+    """What a member adds to its name in a view: a digest of the processes that it has excluded (Macedo94 §6.4).
 
-    The thesis adds how many they are; but two sides of a split may have excluded equally many (E-29).
+    The thesis adds their number, but two sides of a split may have excluded the same number (E-29).
     """
     return hashlib.blake2b("\n".join(view.excluded).encode(), digest_size=8).hexdigest()
 
@@ -181,7 +180,7 @@ def private_view(
     senders: Iterable[ProcessId],
     previous: View | None,
 ) -> View:
-    """Whom a process is connected with, as it alone sees it; its id is nobody else's."""
+    """The processes that a process is connected with. Only this process has the view."""
     to, of = tuple(sorted(receivers)), tuple(sorted(senders))
     members = tuple(sorted({*to, *of, process}))
     before = previous.members if previous is not None else ()
@@ -197,12 +196,12 @@ def private_view(
     )
 
 
-def onlooker_view(
+def receiver_view(
     process: ProcessId, group: GroupId, count: int, members: Iterable[ProcessId], previous: View | None
 ) -> View:
-    """What a process that only receives, and is in no view, sees of a group; its id is nobody else's.
+    """The view of a process that only receives: the senders that it hears, or itself if there are none.
 
-    `count`: how many it had before. Where it follows nobody it is alone.
+    Only this process has the view. `count`: number of its views before.
     """
     there = tuple(sorted(members)) or (process,)
     before = previous.members if previous is not None else ()
@@ -216,7 +215,7 @@ def onlooker_view(
 
 
 def _view_id(count: int, *history: str, epoch: int = 0) -> ViewId:
-    """Zero-padded epoch and count, then a digest of the history: ids of one process sort by installation."""
+    """An id as `View.id` describes it."""
     digest = hashlib.blake2b("\n".join(history).encode(), digest_size=8).hexdigest()
     return ViewId(f"{epoch:04d}.{count:06d}.{digest}")
 

@@ -1,10 +1,10 @@
-"""The clocks of the protocols: what messages are numbered or stamped with. None of them ever goes back."""
+"""The clocks that number or stamp messages. None of them ever goes back."""
 
 
 class BlockCounter:
-    """Newtop's logical clock (Macedo94 §3.2, §4.2-4.4): `value` is the largest number this process sent or delivered.
+    """The logical clock of Newtop (Macedo94 §3.2, §4.2-4.4): the largest number that this process sent or delivered.
 
-    One per process, shared by all its groups; it starts at 0 (Macedo95 starts at -1).
+    There is one per process, shared by all its groups. It starts at 0 (Macedo95 starts at -1).
     """
 
     __slots__ = ("value",)
@@ -18,13 +18,13 @@ class BlockCounter:
         return self.value
 
     def witness(self, block: int) -> None:
-        """Rules CA2 (before a delivery), CA3 and CA4 (before a null): never stay behind `block`."""
+        """Rules CA2 (before a delivery), CA3 and CA4 (before a null): advance to `block` if it is higher."""
         if block > self.value:
             self.value = block
 
 
 class TimestampClock:
-    """What messages are stamped with under the acknowledgment protocols (Berket98 §2, §5): physical or logical time.
+    """The clock of the acknowledgment protocols and of InterGroup (Berket98 §2, §5): physical or logical time.
 
     `value` is the largest stamp given or merged here.
     """
@@ -47,14 +47,14 @@ class TimestampClock:
         return max(self.value, now) if self.physical else self.value
 
     def witness(self, time: int) -> None:
-        """A frame that carries this time has come. Rule T9: the maximum, without adding one.
+        """A frame that carries this time has arrived. Rule T9: take the maximum, without adding one.
 
-        A physical clock goes its own way: one that is behind shows as skew (stability.md 5), and is not dragged along.
+        A physical clock does not change: if it is behind, that is a skew (docs/spec/stability.md 5).
         """
         if not self.physical:
             self.merge(time)
 
     def merge(self, time: int) -> None:
-        """Whatever the kind of clock: stamps from now on are above `time` (T8)."""
+        """For both kinds of clock: later stamps are above `time` (T8)."""
         if time > self.value:
             self.value = time

@@ -1,33 +1,31 @@
-"""Numbers of things that are not done yet, of which only the smallest is ever asked for."""
+"""A multiset of numbers of which only the smallest is read."""
 
 from heapq import heappop, heappush
 
 
 class Pending:
-    """Numbers come and go in any order, equal ones several times; what goes has come before."""
+    """Numbers are added and removed in any order, equal ones several times. Only a number that was added is removed."""
 
-    __slots__ = ("_come", "_gone")
+    __slots__ = ("_added", "_removed")
 
     def __init__(self) -> None:
-        self._come: list[int] = []
-        self._gone: list[int] = []  # left before a smaller one did
+        self._added: list[int] = []
+        self._removed: list[int] = []  # removed while a smaller number was still there
 
     @property
     def smallest(self) -> int | None:
-        """The smallest that has not gone, or None."""
-        return self._come[0] if self._come else None
+        """The smallest number, or None."""
+        return self._added[0] if self._added else None
 
     def add(self, number: int) -> None:
-        """It has come."""
-        heappush(self._come, number)
+        heappush(self._added, number)
 
     def remove(self, number: int) -> None:
-        """It goes."""
-        come, gone = self._come, self._gone
-        if come[0] != number:
-            heappush(gone, number)
+        added, removed = self._added, self._removed
+        if added[0] != number:
+            heappush(removed, number)
             return
-        heappop(come)
-        while gone and gone[0] == come[0]:
-            heappop(gone)
-            heappop(come)
+        heappop(added)
+        while removed and removed[0] == added[0]:
+            heappop(removed)
+            heappop(added)

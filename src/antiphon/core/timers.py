@@ -1,7 +1,7 @@
 """The timers of one process core: one heap, lazy cancellation, the next deadline as an O(1) read.
 
-A simulator with 10,000 processes keeps one entry per process, so a core must answer for all its timers at once.
-Superseded heap entries are skipped when they surface; the top is always live, so reading the deadline costs nothing.
+A simulator with 10,000 processes keeps one entry per process, so a core has one deadline for all its timers. Superseded
+heap entries are skipped when they reach the top. The top is always live, so reading the deadline costs nothing.
 """
 
 from heapq import heappop, heappush
@@ -37,7 +37,7 @@ class Timers(Generic[Key]):
         self._skip_superseded()
 
     def due(self, now: int) -> list[Key]:
-        """Take out every timer that is due, in (time, key) order."""
+        """Remove and return every timer that is due, in (time, key) order."""
         keys = []
         while self._heap and self._heap[0][0] <= now:
             _, key = heappop(self._heap)

@@ -1,17 +1,17 @@
 """A vector that knows its minimum: the receive and completion vectors of Newtop (Macedo94 §3.4, §6.3.1).
 
-The minimum of such a vector is read at every event but moves only when its last holder rises, so it is recomputed
-then and not before: amortised constant cost per event, whatever the number of members.
+The minimum of such a vector is read at every event, but it changes only when the last entry that holds it rises. It is
+recomputed only then, so the amortised cost per event is constant for any number of members.
 """
 
 from typing import Final, Protocol
 
 BEYOND: Final = 1 << 63
-"""Above every number that a frame can carry: what waits for it waits for nothing."""
+"""Above every number that a frame can carry: a bound that is never reached."""
 
 
 class Completion(Protocol):
-    """What knows up to which number a group is complete."""
+    """Tells up to which number a group is complete."""
 
     @property
     def minimum(self) -> int: ...
@@ -37,7 +37,7 @@ class MinVector:
         return self.values.index(self.minimum)
 
     def raise_to(self, rank: int, value: int) -> None:
-        """Raise one entry; a smaller value changes nothing (old news may arrive late)."""
+        """Raise one entry; a smaller value changes nothing (a late frame brings one)."""
         values = self.values
         old = values[rank]
         if value <= old:

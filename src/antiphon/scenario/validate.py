@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from antiphon.errors import some
+from antiphon.errors import abbreviated
 from antiphon.protocols.registry import families, family_of
 from antiphon.scenario.changes import change_problems
 from antiphon.scenario.limits import MEMBERS_MAX, MESSAGES_MAX, PAYLOAD_BYTES_MAX
@@ -189,7 +189,7 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
     for key in ("process", "from", "to"):
         name = getattr(fault, key.replace("from", "from_"), None)
         if name is not None and name not in scenario.processes:
-            yield key, f"unknown process {name!r} (processes: {some(scenario.processes)})"
+            yield key, f"unknown process {name!r} (processes: {abbreviated(scenario.processes)})"
     if not isinstance(fault, Moment) and fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     match fault:
@@ -217,7 +217,7 @@ def _partition_problems(scenario: Scenario, fault: Partition) -> Iterator[tuple[
         yield "sides", "must not be empty: name a process on each"
     for name in named:
         if name not in scenario.processes:
-            yield "sides", f"unknown process {name!r} (processes: {some(scenario.processes)})"
+            yield "sides", f"unknown process {name!r} (processes: {abbreviated(scenario.processes)})"
         if named.count(name) > 1:
             yield "sides", f"{name} stands on two sides, or twice on one"
 
@@ -228,7 +228,7 @@ def _suspect_problems(scenario: Scenario, fault: Suspect) -> Iterator[tuple[str,
         yield "by", "must be different processes, at least one"
     for name in by:
         if name not in scenario.processes:
-            yield "by", f"unknown process {name!r} (processes: {some(scenario.processes)})"
+            yield "by", f"unknown process {name!r} (processes: {abbreviated(scenario.processes)})"
         elif name == fault.process:
             yield "by", f"{name} cannot suspect itself"
         elif not any({name, fault.process} <= {*members_of(group)} for group in scenario.group):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from antiphon.errors import ConfigurationError, some
+from antiphon.errors import ConfigurationError, abbreviated
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import from_table, parse_table, read_with, run_id, typed
 
@@ -179,5 +179,5 @@ def _entry(entries: Any, kind: str, rest: str) -> tuple[dict[str, Any], str]:
     for name, entry in zip(names, tables, strict=True):
         if rest.startswith(f"{name}."):
             return entry, rest.removeprefix(f"{name}.")
-    told_names = f"there are {some(names)}" if names else "there is none"
+    told_names = f"there are {abbreviated(names)}" if names else "there is none"
     raise ConfigurationError(f"{kind}.{rest} is no key of a {kind}: {told_names}")

@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from antiphon.errors import TraceError, some
+from antiphon.errors import TraceError, abbreviated
 from antiphon.trace.directory import event_writer
 from antiphon.trace.journal import JournalReader, TornHead, is_locked
 from antiphon.trace.members import IDENTITY, JOURNALS, events_path
@@ -37,7 +37,7 @@ def collect(directory: Path) -> None:
     except OSError as error:
         raise TraceError(f"cannot collect the journals in {directory}: {error.strerror}") from error
     if running:
-        names = some([JournalReader(journal).head.process for journal in running])
+        names = abbreviated([JournalReader(journal).head.process for journal in running])
         raise TraceError(
             f"{names} still write to {directory}: `antiphon watch` follows them, other commands read what has ended"
         )

@@ -16,7 +16,7 @@ from typing import IO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from antiphon.errors import TraceError, some
+from antiphon.errors import TraceError, abbreviated
 from antiphon.trace.schema import EVENTS
 
 
@@ -105,7 +105,7 @@ def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
         return
     held = [record.run for record, _ in read_index(directory)]  # what is not a run directory is never replaced
     if not force and set(held) != set(runs):
-        raise TraceError(f"{directory} holds other runs ({some(held)}); choose another directory or use --force")
+        raise TraceError(f"{directory} holds other runs ({abbreviated(held)}); choose another directory or use --force")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from antiphon.cli.shared.output import Json, out, print_json, progress
 from antiphon.cli.shared.pool import spread
 from antiphon.cli.shared.verdicts import as_document, exit_code, print_verdicts
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
-from antiphon.errors import ConfigurationError, some
+from antiphon.errors import ConfigurationError, abbreviated
 from antiphon.properties.judge import judge
 from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.scenario.model import Scenario
@@ -151,9 +151,9 @@ def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenar
     if run is None and len(held) == 1:
         run = next(iter(held))
     if run is None:
-        raise ConfigurationError(f"{source} holds {len(held)} runs ({some([*held])}); name one with --run")
+        raise ConfigurationError(f"{source} holds {len(held)} runs ({abbreviated([*held])}); name one with --run")
     if run not in held:
-        raise ConfigurationError(f"{source} holds no run {run!r}; it holds {some([*held])}")
+        raise ConfigurationError(f"{source} holds no run {run!r}; it holds {abbreviated([*held])}")
     return parse_scenario(held[run])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from antiphon.core.effects import Channel, Effect, InstallView, Scope, Transmit
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.frames import InterGroupFrame
-from antiphon.types import ProcessId, View, onlooker_view
+from antiphon.types import ProcessId, View, receiver_view
 
 
 class Outlet:
@@ -42,7 +42,7 @@ class Views:
     def install_private(self, senders: Iterable[ProcessId]) -> None:
         """Install a view that only this receiver has: the senders that it receives from."""
         context = self._context
-        self.install(onlooker_view(context.me, context.group, self._installed, senders, self.current))
+        self.install(receiver_view(context.me, context.group, self._installed, senders, self.current))
 
     def clear(self) -> None:
         """The process has left: the next view has no predecessor."""
