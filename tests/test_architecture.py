@@ -153,3 +153,38 @@ def test_examples_in_the_documents_run(path: Path, tmp_path: Path) -> None:
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+HISTORY = {"track-record.md", "CHANGELOG.md"}
+"""They tell what was; decisions (docs/adr) do too, and are never edited."""
+MENTIONED = re.compile(r"(?<![\w/.*<>-])((?:[\w-]+/)+[\w.-]+\.(?:py|md|toml|txt|json|parquet))(?![\w*/])")
+PYTHON = re.compile(r"`([\w]+\.py)[`:]")
+WRITTEN = {"events/", "live/", "checkpoint/", "out/"}
+"""Folders that commands write."""
+
+
+SOURCES = [PACKAGE, *(ROOT / folder for folder in ("tests", "tools", "benchmarks", "examples"))]
+OF_THE_READER = {"hello.py"}
+"""Files that a page asks its reader to write."""
+
+
+def exists(name: str, page: Path) -> bool:
+    """A file is named from the root, from the package, from the page, or by the last parts of its path."""
+    if any((folder / name).exists() for folder in (ROOT, PACKAGE, page.parent)):
+        return True
+    return any(path.match(f"*/{name}") for folder in SOURCES for path in folder.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")))
+        if path.name not in HISTORY and "adr" not in path.parts
+    ],
+    ids=lambda path: path.name,
+)
+def test_files_that_a_document_mentions_exist(path: Path) -> None:
+    text = re.sub(r"https?://\S+", "", path.read_text(encoding="utf-8"))
+    names = {name for name in MENTIONED.findall(text) if not name.startswith(tuple(WRITTEN))} | {*PYTHON.findall(text)}
+    assert sorted(name for name in names if not exists(name, path) and name not in OF_THE_READER) == []
