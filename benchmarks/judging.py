@@ -38,9 +38,9 @@ from antiphon.pipeline.spark.session import spark_session
 from antiphon.properties.checks import delivery, order, views, weak_total
 from antiphon.properties.judge import judge
 from antiphon.properties.promises import Promises
+from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.tables.history import load
 from antiphon.properties.tables.membership import Membership
-from antiphon.properties.tables.delivered import Delivered
 from antiphon.properties.verdicts.verdict import Verdict
 from benchmarks.judged_runs import KINDS, dataset, simulated
 
