@@ -16,7 +16,7 @@ from antiphon.pipeline.live.places import find
 from antiphon.pipeline.live.state import State
 from antiphon.pipeline.live.stream import Watch
 from antiphon.trace.directory import write_events
-from antiphon.trace.segments import Parts
+from antiphon.trace.segments import SegmentWriter
 from tests.support.watching import add_part, call_whole, cut, events_of, judged
 
 EVENTS = events_of("merge")
@@ -102,7 +102,7 @@ def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSes
     """Its last parts are gone before anybody has read them."""
     aside, directory = tmp_path / ".run-1", tmp_path / "run"
     aside.mkdir()
-    parts, written = Parts(aside), cut(EVENTS, 2, per_member=False)
+    parts, written = SegmentWriter(aside), cut(EVENTS, 2, per_member=False)
     parts.begin(1)
     parts.add(written[0])
     watch = Watch(spark, directory, tmp_path / "checkpoint", every_s=0.05)
@@ -126,7 +126,7 @@ def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
     """It ends after that step of looking for it."""
     aside, directory = tmp_path / ".run-1", tmp_path / "run"
     aside.mkdir()
-    parts = Parts(aside)
+    parts = SegmentWriter(aside)
     parts.begin(1)
     parts.add(EVENTS)
     taken = getattr(stream, step)
@@ -149,15 +149,15 @@ def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
 def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path: Path) -> None:
     aside = tmp_path / ".run-1"
     aside.mkdir()
-    parts = Parts(aside)
+    parts = SegmentWriter(aside)
     parts.begin(1)
     watch = Watch(spark, tmp_path / "run", tmp_path / "checkpoint", every_s=0.05)
 
     def kill(found: Figures) -> None:
         if not (aside / "live/events/part-00000001.parquet").exists():
             parts.add(cut(EVENTS, 2, per_member=False)[0])
-            assert parts._held is not None
-            parts._held.close()
+            assert parts._lock is not None
+            parts._lock.close()
 
     watch.follow(kill)
     assert watch.figures.runs[0].events == cut(EVENTS, 2, per_member=False)[0].num_rows

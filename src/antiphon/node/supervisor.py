@@ -4,7 +4,7 @@ Time is that of the wall, the network is that of this machine: of the scenario, 
 nor does loss, but for InterGroup, whose processes lose what comes at that rate. A crash is a kill, a pause a stop
 signal; a partition closes the connections between its sides and keeps them closed. The trace is of the same form as
 that of a simulation, and is judged by the same properties. While the run goes on, what the processes have on record is
-cut into parts for whoever watches: here, so that it costs them nothing.
+cut into segments that can be watched: here, so that it costs them nothing.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from antiphon.trace.journal import JournalReader, TornHead
 from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.trace.records import Head
 from antiphon.trace.replay import Replay
-from antiphon.trace.segments import Parts
+from antiphon.trace.segments import SegmentWriter
 from antiphon.trace.table import events_within
 from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_id
 
@@ -52,8 +52,8 @@ _START_S: Final = 30.0
 _GRACE_S: Final = 10.0
 """So long a process may take to stop."""
 _POLL_S: Final = 0.05
-_PART_NS: Final = 500_000_000
-"""So often what is new is made a part of the trace, if somebody may watch."""
+_SEGMENT_NS: Final = 500_000_000
+"""How often new rows become a segment of the trace, if the run can be watched."""
 _SETTLED_NS: Final = 300_000_000
 """Where processes fall silent: so long nothing may be left to do before a run counts as quiet."""
 
@@ -301,7 +301,7 @@ class LocalRun:
         self,
         scenario: Scenario,
         directory: Path,
-        parts: Parts | None = None,
+        segments: SegmentWriter | None = None,
         places: Mapping[str, Place] | None = None,
     ) -> None:
         """`places`: by name, of the processes that do not run where we do."""
@@ -311,14 +311,14 @@ class LocalRun:
         self._scenario = scenario
         self._facts = facts_of(scenario)
         self._sockets = family_of(scenario).sockets
-        self._parts = parts
+        self._segments = segments
         self._directory = directory
         self._toml = directory / "scenario.toml"
         self._toml.write_text(scenario_toml(scenario), encoding="utf-8")
         self._wall = _Wall()
         self._world = Recorder(WORLD)
         self._journals: dict[ProcessId, _Journal] = {}
-        self._cut_to: dict[Recorder, int] = {}  # how many rows of each history are in parts
+        self._cut_to: dict[Recorder, int] = {}  # how many rows of each history are in segments
         self._remotes: dict[ProcessId, _Remote] = {}
         self._current: dict[str, _Remote] = {}
         self._crashes: dict[ProcessId, int] = {}
@@ -340,8 +340,8 @@ class LocalRun:
         self._world.note(
             "end", self._wall.now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"})
         )
-        if self._parts is not None:
-            self._cut(self._parts)
+        if self._segments is not None:
+            self._cut(self._segments)
         return self._collect(quiet)
 
     def failed(self, process: ProcessId, errors: str) -> None:
@@ -375,8 +375,8 @@ class LocalRun:
             *(remote.meet([each for each in remotes if each is not remote], groups) for remote in remotes)
         )
         self._wall.epoch = time.monotonic_ns() + 50_000_000
-        if self._parts is not None:
-            self._parts.begin(time.time_ns() + 50_000_000)
+        if self._segments is not None:
+            self._segments.begin(time.time_ns() + 50_000_000)
         await asyncio.gather(*(remote.set_clock(self._wall.epoch) for remote in remotes))  # all, before anybody speaks
         for remote in remotes:
             remote.order(do="go")
@@ -416,12 +416,12 @@ class LocalRun:
             scenario.fault, self._wall, self._remotes, network, self._world, [*self._facts.waiting], None,
             random.Random(0), self._revive,
         )  # fmt: skip
-        next_part = _PART_NS
+        next_segment = _SEGMENT_NS
         while self._wall.now < scenario.duration:
             await asyncio.sleep(_POLL_S)
-            if self._parts is not None and self._wall.now >= next_part:
-                next_part = self._wall.now + _PART_NS
-                await asyncio.to_thread(self._cut, self._parts)  # faults come when they are due
+            if self._segments is not None and self._wall.now >= next_segment:
+                next_segment = self._wall.now + _SEGMENT_NS
+                await asyncio.to_thread(self._cut, self._segments)  # faults come when they are due
             self._require_health()
             if watch is not None:
                 watch({remote.id: remote.status for remote in self._remotes.values() if not remote.crashed})
@@ -495,12 +495,12 @@ class LocalRun:
             inputs=kinds.count("receive"),
         )
 
-    def _cut(self, parts: Parts) -> None:
-        """What has come on record since the last part is the next one."""
+    def _cut(self, segments: SegmentWriter) -> None:
+        """New rows since the last segment are the next one."""
         histories = [*map(self._history, [*self._remotes]), self._world]
         counts = {history: len(history.rows) for history in histories}  # the world's may grow meanwhile
         new = [(history, range(self._cut_to.get(history, 0), count)) for history, count in counts.items()]
-        parts.add(events_within(run_id(self._scenario), new))
+        segments.add(events_within(run_id(self._scenario), new))
         self._cut_to = counts
 
     def _history(self, process: ProcessId) -> Recorder:
@@ -566,17 +566,17 @@ def _interruptible() -> Iterator[None]:
 def run_locally(
     scenario: Scenario,
     watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None,
-    parts: Parts | None = None,
+    segments: SegmentWriter | None = None,
     places: Mapping[str, Place] | None = None,
 ) -> Run:
-    """Play a scenario with real processes; gives what a simulation gives, and parts of it meanwhile.
+    """Play a scenario with real processes; gives what a simulation gives, and segments of it meanwhile.
 
     `places`: by name, of the processes that are to run elsewhere than here.
     """
 
     async def play(directory: Path) -> Run:
         with _interruptible():
-            return await LocalRun(scenario, directory, parts, places).play(watch)
+            return await LocalRun(scenario, directory, segments, places).play(watch)
 
     with tempfile.TemporaryDirectory(prefix="antiphon-") as directory:
         return asyncio.run(play(Path(directory)))

@@ -66,6 +66,8 @@ def _listed(directory: Path) -> list[Path]:
             f"{directory} keeps the scenarios of {len(read_index(directory)):,} runs and no trace; "
             f"`antiphon simulate --from {directory} --run ID --out NEW` makes the trace of one"
         )
+    if any((directory / "journals").glob("*.journal")):
+        raise TraceError(f"{directory} has journals that are not in its events yet; `antiphon check` collects them")
     if not folder.is_dir():
         raise TraceError(f"{directory} has no folder `events`: it is not a run directory, or tracing was off")
     files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))

@@ -1,4 +1,4 @@
-"""Parts of a trace appear whole, stay as they are, and are gone when the run directory is there."""
+"""SegmentWriter of a trace appear whole, stay as they are, and are gone when the run directory is there."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import appearing
 from antiphon.trace.schema import EVENTS
-from antiphon.trace.segments import Parts, began_ns, goes_on, live_folders, parts_in
+from antiphon.trace.segments import SegmentWriter, began_ns, goes_on, live_folders, segments_in
 from antiphon.trace.table import events_table, events_within
 
 SCENARIO = parse_scenario("""
@@ -29,14 +29,14 @@ SCENARIO = parse_scenario("""
 
 def test_a_run_is_in_its_parts_row_for_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[tuple[list[str], pa.Table]] = []
-    add = Parts.add
+    add = SegmentWriter.add
 
-    def seen(parts: Parts, events: pa.Table) -> None:
+    def seen(parts: SegmentWriter, events: pa.Table) -> None:
         add(parts, events)
         added.append((sorted(path.name for path in tmp_path.glob("live/events/*")), events))
 
-    monkeypatch.setattr(Parts, "add", seen)
-    with parts_in(tmp_path) as parts:
+    monkeypatch.setattr(SegmentWriter, "add", seen)
+    with segments_in(tmp_path) as parts:
         run = run_locally(SCENARIO, None, parts)
         tables = [pq.read_table(path) for path in sorted(tmp_path.glob("live/events/*"))]
     assert len(tables) > 1
@@ -50,7 +50,7 @@ def test_a_run_is_in_its_parts_row_for_row(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_run_that_goes_on_is_found_and_told_from_one_that_was_killed(tmp_path: Path) -> None:
     directory = tmp_path / "run[1]"
-    with appearing(directory) as aside, parts_in(aside) as parts:
+    with appearing(directory) as aside, segments_in(aside) as parts:
         assert parts is not None
         assert live_folders(directory) == []
         parts.begin(42)

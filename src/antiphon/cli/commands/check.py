@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from antiphon.cli.shared.output import Json, Master, print_json, progress, waiting
+from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import as_document, exit_code, print_verdicts
 from antiphon.properties.promises import known
 
@@ -42,7 +43,9 @@ def check(
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
 
-    files, unusable = sound_event_files(directory)  # a wrong directory is said at once, not after Spark has started
+    files, unusable = sound_event_files(
+        collected(directory)
+    )  # a wrong directory is said at once, not after Spark has started
     if unusable and not (keep_going and files):
         raise unusable[0]
     with waiting("starting Spark"):

@@ -7,6 +7,7 @@ import typer
 from rich.markup import escape
 
 from antiphon.cli.shared.output import Json, Master, out, print_json, waiting
+from antiphon.cli.shared.traces import collected
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.scenario.units import Duration
 
@@ -33,7 +34,7 @@ def report(
     from antiphon.report.page import render  # noqa: PLC0415
 
     window = _window(begin, end)
-    find_event_files(directory)
+    find_event_files(collected(directory))
     with waiting("starting Spark"):
         spark = spark_session(master)
     with waiting("collecting"):

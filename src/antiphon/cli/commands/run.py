@@ -15,7 +15,7 @@ from antiphon.errors import ConfigurationError
 from antiphon.node.supervisor import refuse, run_locally
 from antiphon.scenario.read import read_scenario, run_id, with_transport
 from antiphon.trace.directory import appearing, check_free, write_run
-from antiphon.trace.segments import parts_in
+from antiphon.trace.segments import segments_in
 
 Sockets = Literal["tcp", "udp"]
 TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "stream", "udp": "datagram"}
@@ -50,9 +50,12 @@ def run(
     if out_directory is not None:
         check_free(out_directory, [run_id(chosen)], force=force)
     started = time.perf_counter()
-    with nullcontext(None) if out_directory is None else appearing(out_directory) as aside, parts_in(aside) as parts:
+    with (
+        nullcontext(None) if out_directory is None else appearing(out_directory) as aside,
+        segments_in(aside) as segments,
+    ):
         with watching(chosen.name) as watch:
-            played = run_locally(chosen, watch, parts)
+            played = run_locally(chosen, watch, segments)
         outcome = outcome_of(played, started, check, aside, clock="wall")
         if aside is not None:
             write_run(aside, outcome.record, outcome.scenario_toml)

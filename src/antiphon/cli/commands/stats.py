@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.shared.output import Json, Master, out, print_json, waiting
+from antiphon.cli.shared.traces import collected
 
 if TYPE_CHECKING:
     from antiphon.pipeline.figures.measures import (
@@ -65,7 +66,7 @@ def stats(
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
 
     for directory in directories:
-        find_event_files(directory)
+        find_event_files(collected(directory))
     with waiting("starting Spark"):
         spark = spark_session(master)
     with waiting("measuring"):

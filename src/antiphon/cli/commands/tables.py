@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
+from antiphon.cli.shared.traces import collected
 from antiphon.errors import TraceError
 from antiphon.trace.directory import appearing
 
@@ -35,7 +36,7 @@ def tables(
     from antiphon.pipeline.tables.export import write_tables  # noqa: PLC0415 - Spark takes a second to import
 
     _check_free(new, force=force)
-    find_event_files(directory)
+    find_event_files(collected(directory))
     with waiting("starting Spark"):
         spark = spark_session(master)
     with appearing(new) as aside:

@@ -1,11 +1,13 @@
 """`antiphon watch DIR`: a run while it goes on, as a table that keeps up with it; Spark reads its trace in parts."""
 
+import secrets
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.live import Live
@@ -17,11 +19,16 @@ from antiphon.errors import ConfigurationError, TraceError
 if TYPE_CHECKING:
     from antiphon.pipeline.live.figures import Figures
     from antiphon.pipeline.live.stream import Watch
+    from antiphon.trace.follow import Follower
+    from antiphon.trace.members import Identity
+
+_POLL_SECONDS: Final = 0.1
 
 
 def watch(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="What `antiphon run` was told to write: `--out DIR`.")
+        Path,
+        typer.Argument(metavar="DIR", help="What `antiphon run --out DIR` or `Member(trace=DIR)` writes."),
     ],
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, show it, and leave.")] = False,
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often new parts are read.")] = 0.5,
@@ -39,37 +46,76 @@ def watch(
 ) -> None:
     """Watch a run: rates, latencies, views and verdicts so far, until it ends. A finished run is read to its end.
 
-    Waits for a run if there is none yet. What a stream can judge is judged on the way: exit code 1 if it is violated;
-    `antiphon check DIR` judges all of it afterwards. With --json, one document at the end.
+    Waits for a run if there is none yet. Members that trace themselves are followed until none of them runs. What a
+    stream can judge is judged on the way: exit code 1 if it is violated; `antiphon check DIR` judges all of it
+    afterwards. With --json, one document at the end.
     """
     if not 0.05 <= every <= 3600:
         raise ConfigurationError(f"--every {every:g} is not between 0.05 and 3,600 seconds")
     from antiphon.pipeline.live.places import find  # noqa: PLC0415
     from antiphon.pipeline.live.stream import Watch  # noqa: PLC0415
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.trace.follow import Follower  # noqa: PLC0415
+    from antiphon.trace.members import read_identity  # noqa: PLC0415
 
+    identity = read_identity(directory)
     place = find(directory)
-    if place is None and once:
+    if place is None and identity is None and once:
         raise TraceError(f"there is no run in {directory}, and none is being written there")
     with waiting("starting Spark"):
         spark = spark_session(master)
-    with nullcontext(checkpoint) if checkpoint is not None else _forgotten() as remembered:
+    with nullcontext(checkpoint) if checkpoint is not None else _forgotten() as remembered, _forgotten() as folder:
         watched = Watch(spark, directory, remembered, every_s=every)
-        if once and place is not None:
+        if identity is None and not once:
+            identity = _awaited(directory)
+        if identity is not None:
+            _follow_members(watched, Follower(directory, identity, folder), once=once)
+        elif once and place is not None:
             with waiting("reading"):
                 watched.read_what_is_there(place)
         else:
-            if find(directory) is None:
-                typer.echo(f"waiting for a run in {directory}", err=True)
             with _shown() as show:
                 watched.follow(show)
     if not once:
-        _require_end(directory, watched.figures)
+        _require_end(directory, watched.figures, members=identity is not None)
     if json:
         print_json(_document(directory, watched))
     else:
         out.print(pictured(watched.figures))
     raise typer.Exit(1 if watched.figures.violated else 0)
+
+
+def _awaited(directory: Path) -> "Identity | None":
+    """Wait until there is a run; None if it is not one of members that trace themselves."""
+    from antiphon.pipeline.live.places import find  # noqa: PLC0415
+    from antiphon.trace.members import read_identity  # noqa: PLC0415
+
+    is_told = False
+    while (identity := read_identity(directory)) is None and find(directory) is None:
+        if not is_told:
+            typer.echo(f"waiting for a run in {directory}", err=True)
+            is_told = True
+        time.sleep(_POLL_SECONDS)
+    return identity
+
+
+def _follow_members(watched: "Watch", follower: "Follower", *, once: bool) -> None:
+    from antiphon.pipeline.live.places import Place  # noqa: PLC0415
+    from antiphon.trace.segments import began_ns  # noqa: PLC0415
+
+    follower.step()
+    place = Place(follower.folder, f"members-{secrets.token_hex(4)}", whole=False, began_ns=began_ns(follower.folder))
+    if once:
+        with waiting("reading"):
+            watched.read_what_is_there(place)
+        return
+    with _shown() as show:
+
+        def step(figures: "Figures") -> None:
+            follower.step()
+            show(figures)
+
+        watched.follow(step, place)
 
 
 @contextmanager
@@ -88,11 +134,14 @@ def _shown() -> "Iterator[Callable[[Figures], None]]":
         yield lambda figures: live.update(pictured(figures))
 
 
-def _require_end(directory: Path, figures: "Figures") -> None:
-    """When nothing more comes, a run is there without gaps, and to its end unless it was killed."""
+def _require_end(directory: Path, figures: "Figures", *, members: bool) -> None:
+    """When nothing more comes, a run is there without gaps, and to its end unless it was killed.
+
+    Members that trace themselves have no common end.
+    """
     if figures.waiting:
         raise TraceError(f"events are missing in {directory}: {figures.waiting:,} come after a gap")
-    if not figures.over:
+    if not figures.over and not members:
         typer.echo("antiphon: the run broke off before its end; this is all that it left", err=True)
 
 

@@ -58,9 +58,12 @@ class Watch:
         """To the end of what is there now."""
         self._follow(place._replace(whole=True), lambda _figures: None)
 
-    def follow(self, show: Show) -> None:
-        """Until the run has ended, or for ever if nothing says that it has; waits for a run if there is none yet."""
-        place = find(self._directory)
+    def follow(self, show: Show, place: Place | None = None) -> None:
+        """Until the run has ended, or for ever if nothing says that it has; waits for a run if there is none yet.
+
+        `place`: where its events are, if that is known.
+        """
+        place = place or find(self._directory)
         while place is None:
             time.sleep(_POLL_SECONDS)
             place = find(self._directory)
