@@ -163,7 +163,11 @@ WRITTEN = {"events/", "live/", "checkpoint/", "out/"}
 """Folders that commands write."""
 
 
-SOURCES = [PACKAGE, *(ROOT / folder for folder in ("tests", "tools", "benchmarks", "examples"))]
+SOURCES = {
+    f"/{path.relative_to(ROOT)}"
+    for folder in ("src", "tests", "tools", "benchmarks", "examples")
+    for path in (ROOT / folder).rglob("*.py")
+}
 OF_THE_READER = {"hello.py"}
 """Files that a page asks its reader to write."""
 
@@ -172,7 +176,7 @@ def exists(name: str, page: Path) -> bool:
     """A file is named from the root, from the package, from the page, or by the last parts of its path."""
     if any((folder / name).exists() for folder in (ROOT, PACKAGE, page.parent)):
         return True
-    return any(path.match(f"*/{name}") for folder in SOURCES for path in folder.rglob("*.py"))
+    return any(path.endswith(f"/{name}") for path in SOURCES)
 
 
 @pytest.mark.parametrize(
