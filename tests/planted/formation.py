@@ -15,8 +15,11 @@ import antiphon.sim.run
 from antiphon.core.effects import Departure, Effect, InstallView, Suspected
 from antiphon.core.vectors import BEYOND
 from antiphon.drive.drive import Shown
+from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.formation import Formations, _Formation
-from antiphon.protocols.newtop.formation.transfer import Shelf, Transfer, _group
+from antiphon.protocols.newtop.formation.held_back import HeldBack, group_of
+from antiphon.protocols.newtop.formation.passage import Passage
+from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame, ProposeFrame
 from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.group import NewtopGroup
@@ -60,12 +63,13 @@ def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]
     install = Formations._install
 
     def turned(self: Formations, frame: InstallFrame, now: int) -> None:
-        process = self._grounds
-        assert isinstance(process, NewtopProcess)
-        before = process._to_answer, process._answered
+        passage = self._grounds
+        assert isinstance(passage, Passage)
+        answers, group = passage._answers, name_of(frame.group)
+        before = answers.wanted, answers._answered
         install(self, frame, now)
-        number, (process._to_answer, process._answered) = process._to_answer, before
-        answer(process, process._groups[frame.group], frame.base, number, now)
+        number, (answers.wanted, answers._answered) = answers.wanted, before
+        answer(passage, passage._groups.names[group], frame.base, number, now)
 
     patch.setattr(Formations, "_install", turned)
 
@@ -73,8 +77,8 @@ def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]
 def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
     """E-54, the first null: what came of other groups while we were frozen is not answered in the new one."""
 
-    def others(process: NewtopProcess, _group: NewtopGroup, base: int, _number: int, now: int) -> None:
-        process.reach(base, now)
+    def others(passage: Passage, _group: NewtopGroup, base: int, _number: int, now: int) -> None:
+        passage.reach(base, now)
 
     _answering_at_install(patch, others)
 
@@ -82,7 +86,7 @@ def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
 def no_null_in_other_groups(patch: pytest.MonkeyPatch) -> None:
     """E-54, the second null: a group that is silent below the base does not get there."""
 
-    def own(_process: NewtopProcess, group: NewtopGroup, _base: int, number: int, now: int) -> None:
+    def own(_passage: Passage, group: NewtopGroup, _base: int, number: int, now: int) -> None:
         if group.discipline.largest < number:
             group.discipline.null(number, now, group.voice.early)
             group.numbers.expect(number, now)
@@ -114,11 +118,13 @@ def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
     """E-55 as first written: a `leave` has a number; whoever delivers it forgets its sender, without an agreement."""
-    init, deliver, depart = NewtopProcess.__init__, NewtopProcess._deliver, NewtopProcess.depart
+    init, deliver, depart = NewtopProcess.__init__, Delivery.deliver, Passage.depart
+    processes: dict[int, NewtopProcess] = {}
 
     def started(self: NewtopProcess, *each: Any) -> None:
         init(self, *each)
-        self._special = self._changing = True
+        self._table.formed = True
+        processes[id(self._delivery)] = self
 
     def begin(self: Formations, now: int) -> bool:
         for name in [*self._leaves]:
@@ -135,29 +141,30 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
                 return True
         return False
 
-    def one_by_one(self: NewtopProcess, ready: list[BlockFrame], stirred: Any, now: int, effects: list[Effect]) -> None:
+    def one_by_one(self: Delivery, ready: list[BlockFrame], now: int, effects: list[Effect]) -> None:
+        groups = self._groups.by_id
         for frame in ready:
-            if frame.state == _LEAVE and frame.group in self._groups:
-                _delivered_leave(self, self._groups[frame.group], frame, now, effects)
-            elif frame.group in self._groups:
-                deliver(self, [frame], stirred, now, effects)
+            if frame.state == _LEAVE and frame.group in groups:
+                _delivered_leave(processes[id(self)], groups[frame.group], frame, now, effects)
+            elif frame.group in groups:
+                deliver(self, [frame], now, effects)
 
-    def silently(self: NewtopProcess, name: GroupId, now: int, *, graceful: bool) -> None:
+    def silently(self: Passage, name: GroupId, now: int, *, graceful: bool) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(NewtopGroup, "multicast", lambda *_: None)
             depart(self, name, now, graceful=graceful)
 
     patch.setattr(NewtopProcess, "__init__", started)
     patch.setattr(Formations, "_begin_to_leave", begin)
-    patch.setattr(NewtopProcess, "_deliver", one_by_one)
-    patch.setattr(NewtopProcess, "depart", silently)
+    patch.setattr(Delivery, "deliver", one_by_one)
+    patch.setattr(Passage, "depart", silently)
 
 
 def _delivered_leave(
     process: NewtopProcess, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]
 ) -> None:
     group.deliver(frame)
-    if frame.sender == process._me:
+    if frame.sender == group.roster.me:
         assert process._formations is not None
         process._formations._go(name_of(frame.group), now, graceful=True)
     elif frame.sender in group.roster.ranks and frame.sender not in group.agreement.failed:
@@ -166,7 +173,7 @@ def _delivered_leave(
         detection = Detection(((frame.sender, frame.block),), (gone,), now)
         group.exclude(detection, ())
         effects.append(Suspected(frame.group, frame.sender, frame.block, "left"))
-        process._install(group, [detection], now, effects)
+        process._installer.install(group, [detection], now, effects)
 
 
 def _forget(agreement: Agreement, process: ProcessId) -> None:
@@ -266,7 +273,7 @@ def state_before_its_place(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:
     """Who comes new gets messages before the state that they go with."""
-    patch.setattr(Shelf, "_waits", lambda *_: False)
+    patch.setattr(HeldBack, "_waits", lambda *_: False)
 
 
 def one_donor_only(patch: pytest.MonkeyPatch) -> None:
@@ -282,23 +289,26 @@ def one_donor_only(patch: pytest.MonkeyPatch) -> None:
 def other_groups_go_on(patch: pytest.MonkeyPatch) -> None:
     """E-84: only the group that waits for a state is held back."""
 
-    def put(self: Shelf, effect: Any, effects: list[Effect]) -> None:
-        before, self._effects = self._effects, deque(each for each in self._effects if _group(each) == _group(effect))
+    def put(self: HeldBack, effect: Any, effects: list[Effect]) -> None:
+        before, self._effects = (
+            self._effects,
+            deque(each for each in self._effects if group_of(each) == group_of(effect)),
+        )
         held = len(self._effects)
-        shelf_put(self, effect, effects)
+        held_put(self, effect, effects)
         self._effects = deque([*before, *list(self._effects)[held:]])
 
-    def clear(self: Shelf, effects: list[Effect]) -> None:
+    def release(self: HeldBack, effects: list[Effect]) -> None:
         before, self._effects = self._effects, deque()
         for effect in before:
-            if self._waits(effect) or any(_group(each) == _group(effect) for each in self._effects):
+            if self._waits(effect) or any(group_of(each) == group_of(effect) for each in self._effects):
                 self._effects.append(effect)
             else:
                 effects.append(effect)
 
-    shelf_put = Shelf.put
-    patch.setattr(Shelf, "put", put)
-    patch.setattr(Shelf, "clear", clear)
+    held_put = HeldBack.put
+    patch.setattr(HeldBack, "put", put)
+    patch.setattr(HeldBack, "release", release)
 
 
 def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
@@ -357,7 +367,7 @@ def install_told_once(patch: pytest.MonkeyPatch) -> None:
     def silent(self: Formations, frame: InstallFrame, now: int) -> None:
         with pytest.MonkeyPatch.context() as inner:
             if frame.sender != self._me:
-                inner.setattr(NewtopProcess, "transmit", lambda *_: None)
+                inner.setattr(Passage, "transmit", lambda *_: None)
             install(self, frame, now)
 
     patch.setattr(Formations, "_install", silent)

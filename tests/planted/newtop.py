@@ -17,6 +17,7 @@ from antiphon.protocols.newtop.frames import BlockFrame, RefuteFrame, SequencedF
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.holdings import Holdings
 from antiphon.protocols.newtop.membership.agreement import Agreement, Detection
+from antiphon.protocols.newtop.membership.installer import ViewInstaller
 from antiphon.protocols.newtop.membership.suspector import Suspector
 from antiphon.protocols.newtop.membership.views import ClosedChange, FlushChange, RemoveChange, ViewChange
 from antiphon.protocols.newtop.news import News
@@ -26,6 +27,7 @@ from antiphon.protocols.newtop.ordering.relative import RelativeOrder
 from antiphon.protocols.newtop.ordering.vectors import FastOrder
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.protocols.newtop.progress import Progress
+from antiphon.protocols.newtop.reception import Reception
 from antiphon.protocols.newtop.recovery.streams import _Incoming, _Outgoing, _Store
 from antiphon.protocols.newtop.silence import Silence
 from antiphon.protocols.newtop.symmetric import Symmetric
@@ -205,16 +207,16 @@ def messages_overtake_views(patch: pytest.MonkeyPatch) -> None:
 
 def the_removed_still_heard(patch: pytest.MonkeyPatch) -> None:
     """9.3, first sentence, left out for data: what comes from a member that is gone is delivered in its turn."""
-    record = NewtopProcess._record
+    record = Reception.record
 
-    def heeding(self: NewtopProcess, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
+    def heeding(self: Reception, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
         if frame.sender in group.roster.ranks or frame.sender not in group.roster.columns or not frame.payloads:
             return record(self, group, frame, now)
         self._order.received(group, frame, now)
         self._stirred[frame.group] = group
         return True
 
-    patch.setattr(NewtopProcess, "_record", heeding)
+    patch.setattr(Reception, "record", heeding)
 
 
 def buffers_of_the_removed_kept(patch: pytest.MonkeyPatch) -> None:
@@ -388,14 +390,14 @@ def counter_behind_the_suspect(patch: pytest.MonkeyPatch) -> None:
 def counter_behind_the_cut(patch: pytest.MonkeyPatch) -> None:
     """E-26j, and the confirmation does not raise it either."""
     counter_behind_the_suspect(patch)
-    confirmed = NewtopProcess._confirmed
+    confirmed = ViewInstaller.confirmed
 
-    def low(self: NewtopProcess, group: NewtopGroup, detection: Detection, now: int) -> None:
+    def low(self: ViewInstaller, group: NewtopGroup, detection: Detection, now: int) -> None:
         before = group.numbers.counter.value
         confirmed(self, group, detection, now)
         group.numbers.counter.value = max(before, group.numbers.sent)
 
-    patch.setattr(NewtopProcess, "_confirmed", low)
+    patch.setattr(ViewInstaller, "confirmed", low)
 
 
 # -------------------------------------------------------------------------------- suspector
@@ -502,14 +504,14 @@ def deaf_is_no_charge(patch: pytest.MonkeyPatch) -> None:
 
 def silent_groups_keep_the_cut_away(patch: pytest.MonkeyPatch) -> None:
     """E-43."""
-    confirmed = NewtopProcess._confirmed
+    confirmed = ViewInstaller.confirmed
 
-    def at_home(self: NewtopProcess, group: NewtopGroup, detection: Detection, now: int) -> None:
-        before = self._to_answer
+    def at_home(self: ViewInstaller, group: NewtopGroup, detection: Detection, now: int) -> None:
+        before = self._answers.wanted
         confirmed(self, group, detection, now)
-        self._to_answer = before
+        self._answers.wanted = before
 
-    patch.setattr(NewtopProcess, "_confirmed", at_home)
+    patch.setattr(ViewInstaller, "confirmed", at_home)
 
 
 def removes_install_their_own(patch: pytest.MonkeyPatch) -> None:
@@ -598,17 +600,17 @@ def slow_cut_one_too_low(patch: pytest.MonkeyPatch) -> None:
 
 def flush_counts_unagreed(patch: pytest.MonkeyPatch) -> None:
     """E-61: a flush counts as soon as it comes, as if it had no number that agreement makes the same at all."""
-    take = NewtopProcess._take
+    take = Reception.take
 
-    def eager(self: NewtopProcess, frame: Frame, now: int) -> None:
+    def eager(self: Reception, frame: Frame, now: int) -> None:
         if isinstance(frame, BlockFrame) and frame.notice is not None and frame.notice.kind == "flush":
             group = self._groups[frame.group]
-            if frame.sender in group.roster.ranks and self._me not in frame.excluded:
+            if frame.sender in group.roster.ranks and group.roster.me not in frame.excluded:
                 group.change.flushed(frame)
                 self._stirred[frame.group] = group
         take(self, frame, now)
 
-    patch.setattr(NewtopProcess, "_take", eager)
+    patch.setattr(Reception, "take", eager)
 
 
 def flush_of_the_failed_awaited(patch: pytest.MonkeyPatch) -> None:

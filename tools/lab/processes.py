@@ -134,7 +134,7 @@ def table_sizes(member: Member) -> dict[str, int]:
     assert formations is not None
     found: dict[str, Any] = {
         "groups": core._groups,
-        "timers": core._timers._heap,
+        "timers": core._alarms._timers._heap,
         "known": [each for known in formations._known.values() for each in known],
         "mute": formations._mute,
         "refused": formations._refused,

@@ -446,7 +446,7 @@ def test_who_has_left_and_is_refuted_by_others_is_gone_all_the_same() -> None:
     cluster = Forming("a", "b", "c", "d")
     cluster.send("d", b"x")
     cluster.move_one_way("d", "b", "c")
-    cluster.core("d").depart(GROUP, cluster.now, graceful=False)
+    formations(cluster, "d")._grounds.depart(GROUP, cluster.now, graceful=False)
     cluster.settle("d")
     assert isinstance(cluster.channels["d", "b"][-1], LeavingFrame)
     cluster.move_one_way("d", "b")

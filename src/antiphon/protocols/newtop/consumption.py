@@ -6,9 +6,9 @@ from antiphon.core.pending import Pending
 
 
 class Consumption:
-    """Invariant: `_handed` has one entry for each `Deliver` effect behind `_accounted`, where flow control counts."""
+    """Invariant: `_handed` has one entry for each `Deliver` effect behind `accounted`, where flow control counts."""
 
-    __slots__ = ("_accounted", "_handed", "position", "unconsumed")
+    __slots__ = ("_handed", "accounted", "position", "unconsumed")
 
     def __init__(self, unconsumed: Pending) -> None:
         self.unconsumed = unconsumed
@@ -16,7 +16,8 @@ class Consumption:
         self.position = 0
         """How many `Deliver` effects the application has taken."""
         self._handed: deque[int | None] = deque()  # the number of each; None: it does not count
-        self._accounted = 0  # how many of them `unconsumed` knows of
+        self.accounted = 0
+        """How many of them `unconsumed` knows of."""
 
     def took(self, position: int) -> None:
         """The application has taken its first `position` deliveries; entered with the next `account`."""
@@ -24,8 +25,8 @@ class Consumption:
 
     def account(self) -> None:
         """Enter what the application has taken since the last call."""
-        while self._accounted < self.position:
-            self._accounted += 1
+        while self.accounted < self.position:
+            self.accounted += 1
             if (number := self._handed.popleft()) is not None:
                 self.unconsumed.remove(number)
 

@@ -105,7 +105,9 @@ class Holdings:
 
     def account(self, flow: FlowControl) -> None:
         """Tell flow control what the application has taken, and let it draw its consequences."""
-        self._consumption.account()
+        consumption = self._consumption
+        if consumption.accounted < consumption.position:
+            consumption.account()
         flow.settle()
 
     def settle(self, flow: FlowControl, effects: list[Effect]) -> None:

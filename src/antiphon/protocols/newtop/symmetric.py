@@ -6,7 +6,7 @@ owes, announcements of what nothing else has said.
 
 from typing import TYPE_CHECKING, ClassVar
 
-from antiphon.core.effects import Effect
+from antiphon.core.effects import Effect, Scope, Transmit
 from antiphon.core.vectors import MinVector
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Flow, Notice, ToSequencer
@@ -171,7 +171,8 @@ class Symmetric:
         flow, header = self._flow, frame.flow
         if flow is None or header is None:
             return None
-        flow.delivered(header.number)
+        if header.number > flow.counter:
+            flow.delivered(header.number)
         if frame.sender != self._roster.me:
             self._news.delivered(header.number, sum(map(len, frame.payloads)))
         return header.number
@@ -217,9 +218,10 @@ class Symmetric:
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
         block, outgoing, gate, flow = 0, self._outgoing, self._gate, self._flow
+        notices, messages = outgoing.notices, outgoing.outbox.waiting  # looked at for each message, without a call
         header, room = None, self._window_bytes
-        while outgoing.waiting:
-            if outgoing.flushes:
+        while messages or notices or outgoing.donation is not None:
+            if notices and outgoing.flushes:
                 block = self._flush(outgoing.next_notice(), now, effects)
                 continue
             if gate.shut and not outgoing.privileged:
@@ -258,7 +260,8 @@ class Symmetric:
                     return
                 flow.counted(block, 0)
             header = flow.header(block if self._by_block else flow.largest)
-        numbers.stall(stalled=False)
+        if numbers.stalled:
+            numbers.stall(stalled=False)
         numbers.counter.witness(block)
         roster = self._roster
         frame = BlockFrame(
@@ -353,7 +356,10 @@ class Symmetric:
     def _stabilised(self, effects: list[Effect]) -> None:
         stable = self._progress.completed.minimum
         self._progress.note_stable(stable)
-        self._holdings.stabilised(stable, effects)
+        if self._holdings.unbounded:
+            self._holdings.free(stable, effects)
+        else:
+            self._holdings.stabilised(stable, effects)
 
     def _answer_request(self, now: int) -> None:
         """We have completed the number that a leaving member waits for."""
@@ -382,9 +388,12 @@ class Symmetric:
     def _send_next(self, room_bytes: int, header: Flow | None, order: "Order", now: int, effects: list[Effect]) -> int:
         """Number what is next, and let it leave."""
         roster, flow = self._roster, self._flow
-        notice, state, (label, payloads, more) = self._outgoing.take(room_bytes)
-        if state is not None:
+        outgoing, notice, state = self._outgoing, None, None
+        if outgoing.notices or outgoing.donation is not None:
+            notice, state, (label, payloads, more) = outgoing.take(room_bytes)
             self._group.weigh_state()
+        else:
+            label, payloads, more = outgoing.outbox.take(room_bytes)
         if flow is not None and header is not None:
             flow.unconsumed.add(header.number)
             flow.counted(header.number, sum(map(len, payloads)))
@@ -424,7 +433,7 @@ class Symmetric:
             flow.carried(header.number)
         self._numbers.left(block, now)
         self._news.spoken(frame.complete_block, header, now)
-        voice.multicast(frame, effects)
+        effects.append(Transmit(frame, Scope.VIEW, voice.channel))
         return frame
 
     def _announce(self, now: int, effects: list[Effect]) -> None:

@@ -3,7 +3,14 @@
 from typing import TypeVar
 
 from antiphon.core.effects import Channel, Effect, Scope, Transmit
-from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, MembershipFrame, SequencedFrame, ToSequencer
+from antiphon.protocols.newtop.frames import (
+    AliveFrame,
+    BlockFrame,
+    FormationFrame,
+    MembershipFrame,
+    SequencedFrame,
+    ToSequencer,
+)
 from antiphon.protocols.newtop.news import News
 from antiphon.protocols.newtop.numbers import Numbers
 from antiphon.protocols.newtop.recovery.streams import Recovery
@@ -15,14 +22,14 @@ Sequenced = TypeVar("Sequenced", bound=SequencedFrame)
 class Voice:
     """Invariant: whatever is multicast in the group leaves through here."""
 
-    __slots__ = ("_channel", "_news", "_numbers", "early", "recovery")
+    __slots__ = ("_news", "_numbers", "channel", "early", "recovery")
 
     def __init__(self, numbers: Numbers, news: News, recovery: Recovery | None, early: list[Effect]) -> None:
         self.early = early
         """Effects of what happens between two drains, in order; one list for all groups of the process."""
         self.recovery = recovery
         """On datagrams: the streams of this group."""
-        self._channel = Channel.STREAM if recovery is None else Channel.DATAGRAM
+        self.channel = Channel.STREAM if recovery is None else Channel.DATAGRAM
         self._numbers = numbers
         self._news = news
 
@@ -32,7 +39,7 @@ class Voice:
 
     def multicast(self, frame: BlockFrame | AliveFrame, effects: list[Effect]) -> None:
         """To the view, as it is."""
-        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        effects.append(Transmit(frame, Scope.VIEW, self.channel))
 
     def say(self, frame: AliveFrame | MembershipFrame, now: int, effects: list[Effect]) -> None:
         """To the view, without a number, in its place on the channel of the group."""
@@ -40,7 +47,7 @@ class Voice:
         self._numbers.spoke(now)
         if isinstance(frame, AliveFrame):
             self._news.spoken(frame.complete_block, frame.flow, now)
-        effects.append(Transmit(frame, Scope.VIEW, self._channel))
+        effects.append(Transmit(frame, Scope.VIEW, self.channel))
 
     def say_aside(self, frame: AliveFrame, now: int) -> None:
         """To the view, outside the stream: what is said again soon need not be repaired."""
@@ -49,4 +56,19 @@ class Voice:
 
     def submit(self, frame: ToSequencer, sequencer: ProcessId, effects: list[Effect]) -> None:
         """To the sequencer alone."""
-        effects.append(Transmit(frame, sequencer, self._channel))
+        effects.append(Transmit(frame, sequencer, self.channel))
+
+
+class Post:
+    """How frames that belong to no group yet leave, each to one process."""
+
+    __slots__ = ("_channel", "early")
+
+    def __init__(self, *, datagrams: bool) -> None:
+        self.early: list[Effect] = []
+        """Effects of what happens between two drains, in order; shared with the groups of the process."""
+        self._channel = Channel.DATAGRAM if datagrams else Channel.STREAM
+
+    def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
+        """To one process."""
+        self.early.append(Transmit(frame, to, self._channel))

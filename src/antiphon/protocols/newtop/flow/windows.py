@@ -141,9 +141,8 @@ class FlowControl:
         self.received.raise_to(self._my_rank, number)
 
     def delivered(self, number: int) -> None:
-        """A message with this number has its turn."""
-        if number > self.counter:
-            self.counter = number
+        """A message with this number, above `counter`, has its turn."""
+        self.counter = number
 
     def waits_for(self, rank: int) -> bool:
         """Whether that member keeps the window from moving."""

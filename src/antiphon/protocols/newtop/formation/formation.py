@@ -497,6 +497,7 @@ class Formations:
         self._procedure = None
         self.limit = BEYOND
         group = self._grounds.go_over(own, now)
+        self.entered(group, now)
         for member in group.view.members:
             if member != self._me:
                 self._grounds.transmit(own, member)

@@ -1,21 +1,15 @@
 """State for those who come new: what the classes of a formed group had before, told in order (newtop.md 11.2 rule 7).
 
 All of a class stood at the same place when the group was formed, so any one of them can tell what its application's
-state was; the lowest does. Who waits for a state holds back what is delivered meanwhile, above the protocol (`Shelf`):
+state was; the lowest does. A member that waits for a state holds back what is delivered meanwhile (`held_back.py`);
 numbers, stability and views go on. So nothing is missed, and nothing comes twice: what was delivered before the
 formation is in the state, what is delivered after it is a delivery.
 """
 
-from collections import deque
-from collections.abc import Callable
-
 from antiphon.core.contract import StateSource
-from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach, Transitional
+from antiphon.core.effects import InstallState
 from antiphon.protocols.newtop.fragments import Fragments
-from antiphon.types import Company, GroupId, ProcessId, View
-
-Shown = Deliver | InstallView | InstallState | Transitional | Left
-"""What an application gets, in one order."""
+from antiphon.types import Company, ProcessId, View
 
 
 class Transfer:
@@ -118,52 +112,3 @@ def release(state: bytes | StateSource) -> None:
     """Nobody wants to hear it any more."""
     if not isinstance(state, bytes):
         state.close()
-
-
-class Shelf:
-    """What an application must not get before a state, in order; of all its groups, for they have one order (E-84)."""
-
-    __slots__ = ("_effects", "_transfer_of")
-
-    def __init__(self, transfer_of: Callable[[GroupId], Transfer | None]) -> None:
-        self._effects: deque[Shown] = deque()
-        self._transfer_of = transfer_of
-
-    def put(self, effect: Shown, effects: list[Effect]) -> None:
-        """Let the application get to it when it has its turn; the network learns of a view at once."""
-        if not self._effects and not self._waits(effect):
-            effects.append(effect)
-            return
-        if isinstance(effect, InstallView):
-            effects.append(Reach(effect.view))
-        self._effects.append(effect)
-
-    def place(self, state: InstallState) -> None:
-        """A state is there: it comes before what its group delivers, and behind its first view."""
-        of_group = [place for place, effect in enumerate(self._effects) if _group(effect) == state.group]
-        self._effects.insert(of_group[0] + _is_first(self._effects[of_group[0]]) if of_group else 0, state)
-
-    def drop(self, group: GroupId) -> None:
-        """The group is left before its state was there: its application has never been in it."""
-        self._effects = deque(effect for effect in self._effects if _group(effect) != group)
-
-    def clear(self, effects: list[Effect]) -> None:
-        """Hand over all that waits for nothing any more."""
-        while self._effects and not self._waits(self._effects[0]):
-            effects.append(self._effects.popleft())
-
-    def _waits(self, effect: Shown) -> bool:
-        if isinstance(effect, InstallState) or _is_first(effect):
-            return False
-        transfer = self._transfer_of(_group(effect))
-        return transfer is not None and transfer.waits
-
-
-def _is_first(effect: Shown) -> bool:
-    return isinstance(effect, InstallView) and bool(effect.view.classes)
-
-
-def _group(effect: Shown) -> GroupId:
-    if isinstance(effect, InstallView):
-        return effect.view.group
-    return effect.frame.group if isinstance(effect, Deliver) else effect.group

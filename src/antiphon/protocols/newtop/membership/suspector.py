@@ -73,6 +73,14 @@ class Suspector:
         self._severed.add(rank)
         self._pardoned[rank] = now
 
+    def remember(self) -> list[int]:
+        """When something last came from each member; for `recall`."""
+        return self.clock[:]
+
+    def recall(self, clock: list[int]) -> None:
+        """What came since `remember` was no sign of life of its sender: others have relayed it."""
+        self.clock[:] = clock
+
     def is_severed(self, rank: int) -> bool:
         """Whether the connection with it is known to have lost frames."""
         return rank in self._severed

@@ -1,0 +1,41 @@
+"""When each group of a process, and its formations, must be looked at again."""
+
+from typing import Final
+
+from antiphon.core.timers import Timers
+from antiphon.types import GroupId
+
+FORMATIONS: Final = GroupId("")
+"""Stands for the formations among the groups."""
+
+
+class Alarms:
+    """Invariant: `armed` is what the timers are set to, by group; a group without an alarm has None or no entry."""
+
+    __slots__ = ("_timers", "armed")
+
+    def __init__(self) -> None:
+        self.armed: dict[GroupId, int | None] = {}
+        self._timers: Timers[tuple[GroupId]] = Timers()
+
+    @property
+    def deadline(self) -> int | None:
+        """The earliest of all."""
+        return self._timers.deadline
+
+    def arm(self, name: GroupId, at: int | None) -> None:
+        """Ring for this group then, and not at any other time; None: never."""
+        self.armed[name] = at
+        self._timers.set((name,), at)
+
+    def rung(self, now: int) -> list[GroupId]:
+        """Those whose time has come, in the order of their times; they have no alarm from now on."""
+        names = [name for (name,) in self._timers.due(now)]
+        for name in names:
+            self.armed[name] = None
+        return names
+
+    def forget(self, name: GroupId) -> None:
+        """The group is no more."""
+        self.arm(name, None)
+        del self.armed[name]

@@ -1,0 +1,142 @@
+"""From one group to the next: what a process does when a formation, or a leave, has come to its end (11.1, 11.2)."""
+
+from collections.abc import Callable
+
+from antiphon.core.clocks import BlockCounter
+from antiphon.core.effects import Left, Reach
+from antiphon.protocols.newtop.alarms import Alarms
+from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.formation.connections import Connections
+from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.transfer import Transfer
+from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame, LeavingFrame
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.groups import Groups
+from antiphon.protocols.newtop.membership.cuts import Cuts
+from antiphon.protocols.newtop.ordering.contract import FormingOrder
+from antiphon.protocols.newtop.voice import Post
+from antiphon.types import GroupId, ProcessId, View, formed_view, name_of
+
+NewGroup = Callable[[View, int, int], NewtopGroup]
+"""Makes the group of a view whose numbers begin at a base, at a time."""
+
+
+class Passage:
+    """What formations ask of the process they happen at.
+
+    Invariant: a group is entered and left in all parts of the process at once.
+    """
+
+    __slots__ = (
+        "_alarms",
+        "_answers",
+        "_connections",
+        "_cuts",
+        "_groups",
+        "_held_back",
+        "_me",
+        "_new_group",
+        "_order",
+        "_post",
+        "counter",
+    )
+
+    def __init__(
+        self,
+        me: ProcessId,
+        counter: BlockCounter,
+        groups: Groups,
+        order: FormingOrder,
+        cuts: Cuts,
+        answers: Answers,
+        alarms: Alarms,
+        held_back: HeldBack,
+        connections: Connections,
+        post: Post,
+        new_group: NewGroup,
+    ) -> None:
+        self.counter = counter
+        self._me = me
+        self._groups = groups
+        self._order = order
+        self._cuts = cuts
+        self._answers = answers
+        self._alarms = alarms
+        self._held_back = held_back
+        self._connections = connections
+        self._post = post
+        self._new_group = new_group
+
+    def current(self, name: GroupId) -> NewtopGroup | None:
+        """The group of that name that we are in."""
+        return self._groups.names.get(name)
+
+    def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
+        """To one process."""
+        self._post.transmit(frame, to)
+
+    def reach(self, number: int, now: int) -> None:
+        """A null with this number in every group that has none as large."""
+        for group in self._groups.by_id.values():
+            if group.discipline.largest < number:
+                group.discipline.reach(number, now)
+
+    def passed(self, number: int) -> bool:
+        """Whether everything up to that number is delivered, and every view up to there installed."""
+        return self._order.passed(number) and self._cuts.upto > number
+
+    def stir(self) -> None:
+        """Something may follow in any group."""
+        self._groups.stir_all()
+
+    def go_over(self, frame: InstallFrame, now: int) -> NewtopGroup:
+        """Step 5 of 11.1: out of the old group, into the new one; its first view has its turn at the base."""
+        name, overdue = name_of(frame.group), 0
+        waiting = self._groups.take_early(name)
+        self.counter.witness(frame.base)
+        old = self.current(name)
+        if old is not None:
+            undelivered = self._close(old, now, graceful=True, successor=frame.group)
+            waiting, overdue = old.discipline.hand_over(undelivered)
+        view = formed_view(frame.group, frame.base, frame.companies, self._me)
+        group = self._new_group(view, frame.base, now)
+        group.begin_transfer(Transfer(self._me, view, frame.companies))
+        self._groups.enter(group)
+        self._order.opened(group)
+        group.suspector.rest(group, now)
+        self._post.early.append(Reach(view))
+        self._cuts.add(frame.base, view.group, None)
+        highest = max(frame.base, self._order.highest, self._cuts.highest)
+        self._answers.want_again(highest)  # in all groups, the new one too (E-54)
+        group.outgoing.take_over(waiting, overdue)
+        self._bind(view, now)
+        return group
+
+    def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
+        """Our application wanted to leave."""
+        group = self.current(name)
+        if group is None:
+            self._held_back.put(Left(name, graceful), self._post.early)
+        else:
+            self._close(group, now, graceful=graceful and not group.outgoing.outbox.waiting, successor=None)
+
+    def _bind(self, view: View, now: int) -> None:
+        """The group uses the connections that there are now; from a member without one it is severed."""
+        others = (member for member in view.members if member != self._me)
+        for peer in self._connections.bind(view.group, others):
+            self._groups.sever(peer, now, (view.group,))
+
+    def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> list[BlockFrame]:
+        """Say that we leave, and forget the group (11.2 rule 1); returns what was not delivered in it."""
+        name, early = group.view.group, self._post.early
+        group.multicast(LeavingFrame(name, self._me, group.numbers.sent), now)
+        if group.transfer is not None and group.transfer.waits:
+            self._held_back.drop(name)
+        self._held_back.put(Left(name, graceful, successor), early)
+        undelivered = self._order.closed(group)
+        self._cuts.forget(name)
+        self._alarms.forget(name)
+        self._connections.forget(name)
+        self._groups.close(group)
+        self._held_back.release(early)  # nobody waits for its state any more
+        return undelivered

@@ -1,0 +1,100 @@
+"""The groups of one process: by identity, by name, and those in which something may follow."""
+
+from collections.abc import Container
+
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.outbox import Unsent
+from antiphon.protocols.newtop.sequencing.turns import Turns
+from antiphon.types import GroupId, ProcessId, name_of
+
+
+class Groups:
+    """Invariant: `names` has the same groups as `by_id`; a process is in one group of a name at a time."""
+
+    __slots__ = (
+        "_crosses",
+        "_early_sends",
+        "by_id",
+        "crossing",
+        "formed",
+        "names",
+        "safe",
+        "stirred",
+        "stirs",
+        "turns",
+    )
+
+    def __init__(self, groups: dict[GroupId, NewtopGroup], *, crosses: bool, turns: type[Turns] | None) -> None:
+        self.by_id = groups
+        """Shared with the ordering part, which reads it."""
+        self.names = {name_of(group): own for group, own in groups.items()}
+        """By the name that applications know."""
+        self.stirred = dict(groups)
+        """Groups in which something may follow from what was fed since the last drain; entered by those who feed."""
+        self.turns = None if turns is None else turns(groups)
+        """Where a group is asymmetric: in which group we may send."""
+        self.safe: list[NewtopGroup] = []
+        """Those with safe delivery."""
+        self.formed = False
+        """Whether a group was ever formed here: then states may be under way."""
+        self.crossing = False
+        """Whether numbers of one group are answered in others."""
+        self.stirs = False
+        """Whether every data frame may have consequences: nulls in other groups, or its own delivery at once."""
+        self._crosses = crosses
+        self._early_sends: dict[GroupId, list[Unsent]] = {}  # to groups that we are about to be in
+        self._weigh()
+
+    def stir(self, group: NewtopGroup) -> None:
+        """Something may follow in that group."""
+        self.stirred[group.roster.view.group] = group
+
+    def stir_all(self) -> None:
+        """Something may follow in any group."""
+        self.stirred.update(self.by_id)
+
+    def enter(self, group: NewtopGroup) -> None:
+        """We are in this group from now on."""
+        identity = group.view.group
+        self.by_id[identity] = self.stirred[identity] = self.names[name_of(identity)] = group
+        self.formed = True
+        self._weigh()
+
+    def close(self, group: NewtopGroup) -> None:
+        """We are not in this group any more; its name is free, or taken by its successor."""
+        identity = group.view.group
+        self.stirred.pop(identity, None)
+        del self.by_id[identity], self.names[name_of(identity)]
+        self._weigh()
+
+    def sever(self, peer: ProcessId, now: int, among: Container[GroupId] | None = None) -> None:
+        """Frames of that peer are lost: whatever still comes, it counts as silent (E-47). None: in all groups."""
+        for identity, group in self.by_id.items():
+            if peer in group.roster.ranks and (among is None or identity in among):
+                group.suspector.severed(group.roster.ranks[peer], now)
+                if group.suspector.cut_off(group):
+                    self.stirred[identity] = group
+
+    def expect(self, name: GroupId) -> None:
+        """We are about to be in a group of that name: applications may send already."""
+        self._early_sends.setdefault(name, [])
+
+    def send_early(self, name: GroupId, payload: bytes, label: int) -> None:
+        """Keep a message until we are in the group."""
+        self._early_sends[name].append((payload, label))
+
+    def early_sends(self, name: GroupId) -> int:
+        """How many wait."""
+        return len(self._early_sends.get(name, ()))
+
+    def take_early(self, name: GroupId) -> list[Unsent]:
+        """We are in the group, or never will be."""
+        return self._early_sends.pop(name, [])
+
+    def _weigh(self) -> None:
+        """Groups have come or gone."""
+        self.safe = [group for group in self.by_id.values() if group.progress.safe]
+        if self.turns is not None:
+            self.turns.weigh(self.by_id)
+        self.crossing = self._crosses and len(self.by_id) > 1
+        self.stirs = self.crossing or not self._crosses

@@ -1,0 +1,136 @@
+"""From an agreement on failures to the views without them, over all groups of one process (newtop.md 9.4, 9.6)."""
+
+from typing import TYPE_CHECKING
+
+from antiphon.core.effects import Effect, InstallView, Transitional
+from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.states import States
+from antiphon.protocols.newtop.group import NewtopGroup
+from antiphon.protocols.newtop.groups import Groups
+from antiphon.protocols.newtop.membership.agreement import Detection
+from antiphon.protocols.newtop.membership.cuts import Cut, Cuts
+from antiphon.protocols.newtop.ordering.contract import Order
+from antiphon.types import shrunk_view
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.formation.formation import Formations
+    from antiphon.protocols.newtop.rules import Rules
+
+
+class ViewInstaller:
+    """Invariant: a view is installed behind everything that belongs to the one before it, the same at all members."""
+
+    __slots__ = ("_answers", "_cuts", "_early", "_formations", "_groups", "_held_back", "_order", "_rules", "_states")
+
+    def __init__(
+        self,
+        groups: Groups,
+        order: Order,
+        cuts: Cuts,
+        answers: Answers,
+        held_back: HeldBack,
+        states: States,
+        rules: "Rules",
+        formations: "Formations | None",
+        early: list[Effect],
+    ) -> None:
+        self._groups = groups
+        self._order = order
+        self._cuts = cuts
+        self._answers = answers
+        self._held_back = held_back
+        self._states = states
+        self._rules = rules
+        self._formations = formations
+        self._early = early
+
+    def confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
+        """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
+        name, order = group.view.group, self._order
+        self._groups.stir(group)
+        if not self._cuts.awaits_first_view(name):
+            self._held_back.put(_transitional(group), self._early)
+        group.exclude(detection, order.failed(group, detection) if group.change.discards else ())
+        group.mark()
+        notice, number = group.discipline.confirmed(detection, order.cut_after)
+        if notice is not None:
+            group.outgoing.tell(notice)
+        if number is None:
+            return
+        group.numbers.counter.witness(number)
+        if order.cut_after and group.numbers.sent < number:
+            group.discipline.null(number, now, self._early)  # nobody else may owe this number (E-60)
+            group.numbers.expect(number, now)  # and we do, should flow control hold it back
+        if self._rules.answers_cuts:
+            self._answers.want(number)  # in all groups, or a silent one keeps the view from us
+        if notice is None:
+            self._cuts.add(number, name, detection)
+
+    def change(self, now: int, effects: list[Effect]) -> bool:
+        """Install what has its turn, by number or because all have flushed; True if something may follow from it."""
+        cut = self._cuts.first
+        if cut is not None:
+            if not self._order.passed(cut.number) or self._withheld(cut):
+                return False
+            self._pass(self._cuts.pop(), now, effects)
+            return True
+        changed = False
+        for group in self._groups.by_id.values():
+            if group.change.open and group.change.kind == "flush":
+                complete = group.change.complete(group.view, frozenset(group.agreement.failed))
+                if complete and self._order.settled(group):
+                    self._groups.stir(group)
+                    self.install(group, complete, now, effects)
+                    changed = True
+        return changed
+
+    def install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
+        """From here on in the order, the view is one without these."""
+        if not detections:
+            return
+        failed = [pair for detection in detections for pair in detection.failed]
+        view = shrunk_view(group.view, failed, skips=len(detections) > 1)
+        group.change.installed(detections)
+        group.install(view)
+        group.holdings.drop(self._order.installed(group, [process for process, _ in failed]))
+        left = tuple(left for detection in detections for left in detection.left)
+        waited = group.transfer is not None and group.transfer.waits
+        signature = self._rules.signature and self._rules.signature(view)
+        self._held_back.put(InstallView(view, left, signature), effects)
+        self._states.installed(group, view, waited, effects)  # the application gets to it when it has the state
+        group.installed(now)
+
+    def _pass(self, cut: Cut, now: int, effects: list[Effect]) -> None:
+        """Everything up to the cut is delivered."""
+        group, detection = self._groups.by_id[cut.group], cut.detection
+        self._groups.stir(group)
+        if detection is None:
+            self._install_first(group, now, effects)
+            return
+        if along := group.change.along(detection, cut.number):
+            self._cuts.drop(along)
+        self.install(group, [detection, *along], now, effects)
+
+    def _withheld(self, cut: Cut) -> bool:
+        """Whether a view must wait for the outcome of a formation."""
+        formations = self._formations
+        return formations is not None and (cut.number > formations.limit or formations.settled_group == cut.group)
+
+    def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
+        """The first view of a formed group has its turn: members that have a state say here what it is."""
+        transfer = group.transfer
+        assert transfer is not None
+        self._held_back.put(InstallView(group.view, snapshot=transfer.wanted), effects)
+        if group.agreement.failed:
+            self._held_back.put(_transitional(group), effects)
+        group.await_application()
+        group.discipline.begin(now)
+        if transfer.over:
+            group.end_transfer()
+
+
+def _transitional(group: NewtopGroup) -> Transitional:
+    """The members that deliveries speak for from here on."""
+    remaining = [member for member in group.view.members if member not in group.agreement.failed]
+    return Transitional(group.view.group, tuple(remaining))
