@@ -37,7 +37,7 @@ def test_a_profile_says_where_the_time_goes(antiphon: Console) -> None:
     ("options", "sentence"),
     [
         (("--members", "2"), "--members: 2 is not between 3 and 64"),
-        (("--bytes", "many"), "--bytes is a list of whole numbers, such as 3,4; not 'many'"),
+        (("--bytes", "many"), "--bytes must be a list of whole numbers, such as 3,4; not 'many'"),
         (("--transport", "pigeon"), "--transport must be tcp or udp, not 'pigeon'"),
     ],
 )

@@ -208,8 +208,9 @@ def test_an_interrupted_campaign_tells_what_it_has_and_goes_on_from_there(
     result = antiphon(*arguments)
     document = json.loads(result.out)
     assert result.code == 130
-    kept = f"{document['runs']} of 90 runs are kept in {tmp_path / 'runs.unfinished'}; the same command does the rest"
-    assert result.err == f"antiphon: {kept}\nantiphon: interrupted; nothing was left half-written\n"
+    kept = f"{document['runs']} of 90 runs are kept in {tmp_path / 'runs.unfinished'}"
+    kept += "; run the same command again to do the rest"
+    assert result.err == f"antiphon: {kept}\nantiphon: interrupted; no unfinished files were left\n"
     assert 0 < document["runs"] < document["asked"] == 90
     assert document["verdict"] == "interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
@@ -242,6 +243,6 @@ def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_ar
     result = antiphon("check", tmp_path)
     assert result.code == 2
     assert (
-        f"cannot tell of {second}: runs.parquet names this run, and no file in events that can be read holds it"
-        in result.out
+        f"run {second} could not be judged: runs.parquet names this run, "
+        "and no file in events that can be read holds it" in result.out
     )

@@ -177,7 +177,7 @@ def test_by_default_those_that_cannot_run_it_are_left_out_with_the_reason(antiph
         "O6 strong total order, not promised, is broken by newtop:causal-slow",
         "left out classic:total, classic:causal, classic:fifo, classic:reliable: network.loss: the notes'",
         "left out acks:timestamp, acks:vector, acks:explicit, acks:transitive: network.transport: messages",
-        "hold: every protocol keeps what it promises",
+        "hold: every protocol keeps its promises",
     ):
         assert expected in result.out
     assert "│ classic" not in result.out
@@ -211,7 +211,7 @@ process = "p2"
     unheard = figures["sent_to_nobody"]
     assert 0 < unheard < 10
     assert figures["stability_latency"]["count"] == 10 - unheard
-    note = f"messages sent while their sender had no receivers: {unheard}, left out of the stability latency"
+    note = f"{unheard} messages were sent without receivers; the stability latency leaves them out"
     assert f"acks:vector: {note}" in result.out
     assert note in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
 
@@ -288,5 +288,5 @@ def test_an_interrupt_leaves_nothing(
     scenario, place = written(tmp_path), tmp_path / "place"
     result = antiphon("compare", scenario, "--protocols", "newtop:total", "--out", place / "out")
     assert (result.code, result.out) == (130, "")
-    assert result.err == "antiphon: interrupted; nothing was left half-written\n"
+    assert result.err == "antiphon: interrupted; no unfinished files were left\n"
     assert list(place.iterdir()) == []

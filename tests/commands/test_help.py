@@ -69,4 +69,4 @@ def test_a_closed_standard_error_changes_no_exit_code() -> None:
 def test_an_interrupt_while_modules_are_loaded_ends_quietly() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_EARLY], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr == "antiphon: interrupted; nothing was left half-written\n"
+    assert done.stderr == "antiphon: interrupted; no unfinished files were left\n"

@@ -41,7 +41,7 @@ def run_directory(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession)
 def test_a_good_run_holds(antiphon: Console, run_directory: Path) -> None:
     result = antiphon("check", run_directory)
     assert result.code == 0
-    assert "hold: every property judged holds" in result.out
+    assert "hold: every judged property holds" in result.out
     document = json.loads(antiphon("check", run_directory, "--json").out)
     assert document["verdict"] == "hold"
     assert set(document["properties"][0]) >= {"property", "group", "opportunities", "violations", "example"}
@@ -148,7 +148,7 @@ def test_an_interrupt_while_spark_starts_ends_quietly(run_directory: Path, tmp_p
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)  # also waits until no Java holds the pipes
     assert (process.returncode, out) == (130, "")
-    assert err == "antiphon: interrupted; nothing was left half-written\n"
+    assert err == "antiphon: interrupted; no unfinished files were left\n"
 
 
 def test_figures_of_a_run(antiphon: Console, run_directory: Path) -> None:
@@ -187,5 +187,5 @@ def test_a_wrong_window_is_refused(antiphon: Console, run_directory: Path, windo
 def test_the_demo_tells_the_whole_story(antiphon: Console, tmp_path: Path) -> None:
     result = antiphon("demo", "--out", tmp_path / "demo")
     assert result.code == 0
-    assert "hold: every property judged holds" in result.out
+    assert "hold: every judged property holds" in result.out
     assert (tmp_path / "demo/report.html").is_file()

@@ -178,7 +178,7 @@ def test_changes_of_views_are_told_with_who_left_and_why(antiphon: Console, tmp_
     told = antiphon("simulate", scenario)
     assert told.code == 0
     assert "g: p2 is out after number" in told.out
-    assert "(silent, unheard for 0." in told.out
+    assert "(silent, not heard for 0." in told.out
     assert "by p1 p3) → p1 p3" in told.out
     (run,) = json.loads(antiphon("simulate", scenario, "--json").out)["runs"]
     (view,) = run["views"]

@@ -47,7 +47,7 @@ def test_figures_scenarios_and_a_table(antiphon: Console, tmp_path: Path) -> Non
     path = write(tmp_path, '"group.orders.members" = [2, 3]\n"options.time_silence" = ["0ms", "20ms"]\nseeds = 2')
     result = antiphon("sweep", path, "--out", tmp_path / "out")
     assert (result.code, result.err) == (0, "")
-    assert "small: 4 combinations under 2 seeds, 8 runs" in result.out
+    assert "small: 4 combinations with 2 seeds, 8 runs" in result.out
     assert f"figures and scenarios of 8 runs in {tmp_path / 'out'}" in result.out
     assert sorted(contents(tmp_path / "out")) == ["figures.parquet", "runs.parquet", "sweep.json"]
     table = pq.read_table(tmp_path / "out/figures.parquet")
@@ -175,11 +175,11 @@ def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console
     done = [run for part in parts.glob("*.parquet") for run in pq.read_table(part).column("run").to_pylist()]
     told, end = err.splitlines()
     kept = re.fullmatch(
-        rf"antiphon: (\d+) of 200 runs are kept in {parts.parent}; the same command does the rest", told
+        rf"antiphon: (\d+) of 200 runs are kept in {parts.parent}; run the same command again to do the rest", told
     )
     assert kept is not None
     assert 3 <= int(kept[1]) <= len(done)  # a worker may finish a part while it is told to end
-    assert end == "antiphon: interrupted; nothing was left half-written"
+    assert end == "antiphon: interrupted; no unfinished files were left"
     assert not (tmp_path / "out").exists()
     before = {run: (tmp_path / f"out.unfinished/events/{run}.parquet").stat().st_mtime_ns for run in done}
     assert antiphon(*arguments).code == 0

@@ -41,7 +41,7 @@ def test_what_is_violated_is_told_with_exit_code_1(antiphon: Console, tmp_path: 
 
 
 def test_what_cannot_be_watched_is_said_in_a_sentence(antiphon: Console, tmp_path: Path) -> None:
-    assert "there is no run in" in antiphon.refused("watch", tmp_path / "none", "--once")
+    assert "has no run, and none" in antiphon.refused("watch", tmp_path / "none", "--once")
     assert "--every 0 is not between" in antiphon.refused("watch", tmp_path, "--every", "0")
     (tmp_path / "file").write_text("")
     add_part(tmp_path, 1, EVENTS)

@@ -39,7 +39,7 @@ def directories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_several_directories_have_a_row_each(antiphon: Console, directories: tuple[Path, Path]) -> None:
     result = antiphon("stats", *directories)
     assert result.code == 0
-    assert "stamp bytes a data frame" in result.out
+    assert "stamp bytes per data frame" in result.out
     assert result.out.count("2.000") == 1
     assert "Group" not in result.out
 
@@ -95,7 +95,7 @@ def test_what_only_some_traces_tell_is_shown_where_it_is_told(
     assert figure(shown, "acknowledgment frames per message") == "0.5"
     assert figure(shown, "mean time until stable at the sender (ms)") == "7.000"
     assert figure(shown, "mean time until a request is answered (ms)") == "8.000"
-    assert "work of the protocol: senders 1,234 steps, receivers 56" in shown
+    assert "protocol work: senders 1,234 steps, receivers 56" in shown
     silent = antiphon("stats", directories[0]).out
     assert not any(word in silent for word in ("copies", "wire", "acknowledgment", "until", "work"))
 
@@ -116,11 +116,11 @@ def test_what_was_for_nobody_and_what_is_sent_when_idle_are_shown(
         ],
     )
     shown = antiphon("stats", tmp_path).out
-    assert figure(shown, "messages sent without receivers, not in the time until stable") == "1"
+    assert figure(shown, "messages sent without receivers, not counted as stable") == "1"
     assert "mean time until stable" not in shown
-    assert "copies a second when idle, all members: 3" in shown
+    assert "copies per second when idle, all members: 3" in shown
     beside = antiphon("stats", tmp_path, costly).out
-    assert all(word in beside for word in ("nobody", "idle"))
+    assert all(word in beside for word in ("without", "idle"))
     assert not any(word in antiphon("stats", costly).out for word in ("without receivers", "idle"))
 
 

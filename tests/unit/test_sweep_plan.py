@@ -81,23 +81,23 @@ def test_an_impossible_combination_says_why_and_the_others_stand() -> None:
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("", "sweep: there is no such table"),
+        ("", "sweep: the table is missing"),
         ('"options.windows" = [1]', "sweep.options.windows: 1 cannot be set: options: unknown key `windows`"),
         ('"option.window" = [1]', "sweep.option.window: 1 cannot be set: unknown key `option`"),
         ('"options.window" = []', "sweep.options.window: the list is empty"),
         ('"options.window" = 8', "sweep.options.window: must be a list"),
         ('"options.window" = [8, "9"]', "sweep.options.window: '9' cannot be set: options.window: Expected `int`"),
         ('"options.time_silence" = ["5 parsecs"]', "sweep.options.time_silence: '5 parsecs' cannot be set"),
-        ('"group.ordres.members" = [2]', "group.ordres.members is no key of a group: there are orders, a.b"),
-        ('"fault.2.at" = ["1s"]', "fault.2.at is no key of a fault: there are 1"),
-        ('"member.1.role" = ["sender"]', "member.1.role is no key of a member: there is none"),
-        ('"name.first" = [1]', "name is a value, and has no keys"),
+        ('"group.ordres.members" = [2]', "group.ordres.members is not a key of a group: there are orders, a.b"),
+        ('"fault.2.at" = ["1s"]', "fault.2.at is not a key of a fault: there are 1"),
+        ('"member.1.role" = ["sender"]', "member.1.role is not a key of a member: there is none"),
+        ('"name.first" = [1]', "name is a value and has no keys"),
         ("seed = [1, 2]", "sweep.seed: cannot be varied"),
         ('trace = ["off"]', "sweep.trace: cannot be varied"),
         ("seeds = 0", "sweep.seeds: must be a number of seeds"),
         ("seeds = true", "sweep.seeds: must be a number of seeds"),
         ("seeds = [1]", "sweep.seeds: must be a number of seeds"),
-        (f"seeds = {2**64}", "more than 100,000 must be split"),
+        (f"seeds = {2**64}", "split sweeps of more than 100,000"),
         ('"options.window" = [8, 16]\nseeds = 60_000', "sweep: these are 120,000 runs"),
         ('"options.window" = [8, 8]', "options.window = 8 and options.window = 8 make the same scenario"),
         ('"options.time_silence" = ["1s", "1000ms"]', "no combination can run; options.suspect_after"),
@@ -117,5 +117,5 @@ def test_a_sweep_needs_traces() -> None:
 
 
 def test_a_key_with_quotes_and_without_is_one_key_too_many() -> None:
-    with pytest.raises(ConfigurationError, match=r"^sweep\.options\.window: is there twice"):
+    with pytest.raises(ConfigurationError, match=r"^sweep\.options\.window: given twice"):
         sweep('"options.window" = [8]\noptions.window = [16]')

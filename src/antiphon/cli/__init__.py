@@ -1,1 +1,4 @@
-"""The command line: one file per command."""
+"""The `antiphon` command. `main.py` handles errors and exit codes; `app.py` lists the commands.
+
+`commands/` has one file for each command; `shared/` has what several commands use.
+"""

@@ -1,4 +1,4 @@
-"""Which commands there are: one file for each."""
+"""The list of commands; each has its own file in `commands/`."""
 
 from typing import Annotated
 
@@ -42,8 +42,8 @@ app.command("compare")(compare.compare)
 app.command("bench")(bench.bench)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"antiphon {__version__}")
         raise typer.Exit
 
@@ -51,7 +51,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Group communication for Python: simulate a scenario, judge its trace, show what happened."""

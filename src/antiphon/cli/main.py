@@ -19,9 +19,9 @@ OWN_FAULT: Final = 70
 
 
 class _Interrupts:
-    """The first Ctrl-C unwinds: silence what libraries would log about it, and remember it, whatever they make of it.
+    """The first Ctrl-C unwinds the program. It silences the log messages of libraries, and is remembered in any case.
 
-    The second ends this process at once: what waits for another process or for Java may wait for ever.
+    The second Ctrl-C ends this process at once, because code that waits for another process or Java may wait forever.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     """Entry point of the console script."""
     interrupts = _Interrupts()
     try:
-        from antiphon.cli.app import app  # noqa: PLC0415 - half a second, which may be interrupted too
+        from antiphon.cli.app import app  # noqa: PLC0415 - takes half a second, and may be interrupted too
 
         app()
     except (SystemExit, KeyboardInterrupt):
@@ -65,12 +65,12 @@ def main() -> None:
     except Exception:
         if not interrupts.seen:
             _own_fault()
-    _say("interrupted; nothing was left half-written")
+    _say("interrupted; no unfinished files were left")
     sys.exit(INTERRUPTED)
 
 
 def _explain(error: ModuleNotFoundError) -> NoReturn:
-    """A module of ours is a fault of our own, another belongs to what was not installed."""
+    """A missing module of antiphon is our own fault; any other one was not installed."""
     if (error.name or "antiphon").startswith("antiphon"):
         _own_fault()
     _say(f"the command line needs {error.name}: install it with `pip install antiphon[cli]`")
@@ -79,12 +79,12 @@ def _explain(error: ModuleNotFoundError) -> NoReturn:
 
 def _own_fault() -> NoReturn:
     traceback.print_exc()
-    _say("this is a fault of antiphon itself; please report it with the lines above")
+    _say("this is a bug in antiphon; please report it with the lines above")
     sys.exit(OWN_FAULT)
 
 
 def _say(sentence: str) -> None:
-    with suppress(OSError, AttributeError):  # nobody listens, which changes nothing of the exit code
+    with suppress(OSError, AttributeError):  # nobody reads it, and the exit code stays the same
         sys.stderr.write(f"antiphon: {sentence}\n")
 
 

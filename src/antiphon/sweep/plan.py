@@ -1,8 +1,9 @@
-"""The `[sweep]` table of a scenario file: which values are varied, and the scenarios that all combinations make.
+"""The `[sweep]` table of a scenario file: which values are varied, and the scenarios of all combinations.
 
-A key is the path of a value, `options.window`, `network.latency.median`; groups and workloads go by their names,
-`group.orders.members`, faults and members by their numbers, `fault.1.at`. An unknown key or a value of the wrong type
-is refused at once; what the rules of scenarios refuse may be wrong in some combinations only, so it is told of each.
+A key is the path of a value, such as `options.window` or `network.latency.median`. Groups and workloads are addressed
+by name, `group.orders.members`; faults and members by number, `fault.1.at`. An unknown key, or a value of the wrong
+type, is rejected at once. What the rules of scenarios reject may be wrong in some combinations only, so it is reported
+for each combination.
 """
 
 import itertools
@@ -20,8 +21,8 @@ from antiphon.scenario.read import from_table, parse_table, read_with, run_id, t
 
 RUNS_MAX: Final = 100_000
 _NOT_VARIED: Final = {
-    "name": "all runs of a sweep bear one name",
-    "seed": "`seeds = N` says under how many seeds each combination runs",
+    "name": "all runs of a sweep have one name",
+    "seed": "use `seeds = N` to run each combination with N seeds",
     "trace": "the figures of a run are taken from its trace",
 }
 _LISTS: Final = ("group", "workload", "fault", "member")
@@ -29,18 +30,18 @@ _LISTS: Final = ("group", "workload", "fault", "member")
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """A value for each key, and what becomes of the scenario."""
+    """A value for each key, and the resulting scenario."""
 
     values: tuple[Any, ...]
-    """As they are written, in the order of the keys."""
+    """As written in the file, in the order of the keys."""
     scenario: Scenario | None
     problem: str | None
-    """Why there is no such scenario."""
+    """Why this combination gives no valid scenario."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All runs of a sweep: the combinations, each under the same seeds."""
+    """All runs of a sweep: the combinations, each with the same seeds."""
 
     name: str
     keys: tuple[str, ...]
@@ -49,17 +50,17 @@ class Sweep:
 
     @property
     def runs(self) -> int:
-        """How many there are, those of impossible combinations included."""
+        """The number of runs, including those of impossible combinations."""
         return len(self.combinations) * len(self.seeds)
 
 
 def read_sweep(path: Path, seeds: int | None = None) -> Sweep:
-    """The sweep in a file; `seeds` overrides what it says of their number."""
+    """Read the sweep of a file; `seeds` overrides its number of seeds."""
     return read_with(lambda text: parse_sweep(text, seeds), path)
 
 
 def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
-    """The sweep in a TOML text. ConfigurationError if a key or value is wrong, or no combination can run."""
+    """Parse the sweep of a TOML text. ConfigurationError if a key or value is wrong, or no combination can run."""
     table = parse_table(text)
     lists = _lists(table.pop("sweep", None))
     stated = lists.pop("seeds", 1)
@@ -70,7 +71,7 @@ def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
         _check_list(key, values)
     total = number * math.prod(map(len, lists.values()))
     if total > RUNS_MAX:
-        raise ConfigurationError(f"sweep: these are {total:,} runs; more than {RUNS_MAX:,} must be split")
+        raise ConfigurationError(f"sweep: these are {total:,} runs; split sweeps of more than {RUNS_MAX:,}")
     _check_types(table, lists)
     combinations = tuple(_combination(table, lists, values) for values in itertools.product(*lists.values()))
     first = _first_possible(combinations)
@@ -82,16 +83,16 @@ def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
 
 def _lists(sweep: Any) -> dict[str, Any]:
     if not isinstance(sweep, dict) or not sweep:
-        raise ConfigurationError('sweep: there is no such table; it says what to vary, e.g. "options.window" = [8, 64]')
+        raise ConfigurationError('sweep: the table is missing; it says what to vary, e.g. "options.window" = [8, 64]')
     leaves = [leaf for place, value in sweep.items() for leaf in _leaves(place, value)]
     twice = [key for key, count in Counter(key for key, _ in leaves).items() if count > 1]
     if twice:
-        raise ConfigurationError(f"sweep.{twice[0]}: is there twice, with quotes and without")
+        raise ConfigurationError(f"sweep.{twice[0]}: given twice, with and without quotes")
     return dict(leaves)
 
 
 def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
-    """A dotted key without quotes is a table to TOML: what it means is the same."""
+    """TOML reads a dotted key without quotes as a table; both forms mean the same."""
     if not isinstance(value, dict):
         return [(key, value)]
     return [leaf for name, inner in value.items() for leaf in _leaves(f"{key}.{name}", inner)]
@@ -107,7 +108,7 @@ def _check_list(key: str, values: Any) -> None:
 
 
 def _check_types(table: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> None:
-    """Every value once, with the first values of the other keys."""
+    """Check each value once, with the first values of the other keys."""
     first = {key: values[0] for key, values in lists.items()}
     for key, values in lists.items():
         for value in values:
@@ -130,7 +131,7 @@ def _first_possible(combinations: Sequence[Combination]) -> Scenario:
     for combination in combinations:
         if combination.scenario is not None:
             if combination.scenario.trace == "off":
-                raise ConfigurationError('trace: a sweep needs traces, and the scenario says trace = "off"')
+                raise ConfigurationError('trace: a sweep needs traces, but the scenario has trace = "off"')
             return combination.scenario
     raise ConfigurationError(f"sweep: no combination can run; {combinations[0].problem}")
 
@@ -142,12 +143,14 @@ def _check_different(combinations: Sequence[Combination], keys: Sequence[str]) -
             continue
         other = known.setdefault(run_id(combination.scenario), combination)
         if other is not combination:
-            raise ConfigurationError(f"sweep: {told(keys, other)} and {told(keys, combination)} make the same scenario")
+            values = f"{describe_values(keys, other)} and {describe_values(keys, combination)}"
+            raise ConfigurationError(f"sweep: {values} make the same scenario")
 
 
-def told(keys: Sequence[str], combination: Combination) -> str:
-    """The values of a combination in a sentence."""
-    return ", ".join(f"{key} = {value}" for key, value in zip(keys, combination.values, strict=True)) or "all as it is"
+def describe_values(keys: Sequence[str], combination: Combination) -> str:
+    """The values of a combination in words."""
+    values = (f"{key} = {value}" for key, value in zip(keys, combination.values, strict=True))
+    return ", ".join(values) or "the unchanged scenario"
 
 
 def _with(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +168,7 @@ def _set(table: dict[str, Any], key: str, value: Any) -> None:
         name, _, key = key.partition(".")
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ConfigurationError(f"{name} is a value, and has no keys")
+            raise ConfigurationError(f"{name} is a value and has no keys")
     table[key] = value
 
 
@@ -179,5 +182,5 @@ def _entry(entries: Any, kind: str, rest: str) -> tuple[dict[str, Any], str]:
     for name, entry in zip(names, tables, strict=True):
         if rest.startswith(f"{name}."):
             return entry, rest.removeprefix(f"{name}.")
-    told_names = f"there are {abbreviated(names)}" if names else "there is none"
-    raise ConfigurationError(f"{kind}.{rest} is no key of a {kind}: {told_names}")
+    known = f"there are {abbreviated(names)}" if names else "there is none"
+    raise ConfigurationError(f"{kind}.{rest} is not a key of a {kind}: {known}")

@@ -1,4 +1,4 @@
-"""One run of a sweep: simulated, measured, told in one row. A run that breaks does not stop the others."""
+"""One run of a sweep: simulated, measured, and reported in one row. A run that fails does not stop the others."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from antiphon.trace.directory import write_events
 from antiphon.trace.table import events_table
 
 Item = tuple[Scenario, int]
-"""A combination, and a seed."""
+"""A combination and a seed."""
 
 RESULTS: Final = pa.schema(
     [
@@ -27,7 +27,7 @@ RESULTS: Final = pa.schema(
         *(field.with_nullable(nullable=True) for field in FIGURES),
     ]
 )
-"""What is known of a run; where there is an error, nothing is measured."""
+"""The columns of a result; a run with an error has no figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +36,28 @@ class Runner:
 
     limit_seconds: float
     directory: Path | None
-    """Where traces go; none are kept without it."""
+    """Directory for traces; None: no traces are kept."""
 
     def __call__(self, item: Item) -> dict[str, Any]:
-        """The row of a run."""
+        """Run it, and return its row."""
         scenario, row = _before(item)
         try:
             with limited(self.limit_seconds):
                 run = simulate(scenario)
                 events = events_table(run.id, run.histories)
                 measured = figures(events)
-        except Exception as error:  # whatever it is, it concerns this run alone
+        except Exception as error:  # any error concerns this run alone
             return {**row, "error": reason(error)}
         if self.directory is not None:
             write_events(events, self.directory, run.id)
         return {**row, "settled": run.quiet, **measured}
 
     def lost(self, item: Item) -> dict[str, Any]:
-        """The row of a run of which workers die."""
+        """The row of a run that kills its workers."""
         return {**_before(item)[1], "error": WORKERS_DIE}
 
 
 def _before(item: Item) -> tuple[Scenario, dict[str, Any]]:
-    """A scenario, and what is known before it has run."""
+    """The scenario, and the part of its row that is known before it has run."""
     scenario = with_seed(*item)
     return scenario, {"run": run_id(scenario), "scenario_toml": scenario_toml(scenario)}

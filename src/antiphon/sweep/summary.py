@@ -1,4 +1,4 @@
-"""A sweep added up: the rows of all runs beside their values, and every figure of a combination over its seeds."""
+"""Adds a sweep up: the rows of all runs beside their values, and each figure of a combination over its seeds."""
 
 import json
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CombinationSummary:
-    """What the runs of one combination come to."""
+    """The runs of one combination, added up."""
 
     values: dict[str, Any]
     runs: int
     settled: int
     failed: int
     error: str | None
-    """Of the first that failed."""
+    """The error of the first run that failed."""
     figures: dict[str, Interval]
 
 
 def figure_table(sweep: Sweep, results: pa.Table) -> pa.Table:
-    """One row a run, impossible combinations included: values as columns, then what became of it."""
+    """One row for each run, including impossible combinations: values as columns, then the results."""
     rows = _rows(sweep, results)
     columns: dict[str, Any] = {
         "run": pa.array([row["run"] for row in rows], pa.string()),
@@ -46,7 +46,7 @@ def figure_table(sweep: Sweep, results: pa.Table) -> pa.Table:
 
 
 def summaries(sweep: Sweep, figures: pa.Table) -> list[CombinationSummary]:
-    """Of every combination, in their order."""
+    """The summaries of all combinations, in order."""
     rows = figures.to_pylist()
     seeds = len(sweep.seeds)
     return [
@@ -56,7 +56,7 @@ def summaries(sweep: Sweep, figures: pa.Table) -> list[CombinationSummary]:
 
 
 def _rows(sweep: Sweep, results: pa.Table) -> list[Row]:
-    """Combination by combination, seed by seed; results are of the possible ones only, in the same order."""
+    """Combination by combination, seed by seed; `results` has the possible ones only, in the same order."""
     measured = iter(results.to_pylist())
     return [
         {**_result(combination, measured), "combination": number, "seed": seed}
@@ -70,12 +70,12 @@ def _result(combination: Combination, measured: Any) -> Row:
 
 
 def _column(values: Sequence[Any]) -> pa.Array:
-    """Values as they are written, or as JSON where a column of one plain type cannot hold them."""
+    """Values as written, or as JSON if a column of one plain type cannot hold them."""
     kinds = {type(value) for value in values}
     if kinds in ({str}, {int}, {float}, {bool}, {int, float}):
         try:
             return pa.array(values, pa.float64() if len(kinds) > 1 else None)
-        except (OverflowError, pa.ArrowInvalid):  # TOML knows no limit to whole numbers
+        except (OverflowError, pa.ArrowInvalid):  # TOML has no limit for whole numbers
             pass
     return pa.array([json.dumps(value, default=str) for value in values], pa.string())
 

@@ -1,1 +1,1 @@
-"""One file per command."""
+"""One file for each command of `antiphon`."""

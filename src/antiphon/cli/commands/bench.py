@@ -1,4 +1,4 @@
-"""`antiphon bench`: how fast ordered messages are here, beside bare sockets in the same processes."""
+"""`antiphon bench`: speed of ordered messages on this machine, compared with bare sockets in the same processes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,35 +16,35 @@ _TRANSPORTS = ("tcp", "udp")
 
 def bench(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three members, two sizes, short rounds: half a minute.")
+        bool, typer.Option("--quick", help="Three members, two sizes, short rounds: about half a minute.")
     ] = False,
-    members: Annotated[
-        str | None, typer.Option(help="Numbers of members, such as 3,4,6.", show_default="3,4,6")
-    ] = None,
+    members: Annotated[str | None, typer.Option(help="Group sizes, such as 3,4,6.", show_default="3,4,6")] = None,
     sizes: Annotated[
-        str | None, typer.Option("--bytes", help="Sizes of messages, such as 32,1024.", show_default="32,1024,10240")
+        str | None, typer.Option("--bytes", help="Message sizes, such as 32,1024.", show_default="32,1024,10240")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="How often each figure is taken.", show_default="5")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Repetitions of each measurement.", show_default="5")
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, max=600, help="How long a measurement lasts.", show_default="1")
+        float | None, typer.Option(min=0.1, max=600, help="Duration of one measurement.", show_default="1")
     ] = None,
-    transport: Annotated[str, typer.Option(help="What carries the group: tcp or udp. The floor is TCP.")] = "tcp",
+    transport: Annotated[str, typer.Option(help="Transport of the group: tcp or udp. The baseline is TCP.")] = "tcp",
     batch: Annotated[
         bool,
-        typer.Option(help="Batch processes: who is woken does not push aside who wakes it. Floor and group alike."),
+        typer.Option(help="Run as batch processes, so that a woken process does not preempt the one that woke it."),
     ] = True,
     profiled: Annotated[
-        bool, typer.Option("--profile", help="Instead, show where a member spends its time under full load.")
+        bool, typer.Option("--profile", help="Show where a member spends its time under full load, and nothing else.")
     ] = False,
     file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the JSON document to a file too.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Also write the JSON document to a file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure throughput and latency of total order with real processes, beside bare asyncio in the same processes.
+    """Measure throughput and latency of total order with real processes, compared with bare asyncio.
 
-    Throughput is that of the slowest member; all members read the same order, which is checked. Compare ratios, which
-    are those of one round; how many messages a second there are says more about the machine and its neighbours.
+    Throughput is that of the slowest member. All members must read the same order, which is checked. Compare the
+    ratios, which are taken within one round: messages per second depend on the machine and its load.
     """
     if transport not in _TRANSPORTS:
         raise ConfigurationError(f"--transport must be tcp or udp, not {transport!r}")
@@ -75,7 +75,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
     try:
         numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise ConfigurationError(f"{option} is a list of whole numbers, such as 3,4; not {text!r}") from None
+        raise ConfigurationError(f"{option} must be a list of whole numbers, such as 3,4; not {text!r}") from None
     for number in numbers:
         if not least <= number <= most:
             raise ConfigurationError(f"{option}: {number} is not between {least} and {most:,}")
@@ -98,15 +98,15 @@ def _measure(plan: Plan) -> Report:
 def _print(report: Report) -> None:
     out.print(
         _table(
-            "messages a second at the slowest member, median of rounds; ratios within a round",
-            ("bytes", "bare, each by itself", "bare, packed", "bare, one active", "all active", "one active"),
-            ("all / by itself", "all / packed", "one / all", "bare: one / all"),
+            "messages per second at the slowest member, median of rounds; ratios within a round",
+            ("bytes", "bare, one by one", "bare, packed", "bare, one active", "all active", "one active"),
+            ("all / one by one", "all / packed", "one / all", "bare: one / all"),
             report.throughput,
         )
     )
     out.print(
         _table(
-            "microseconds from sending to reading, median of rounds",
+            "microseconds from send to read, median of rounds",
             ("messages/s each", "bare, one replies", "bare, all reply", "ordered", "99 %", "sequencer"),
             ("ordered / one", "ordered / all", "sequencer / one"),
             report.latency,
@@ -134,7 +134,9 @@ def _print_profile(plan: Plan, json: bool) -> None:
     if json:
         print_json([{"function": where, "share": share} for where, share in costs])
         return
-    table = Table(title=f"{min(plan.sizes)} bytes, {min(plan.members)} members, all active: time in a function itself")
+    table = Table(
+        title=f"{min(plan.sizes)} bytes, {min(plan.members)} members, all active: time in the function itself"
+    )
     table.add_column("function")
     table.add_column("share", justify="right")
     for where, share in costs[:25]:

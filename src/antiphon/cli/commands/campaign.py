@@ -1,4 +1,4 @@
-"""`antiphon campaign NAME --runs N --out DIR`: random scenarios of a family, each judged."""
+"""`antiphon campaign NAME --runs N --out DIR`: simulate random scenarios of a family and judge each."""
 
 import shlex
 import time
@@ -18,7 +18,7 @@ from antiphon.campaign.families import FAMILIES, Family
 from antiphon.campaign.run import OUTCOMES, Runner, Traces, outcomes_of
 from antiphon.campaign.tally import Tally, Trouble
 from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.sessions import starting, tell_what_is_kept
+from antiphon.cli.shared.sessions import report_kept_results, session_starter
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import NOT_JUDGED
 from antiphon.properties.verdicts.wording import promise
@@ -31,8 +31,8 @@ SHOWN_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What was asked for."""
+class _Request:
+    """The parsed command line."""
 
     family: Family
     seeds: range
@@ -42,7 +42,7 @@ class _Order:
     force: bool
 
     def replay(self, trouble: Trouble) -> str:
-        """The command that shows a run again."""
+        """The command that replays a run."""
         if self.directory is None:
             return f"antiphon campaign {self.family.name} --first {trouble.seed} --runs 1"
         return f"antiphon simulate --from {shlex.quote(str(self.directory))} --run {trouble.run} --check"
@@ -50,90 +50,92 @@ class _Order:
 
 def campaign(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A family of scenarios; see --list.")] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", help="How many runs.")] = 1_000,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Number of runs.")] = 1_000,
     first: Annotated[int, typer.Option("--first", metavar="SEED", help="Seed of the first run.")] = 1,
     out_directory: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where scenarios and traces go; without it none is kept."),
+        typer.Option("--out", metavar="DIR", help="Directory for scenarios and traces; without it none are kept."),
     ] = None,
     traces: Annotated[
         Traces,
-        typer.Option("--traces", help="Keep traces of runs that break a promise or never settle, of all, or of none."),
+        typer.Option(
+            "--traces", help="Keep the traces of runs that violate a property or never settle, of all runs, or of none."
+        ),
     ] = "failures",
     force: Annotated[
         bool, typer.Option("--force", help="Replace other runs in the output directory, also unfinished ones.")
     ] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the families and leave.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the families and exit.")] = False,
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Simulate random scenarios of a family and judge each, as tasks of Spark: the seed says all of a run.
+    """Simulate random scenarios of a family and judge each, as Spark tasks. The seed determines the run completely.
 
-    What is interrupted is kept beside --out; the same command does the rest. Exit code 0: every run settled and kept
-    every promise that is judged, and every property was put to the test often enough; 1: not so.
+    After an interrupt the results are kept beside --out, and the same command does the rest. Exit code 0: every run
+    settled and kept every judged promise, and every property had enough opportunities. 1: otherwise.
     """
     if list_:
         _list(json)
         return
-    order = _Order(_family(name), _seeds(first, runs), out_directory, traces, master, force)
+    request = _Request(_family(name), _seeds(first, runs), out_directory, traces, master, force)
     if out_directory is None and traces == "all":
-        raise ConfigurationError("--traces all needs --out: there is no place to keep them")
-    _check_free(order)
+        raise ConfigurationError("--traces all needs --out DIR to keep them in")
+    _check_free(request)
     tally, began = Tally(), time.perf_counter()
     try:
-        _judge(order, tally)
+        _judge(request, tally)
     except KeyboardInterrupt:
-        _print(replace(order, directory=None), tally, json, time.perf_counter() - began)
+        _print(replace(request, directory=None), tally, json, time.perf_counter() - began)
         if out_directory is not None:
-            tell_what_is_kept(tally.runs, runs, unfinished(out_directory))
+            report_kept_results(tally.runs, runs, unfinished(out_directory))
         raise
-    _print(order, tally, json, time.perf_counter() - began)
+    _print(request, tally, json, time.perf_counter() - began)
     raise typer.Exit(1 if any(tally.objections()) else 0)
 
 
-def _judge(order: _Order, tally: Tally) -> None:
-    """Run all that has not run yet, and count all; the directory appears when the last is done."""
+def _judge(request: _Request, tally: Tally) -> None:
+    """Run everything that has not run yet, and count all runs; the directory appears when the last run is done."""
     from antiphon.pipeline.jobs.spread import Work, results, spread  # noqa: PLC0415 - Spark takes a second to import
 
-    with _workplace(order) as place:
-        runner = Runner(order.family.name, order.traces, None if order.directory is None else place)
+    with _workplace(request) as place:
+        runner = Runner(request.family.name, request.traces, None if request.directory is None else place)
         parts = place / PARTS
         try:
             with progress("judging") as advance:
                 work = Work(runner, runner.lost, OUTCOMES)
-                spread(starting(order.master), work, order.seeds, parts, advance)
+                spread(session_starter(request.master), work, request.seeds, parts, advance)
         finally:
             outcomes = outcomes_of(results(parts, OUTCOMES))
             for outcome in outcomes:
                 tally.add(outcome)
-        if order.directory is not None:
+        if request.directory is not None:
             write_index(place, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
-            (place / "campaign.json").write_text(as_json(_document(order, tally)), encoding="utf-8")
+            (place / "campaign.json").write_text(as_json(_document(request, tally)), encoding="utf-8")
 
 
 @contextmanager
-def _workplace(order: _Order) -> Iterator[Path]:
-    """Where results lie until all are there."""
-    if order.directory is None:
+def _workplace(request: _Request) -> Iterator[Path]:
+    """The directory for results until all are complete."""
+    if request.directory is None:
         # A worker that outlives an interrupt may still write there: that must not hide the interrupt.
         with TemporaryDirectory(prefix="antiphon-campaign-", ignore_cleanup_errors=True) as scratch:
             yield Path(scratch)
         return
     plan = {
         "command": "campaign",
-        "family": order.family.name,
-        "first": order.seeds.start,
-        "runs": len(order.seeds),
-        "traces": order.traces,
+        "family": request.family.name,
+        "first": request.seeds.start,
+        "runs": len(request.seeds),
+        "traces": request.traces,
     }
-    with continued(order.directory, plan, force=order.force) as place:
+    with continued(request.directory, plan, force=request.force) as place:
         yield place
 
 
 def _family(name: str | None) -> Family:
     if name is not None and name in FAMILIES:
         return FAMILIES[name]
-    asked = "name a family of scenarios" if name is None else f"there is no family {name!r}"
+    asked = "name a scenario family" if name is None else f"there is no family {name!r}"
     raise ConfigurationError(f"{asked}; the families are {', '.join(FAMILIES)}")
 
 
@@ -145,15 +147,15 @@ def _seeds(first: int, runs: int) -> range:
     return range(first, first + runs)
 
 
-def _check_free(order: _Order) -> None:
-    """Refuse early; the runs there will be are drawn only where they must be compared, for that takes seconds."""
-    directory = order.directory
+def _check_free(request: _Request) -> None:
+    """Refuse early. The runs are drawn only if they must be compared, because that takes seconds."""
+    directory = request.directory
     if directory is None:
         return
     occupied = directory.is_dir() and any(directory.iterdir())
-    with waiting("comparing with what is there"):
-        runs = [run_id(order.family.draw(seed)) for seed in order.seeds] if occupied and not order.force else []
-    check_free(directory, runs, force=order.force)
+    with waiting("comparing with existing runs"):
+        runs = [run_id(request.family.draw(seed)) for seed in request.seeds] if occupied and not request.force else []
+    check_free(directory, runs, force=request.force)
 
 
 def _list(json: bool) -> None:
@@ -164,15 +166,15 @@ def _list(json: bool) -> None:
         out.print(f"{family.name:<12} {family.sentence}", highlight=False, soft_wrap=True)
 
 
-def _document(order: _Order, tally: Tally) -> dict[str, Any]:
-    """What `--json` prints and `campaign.json` holds; the machine matters only by the limit on a run's time."""
+def _document(request: _Request, tally: Tally) -> dict[str, Any]:
+    """The document of `--json` and `campaign.json`; it depends on the machine only through the time limit of a run."""
     objections = [*tally.objections()]
-    verdict = "fail" if objections else "pass" if tally.runs == len(order.seeds) else "interrupted"
+    verdict = "fail" if objections else "pass" if tally.runs == len(request.seeds) else "interrupted"
     return {
-        "campaign": order.family.name,
+        "campaign": request.family.name,
         "antiphon_version": __version__,
-        "first": order.seeds.start,
-        "asked": len(order.seeds),
+        "first": request.seeds.start,
+        "asked": len(request.seeds),
         "runs": tally.runs,
         "rows": tally.rows(),
         "verdict": verdict,
@@ -181,44 +183,44 @@ def _document(order: _Order, tally: Tally) -> dict[str, Any]:
         "untested": tally.untested(),
         "not_judged": list(NOT_JUDGED),
         "kinds": tally.counts(),
-        "violated": [_told(order, trouble) for trouble in tally.violated],
-        "not_settled": [_told(order, trouble) for trouble in tally.unsettled],
-        "failed": [_told(order, trouble) for trouble in tally.failed],
+        "violated": [_with_replay(request, trouble) for trouble in tally.violated],
+        "not_settled": [_with_replay(request, trouble) for trouble in tally.unsettled],
+        "failed": [_with_replay(request, trouble) for trouble in tally.failed],
         "traces": tally.kept,
     }
 
 
-def _told(order: _Order, trouble: Trouble) -> dict[str, Any]:
-    return asdict(trouble) | {"replay": order.replay(trouble)}
+def _with_replay(request: _Request, trouble: Trouble) -> dict[str, Any]:
+    return asdict(trouble) | {"replay": request.replay(trouble)}
 
 
-def _print(order: _Order, tally: Tally, json: bool, seconds: float) -> None:
+def _print(request: _Request, tally: Tally, json: bool, seconds: float) -> None:
     if json:
-        print_json(_document(order, tally))
+        print_json(_document(request, tally))
         return
     if not tally.runs:
-        _say(f"no run of {order.family.name} was judged in {seconds:.0f} s")
+        _say(f"no run of {request.family.name} was judged in {seconds:.0f} s")
         return
     _say(
-        f"{tally.runs:,} of {len(order.seeds):,} runs of {order.family.name} in {seconds:.0f} s, "
-        f"seeds {order.seeds.start} to {order.seeds.stop - 1}, {tally.rows()['total']:,} events"
+        f"{tally.runs:,} of {len(request.seeds):,} runs of {request.family.name} in {seconds:.0f} s, "
+        f"seeds {request.seeds.start} to {request.seeds.stop - 1}, {tally.rows()['total']:,} events"
     )
     out.print(_verdicts(tally))
     out.print(_kinds(tally))
     for troubles in (tally.violated, tally.unsettled, tally.failed):
         for trouble in troubles[:SHOWN_MAX]:
-            _say(f"{trouble.property or trouble.run}: {trouble.sentence}\n    {order.replay(trouble)}")
+            _say(f"{trouble.property or trouble.run}: {trouble.sentence}\n    {request.replay(trouble)}")
         if len(troubles) > SHOWN_MAX:
-            _say(f"and {len(troubles) - SHOWN_MAX:,} more like it; --json tells them all")
-    if order.directory is not None:
-        _say(f"scenarios of all runs and traces of {len(tally.kept):,} in {order.directory}")
+            _say(f"and {len(troubles) - SHOWN_MAX:,} more; --json lists them all")
+    if request.directory is not None:
+        _say(f"scenarios of all runs and traces of {len(tally.kept):,} in {request.directory}")
     objections = "; ".join(tally.objections())
     if objections:
         _say(f"fail: {objections}")
-    elif tally.runs < len(order.seeds):
-        _say("interrupted: so far every run settled and kept every promise that is judged")
+    elif tally.runs < len(request.seeds):
+        _say("interrupted: so far every run settled and kept every judged promise")
     else:
-        _say("pass: every run settled and kept every promise that is judged")
+        _say("pass: every run settled and kept every judged promise")
     if NOT_JUDGED:
         _say(f"promised but without a checker yet: {', '.join(NOT_JUDGED)}")
 
@@ -246,7 +248,7 @@ def _verdicts(tally: Tally) -> Table:
 
 
 def _kinds(tally: Tally) -> Table:
-    """How many runs of each shape there were, and how they divide; `--json` has every combination."""
+    """The number of runs of each shape, and their distribution; `--json` has every combination."""
     table = Table(title="Runs by kind", title_justify="left")
     table.add_column("shape")
     table.add_column("runs", justify="right")

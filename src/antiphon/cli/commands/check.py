@@ -1,4 +1,4 @@
-"""`antiphon check DIR`: every promised property, over every run of a directory, under Spark."""
+"""`antiphon check DIR`: judge every promised property over every run of a directory, with Spark."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,34 +18,30 @@ def check(
         typer.Option(
             "--require",
             metavar="ID,…",
-            help="Properties to judge as if every service promised them, e.g. O6,O3; may be repeated.",
+            help="Judge these properties as if every service promised them, e.g. O6,O3; may be repeated.",
             show_default=False,
         ),
     ] = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Judge what can be judged although some files cannot.")
-    ] = False,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Skip unreadable files and judge the rest.")] = False,
     rows_per_task: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="A run with more events is judged in parts of about so many."),
+        typer.Option(min=1, metavar="N", help="Judge a run with more events in parts of about this many."),
     ] = 4_000_000,
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Judge traces: whether every property that the services in use promise, or that is required of them, holds.
+    """Judge traces: whether every property holds that the services in use promise, or that --require names.
 
-    Exit code 0: everything judged holds; 1: violated; 2: cannot tell, also where files are damaged and nothing else is
-    violated. A property that the runs never put to the test
-    is shown as vacuous and does not count against them; liveness is judged only of runs that ended quiet.
+    Exit code 0: every judged property holds. 1: a property is violated. 2: not judged, or some files are damaged and
+    nothing else is violated. A property without an opportunity in these runs is shown as vacuous and counts as
+    holding. Liveness is judged only for runs that ended quiet.
     """
     required = known(name.strip() for text in require or () for name in text.split(","))
     from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
 
-    files, unusable = sound_event_files(
-        collected(directory)
-    )  # a wrong directory is said at once, not after Spark has started
+    files, unusable = sound_event_files(collected(directory))  # report a wrong directory before Spark starts
     if unusable and not (keep_going and files):
         raise unusable[0]
     with waiting("starting Spark"):

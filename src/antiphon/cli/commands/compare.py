@@ -1,4 +1,4 @@
-"""`antiphon compare SCENARIO --out DIR`: one workload under many protocols; what each costs, keeps and breaks."""
+"""`antiphon compare SCENARIO --out DIR`: run one workload under many protocols; show cost and properties of each."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -14,7 +14,7 @@ from rich.table import Table
 from antiphon import __version__
 from antiphon.cli.commands.simulate import parse_seeds, simulate_one
 from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.pool import spread
+from antiphon.cli.shared.pool import map_parallel
 from antiphon.cli.shared.verdicts import EXIT
 from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import JUDGED, NOT_JUDGED
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from antiphon.report.comparison import Comparison, Contender, Finding, Judgement
 
 _SIGNS: Final = {"kept": "✓+", "broken": "✗-", "no opportunity": "○·", "cannot tell": "??"}
-"""For each standing a sign if the property is promised, and one if it is not."""
+"""For each standing, the sign if the property is promised, and the sign if it is not."""
 _NO_FURTHER: Final = "±"
 _STYLE: Final = {"kept": "green", "broken": "bold red", "no opportunity": "dim", "cannot tell": "bold yellow"}
 _SENTENCE: Final = {
-    "hold": "every protocol keeps what it promises",
-    "violated": "a protocol breaks what it promises",
-    "unknown": "cannot tell: a trace is ill-formed or empty",
+    "hold": "every protocol keeps its promises",
+    "violated": "a protocol breaks a promise",
+    "unknown": "not judged: a trace is ill-formed or empty",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One protocol that takes part."""
+    """One protocol of the comparison."""
 
     name: str
     scenarios: tuple[Scenario, ...]
-    """One a seed."""
+    """One for each seed."""
     runs: tuple[str, ...]
-    """Their ids."""
+    """The ids of the runs."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What was asked for."""
+class _Request:
+    """The parsed command line."""
 
     scenario: Scenario
     seeds: Sequence[int]
@@ -64,13 +64,13 @@ class _Order:
 
 def compare(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
-    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where traces and page go.")],
+    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for traces and page.")],
     protocols: Annotated[
         str | None,
         typer.Option(
             "--protocols",
             metavar="NAME,…",
-            help="Which, as newtop:total,classic:causal,acks:vector; default: all that can run the scenario.",
+            help="Protocols, such as newtop:total,classic:causal,acks:vector; default: all that can run the scenario.",
         ),
     ] = None,
     seeds: Annotated[
@@ -81,16 +81,16 @@ def compare(
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Run one workload under many protocols and set beside one another what each costs, keeps and breaks.
+    """Run one workload under many protocols, and compare what each costs and which properties it keeps.
 
-    Every property is judged of every protocol, promised or not. Exit code 0: every protocol keeps what it promises;
-    1: one does not; 2: cannot tell.
+    Every property is judged for every protocol, promised or not. Exit code 0: every protocol keeps its promises. 1: one
+    does not. 2: not judged.
     """
-    order = _order(read_scenario(scenario), protocols, seeds)
-    check_free(out_directory, [run for entry in order.entries for run in entry.runs], force=force)
+    request = _request(read_scenario(scenario), protocols, seeds)
+    check_free(out_directory, [run for entry in request.entries for run in entry.runs], force=force)
     with appearing(out_directory) as aside:
-        cut_off = _simulate(order, aside)
-        comparison = _compared(order, cut_off, aside, master)
+        cut_off = _simulate(request, aside)
+        comparison = _compared(request, cut_off, aside, master)
         document = _document(comparison)
         (aside / "compare.json").write_text(as_json(document), encoding="utf-8")
         if not no_page:
@@ -102,9 +102,9 @@ def compare(
     raise typer.Exit(EXIT[comparison.overall])
 
 
-def _order(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Order:
+def _request(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Request:
     if scenario.trace == "off":
-        raise ConfigurationError('compare needs traces, and the scenario says trace = "off"')
+        raise ConfigurationError('compare needs traces, but the scenario has trace = "off"')
     numbers = parse_seeds(scenario, seeds, None)
     names = variants() if protocols is None else dict.fromkeys(name.strip() for name in protocols.split(","))
     entries, skipped = [], []
@@ -120,18 +120,18 @@ def _order(scenario: Scenario, protocols: str | None, seeds: str | None) -> _Ord
         entries.append(_Entry(name, scenarios, tuple(map(run_id, scenarios)), tuple(changes(scenario, changed))))
     if not entries:
         raise ConfigurationError(f"no protocol can run {scenario.name}; {skipped[0][1]}")
-    return _Order(scenario, numbers, tuple(entries), tuple(skipped))
+    return _Request(scenario, numbers, tuple(entries), tuple(skipped))
 
 
-def _simulate(order: _Order, directory: Path) -> frozenset[str]:
-    """Run everything and write the traces; gives the runs that never became quiet."""
-    scenarios = [scenario for entry in order.entries for scenario in entry.scenarios]
-    names = [entry.name for entry in order.entries for _ in entry.scenarios]
+def _simulate(request: _Request, directory: Path) -> frozenset[str]:
+    """Run everything and write the traces; returns the runs that never became quiet."""
+    scenarios = [scenario for entry in request.entries for scenario in entry.scenarios]
+    names = [entry.name for entry in request.entries for _ in entry.scenarios]
     index, cut_off = [], set()
     work = partial(simulate_one, carry="bytes", check=False, directory=directory)
-    with closing(spread(work, scenarios)) as outcomes, progress("simulating") as advance:
+    with closing(map_parallel(work, scenarios)) as outcomes, progress("simulating") as advance:
         for name, scenario in zip(names, scenarios, strict=True):
-            with _blaming(name, scenario):
+            with _naming_the_run(name, scenario):
                 outcome = next(outcomes)
             index.append((outcome.record, outcome.scenario_toml))
             if not outcome.summary.quiet:
@@ -142,8 +142,8 @@ def _simulate(order: _Order, directory: Path) -> frozenset[str]:
 
 
 @contextmanager
-def _blaming(name: str, scenario: Scenario) -> Iterator[None]:
-    """Results come in the order of the scenarios, so the one waited for is the one that failed."""
+def _naming_the_run(name: str, scenario: Scenario) -> Iterator[None]:
+    """Add the run to an error: results come in the order of the scenarios, so the awaited run has failed."""
     try:
         yield
     except Exception as error:
@@ -151,11 +151,11 @@ def _blaming(name: str, scenario: Scenario) -> Iterator[None]:
         raise
 
 
-def _compared(order: _Order, cut_off: frozenset[str], directory: Path, master: str | None) -> "Comparison":
+def _compared(request: _Request, cut_off: frozenset[str], directory: Path, master: str | None) -> "Comparison":
     """Judge and measure all runs, in one Spark session.
 
-    They are judged twice, because what a protocol promises is often less than the property as it is worded: of each
-    group by itself, or only while nobody crashes.
+    They are judged twice, because a protocol often promises less than the property says: for each group by itself, or
+    only without crashes.
     """
     from antiphon.pipeline.figures.statistics import statistics_of_parts  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
@@ -169,13 +169,13 @@ def _compared(order: _Order, cut_off: frozenset[str], directory: Path, master: s
     with progress("judging everything") as advance:
         required = verify(spark, directory, progress=advance, required=frozenset(JUDGED))
     with waiting("measuring"):
-        figures = statistics_of_parts(spark, directory, {entry.name: entry.runs for entry in order.entries})
+        figures = statistics_of_parts(spark, directory, {entry.name: entry.runs for entry in request.entries})
     return Comparison(
-        scenario=order.scenario.name,
-        scenario_toml=scenario_toml(order.scenario),
-        seeds=tuple(order.seeds),
+        scenario=request.scenario.name,
+        scenario_toml=scenario_toml(request.scenario),
+        seeds=tuple(request.seeds),
         antiphon_version=__version__,
-        percentiles=figures[order.entries[0].name].percentiles,
+        percentiles=figures[request.entries[0].name].percentiles,
         contenders=tuple(
             Contender(
                 name=entry.name,
@@ -184,9 +184,9 @@ def _compared(order: _Order, cut_off: frozenset[str], directory: Path, master: s
                 figures=figures[entry.name].overall,
                 judgements=judgements(_of(entry.runs, promised), _of(entry.runs, required)),
             )
-            for entry in order.entries
+            for entry in request.entries
         ),
-        skipped=order.skipped,
+        skipped=request.skipped,
     )
 
 
@@ -197,14 +197,14 @@ def _of(runs: Sequence[str], verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _quietness(runs: Sequence[str], cut_off: frozenset[str]) -> list[str]:
     count = sum(run in cut_off for run in runs)
-    told = f"{count} of {len(runs)} runs cut off before they were quiet: liveness is not judged of them"
-    return [told] if count else []
+    note = f"{count} of {len(runs)} runs were cut off before they were quiet: liveness is not judged for them"
+    return [note] if count else []
 
 
 def _left_out(figures: "RunStatistics") -> list[str]:
     count = figures.sent_to_nobody
-    told = f"messages sent while their sender had no receivers: {count:,}, left out of the stability latency"
-    return [told] if count else []
+    note = f"{count:,} messages were sent without receivers; the stability latency leaves them out"
+    return [note] if count else []
 
 
 def _write_page(comparison: "Comparison", directory: Path) -> None:
@@ -213,11 +213,11 @@ def _write_page(comparison: "Comparison", directory: Path) -> None:
     (directory / "compare.html").write_text(render_comparison(comparison), encoding="utf-8")
 
 
-# ------------------------------------------------------------------------------ what is told
+# ------------------------------------------------------------------------------ output
 
 
 def _document(comparison: "Comparison") -> dict[str, Any]:
-    """What `--json` prints and `compare.json` holds; nothing in it depends on the machine."""
+    """The document that `--json` prints and `compare.json` holds; nothing in it depends on the machine."""
     return {
         "scenario": comparison.scenario,
         "antiphon_version": comparison.antiphon_version,
@@ -241,15 +241,15 @@ def _entry(contender: "Contender") -> dict[str, Any]:
 
 
 def _property(judgement: "Judgement") -> dict[str, Any]:
-    told = {"property": judgement.property_id, "promised": judgement.promised, "standing": judgement.standing}
-    return told | {"promise": judgement.promise and asdict(judgement.promise), "worded": asdict(judgement.worded)}
+    document = {"property": judgement.property_id, "promised": judgement.promised, "standing": judgement.standing}
+    return document | {"promise": judgement.promise and asdict(judgement.promise), "worded": asdict(judgement.worded)}
 
 
 def _print(comparison: "Comparison", directory: Path, *, with_page: bool) -> None:
     out.print(_figures(comparison))
     out.print(_matrix(comparison))
-    _say("of what is promised ✓ kept, ✗ broken, ○ no opportunity; of what is not + kept, - broken, · no opportunity;")
-    _say("± kept as far as promised, broken beyond: over several groups, or where somebody crashed; ? cannot tell")
+    _say("promised: ✓ kept, ✗ broken, ○ no opportunity; not promised: + kept, - broken, · no opportunity;")
+    _say("± kept as promised, but broken beyond the promise (over several groups, or with crashes); ? not judged")
     for sentence in _findings(comparison):
         _say(sentence)
     for contender in comparison.contenders:
@@ -259,21 +259,21 @@ def _print(comparison: "Comparison", directory: Path, *, with_page: bool) -> Non
     for names, note in _together((each.name, note) for each in comparison.contenders for note in each.notes):
         _say(f"{names}: {note}")
     for names, reason in _together(comparison.skipped):
-        _say(f"left out {names}: {reason}")
+        _say(f"skipped {names}: {reason}")
     _say(f"traces{' and compare.html' if with_page else ''} in {directory}")
     out.print(f"[bold]{comparison.overall}[/]: {_SENTENCE[comparison.overall]}", highlight=False)
 
 
-def _together(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The protocols of which the same is to be said, and what."""
+def _together(statements: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Merge equal statements: the protocols that each concerns, and the statement."""
     names: dict[str, list[str]] = {}
-    for name, sentence in told:
+    for name, sentence in statements:
         names.setdefault(sentence, []).append(name)
     return ((", ".join(own), sentence) for sentence, own in names.items())
 
 
 def _figures(comparison: "Comparison") -> Table:
-    title = "Latency (ms); messages (copies) and bytes per multicast, messages a second when idle; most a member held"
+    title = "Latency (ms); messages (copies) and bytes per multicast; messages per second when idle; most messages held"
     table = Table(title=title, title_justify="left")
     table.add_column("protocol", no_wrap=True)
     figures = [figure for figure in comparison.figures if figure.kind != "work"]
@@ -293,7 +293,7 @@ def _number(kind: str, value: float | None) -> str:
 
 
 def _matrix(comparison: "Comparison") -> Table:
-    """A row a protocol, a column a property: one letter each, for there are many."""
+    """A row for each protocol, a column for each property, one sign in each cell."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("protocol", no_wrap=True)
     for name in comparison.properties:
@@ -315,17 +315,17 @@ def _sign(judgement: "Judgement | None") -> str:
 
 
 def _findings(comparison: "Comparison") -> Iterator[str]:
-    """Every broken promise; then what is broken without one, a line a property, told by the first that breaks it."""
+    """Every broken promise; then, for each property, what is broken without a promise, with its first example."""
     expected: dict[str, list[tuple[str, Finding]]] = {}
     for contender in comparison.contenders:
         for judgement, finding in contender.findings:
             what = f"{judgement.property_id} {promise(judgement.property_id).name}"
             if finding.standing == "cannot tell":
-                yield f"{contender.name} cannot be judged, {what}: {_witness(finding)}"
+                yield f"{contender.name} could not be judged, {what}: {_witness(finding)}"
             elif judgement in contender.broken_promises:
-                yield f"{contender.name} breaks {what}, which it promises: {_witness(finding)}"
+                yield f"{contender.name} breaks its promise {what}: {_witness(finding)}"
             else:
-                reach = "beyond what is promised" if judgement.promised else "not promised"
+                reach = "beyond the promise" if judgement.promised else "not promised"
                 expected.setdefault(f"{what}, {reach}", []).append((contender.name, finding))
     for what, found in sorted(expected.items(), key=lambda each: comparison.properties.index(each[0].split()[0])):
         yield f"{what}, is broken by {', '.join(name for name, _ in found)}; the first: {_witness(found[0][1])}"

@@ -1,4 +1,4 @@
-"""`antiphon report DIR`: one self-contained HTML page about a run directory."""
+"""`antiphon report DIR`: write one self-contained HTML page about a run directory."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,13 +15,13 @@ from antiphon.scenario.units import Duration
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
     page: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes; default: DIR/report.html.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Path of the page; default: DIR/report.html.")
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="Which run the space-time diagram shows.")
+        str | None, typer.Option("--run", metavar="ID", help="The run that the space-time diagram shows.")
     ] = None,
     begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help='Begin of the diagram, such as "1.5s".')
+        str | None, typer.Option("--from", metavar="TIME", help='Start of the diagram, such as "1.5s".')
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help='End of the diagram, such as "1.6s".')] = None,
     json: Json = False,
@@ -48,7 +48,7 @@ def report(
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page whole or not at all."""
+    """Write a page completely or not at all."""
     aside = path.with_name(f".{path.name}.part")
     try:
         aside.write_text(text, encoding="utf-8")
@@ -63,7 +63,7 @@ def _window(begin: str | None, end: str | None) -> tuple[int, int] | None:
     if begin is None and end is None:
         return None
     if begin is None or end is None:
-        raise ConfigurationError("--from and --to go together")
+        raise ConfigurationError("--from and --to must be given together")
     try:
         window = Duration.parse(begin), Duration.parse(end)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`antiphon run SCENARIO --out DIR`: the same scenario with real processes and sockets on this machine."""
+"""`antiphon run SCENARIO --out DIR`: run a scenario with real processes and sockets on this machine."""
 
 import time
 from contextlib import nullcontext
@@ -19,34 +19,34 @@ from antiphon.trace.segments import segments_in
 
 Sockets = Literal["tcp", "udp"]
 TRANSPORTS: Final[dict[Sockets, Literal["stream", "datagram"]]] = {"tcp": "stream", "udp": "datagram"}
-"""What a scenario calls them."""
+"""The names of the transports in a scenario."""
 
 
 def run(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")],
     out_directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory for the trace; without it nothing is kept.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
     transport: Annotated[
         Sockets | None,
-        typer.Option("--transport", help="What to run over; default: what the scenario's network.transport says."),
+        typer.Option("--transport", help="Transport to use; default: network.transport of the scenario."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     json: Json = False,
 ) -> None:
     """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
 
-    The network is what it is here: latency, loss, bandwidth and hosts of the scenario do not act; with intergroup,
-    loss does. The trace has the same form as that of a simulation; no two runs are the same. While it goes on,
-    `antiphon watch DIR` shows it.
+    The network is this machine's: latency, loss, bandwidth and hosts of the scenario have no effect, except loss with
+    intergroup. The trace has the same form as that of a simulation, but no two runs are the same. `antiphon watch DIR`
+    shows the run while it goes on.
     """
     chosen = read_scenario(scenario)
     if transport is not None:
         chosen = with_transport(chosen, TRANSPORTS[transport])
     refuse(chosen)
     if chosen.trace == "off":
-        raise ConfigurationError('antiphon run leaves a trace, and the scenario says trace = "off"')
+        raise ConfigurationError('antiphon run writes a trace, but the scenario has trace = "off"')
     if out_directory is not None:
         check_free(out_directory, [run_id(chosen)], force=force)
     started = time.perf_counter()

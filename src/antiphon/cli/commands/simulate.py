@@ -1,4 +1,4 @@
-"""`antiphon simulate SCENARIO --out DIR`: deterministic runs in virtual time."""
+"""`antiphon simulate SCENARIO --out DIR`: run a scenario deterministically in virtual time."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, out, print_json, progress
-from antiphon.cli.shared.pool import spread
+from antiphon.cli.shared.pool import map_parallel
 from antiphon.cli.shared.verdicts import as_document, exit_code, print_verdicts
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
 from antiphon.errors import ConfigurationError, abbreviated
@@ -41,7 +41,7 @@ VIEWS_SHOWN_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one run amounted to."""
+    """The figures of one run."""
 
     run: str
     seed: int
@@ -51,12 +51,12 @@ class Summary:
     quiet: bool
     wall_seconds: float
     views: list[ViewChange]
-    """The changes of views, first installed first; none without a trace."""
+    """The view changes, in the order of installation; empty without a trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run, told, judged if that was asked for, and what replays it."""
+    """The result of a run: its summary, what replays it, and its verdicts if it was judged."""
 
     summary: Summary
     record: RunRecord
@@ -67,19 +67,19 @@ class Outcome:
 def simulate(
     scenario: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")] = None,
     out_directory: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where the trace goes; without it nothing is kept.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory for the trace; without it nothing is kept.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Judge the run at once, in this process.")] = False,
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="A..B", help="Run every seed from A to B, on all cores.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Run under this seed instead of the scenario's.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Use this seed instead of the scenario's.")] = None,
     source: Annotated[
         Path | None, typer.Option("--from", metavar="DIR", help="Replay a run kept in this directory; see --run.")
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Which run of --from to replay.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="The run of --from to replay.")] = None,
     carry: Annotated[
-        Carry, typer.Option("--carry", help="What the simulated network carries; frames are faster.")
+        Carry, typer.Option("--carry", help="What the simulated network carries; frames are faster than bytes.")
     ] = "bytes",
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
     json: Json = False,
@@ -88,7 +88,7 @@ def simulate(
     chosen = _scenario(scenario, source, run)
     scenarios = [with_seed(chosen, number) for number in parse_seeds(chosen, seeds, seed)]
     if check and chosen.trace == "off":
-        raise ConfigurationError('--check needs a trace, and the scenario says trace = "off"')
+        raise ConfigurationError('--check needs a trace, but the scenario has trace = "off"')
     if out_directory is not None:
         check_free(out_directory, [run_id(each) for each in scenarios], force=force)
     with nullcontext(None) if out_directory is None else appearing(out_directory) as aside:
@@ -103,13 +103,13 @@ def simulate(
 
 
 def simulate_one(scenario: Scenario, carry: Carry, check: bool, directory: Path | None) -> Outcome:
-    """Simulate one scenario, judge it if asked to, and put its events into `directory`."""
+    """Simulate one scenario, judge it if requested, and write its events to `directory`."""
     started = time.perf_counter()
     return outcome_of(run_simulation(scenario, carry), started, check, directory, clock="virtual")
 
 
 def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *, clock: str) -> Outcome:
-    """What a run amounted to; its events go into `directory`."""
+    """Return the result of a run; its events are written to `directory`."""
     scenario = run.scenario
     traced = scenario.trace == "full" and (check or directory is not None)
     events = events_table(run.id, run.histories) if traced else None
@@ -131,10 +131,10 @@ def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *,
 
 
 def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, directory: Path | None) -> list[Outcome]:
-    """One outcome a scenario, in the order of the seeds."""
+    """One outcome for each scenario, in the order of the seeds."""
     outcomes: list[Outcome] = []
     work = partial(simulate_one, carry=carry, check=check, directory=directory)
-    with closing(spread(work, scenarios)) as results, progress("simulating") as advance:
+    with closing(map_parallel(work, scenarios)) as results, progress("simulating") as advance:
         for outcome in results:
             outcomes.append(outcome)
             advance(len(outcomes), len(scenarios))
@@ -143,7 +143,7 @@ def _outcomes(scenarios: Sequence[Scenario], carry: Carry, check: bool, director
 
 def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenario:
     if (path is None) == (source is None):
-        raise ConfigurationError("give either a SCENARIO file or --from DIR, with --run ID where it holds several runs")
+        raise ConfigurationError("give either a SCENARIO file or --from DIR, with --run ID if DIR holds several runs")
     if path is not None:
         return read_scenario(path)
     assert source is not None
@@ -158,9 +158,9 @@ def _scenario(path: Path | None, source: Path | None, run: str | None) -> Scenar
 
 
 def parse_seeds(scenario: Scenario, seeds: str | None, seed: int | None) -> Sequence[int]:
-    """The seeds to run: a range, one, or the scenario's own."""
+    """The seeds to run: a range, a single one, or the scenario's own."""
     if seeds is not None and seed is not None:
-        raise ConfigurationError("--seed and --seeds exclude one another")
+        raise ConfigurationError("--seed and --seeds exclude each other")
     if seeds is None:
         return [scenario.seed if seed is None else _seed(str(seed))]
     first, dots, last = seeds.partition("..")
@@ -180,7 +180,7 @@ def _seed(text: str) -> int:
 def print_outcomes(
     outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool
 ) -> None:
-    """What the runs amounted to, as sentences or as one document."""
+    """Print the results of the runs, as sentences or as one document."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     if json:
         document: dict[str, Any] = {"runs": [asdict(outcome.summary) for outcome in outcomes]}
@@ -204,7 +204,7 @@ def print_outcomes(
         messages = sum(outcome.summary.requests for outcome in outcomes)
         out.print(f"{len(outcomes)} runs, {messages:,} messages", highlight=False)
     if directory is not None:
-        held = "trace" if traced else "scenario, for tracing is off,"
+        held = "trace" if traced else "scenario (tracing is off)"
         out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
         print_verdicts(verdicts)
@@ -221,4 +221,4 @@ def _print_views(views: list[ViewChange]) -> None:
     for line in lines[:VIEWS_SHOWN_MAX]:
         out.print(escape(line), highlight=False, soft_wrap=True)
     if len(lines) > VIEWS_SHOWN_MAX:
-        out.print(f"and {len(lines) - VIEWS_SHOWN_MAX} more views; --json tells them all", highlight=False)
+        out.print(f"and {len(lines) - VIEWS_SHOWN_MAX} more views; --json lists them all", highlight=False)

@@ -1,4 +1,4 @@
-"""`antiphon stats DIR…`: latency, throughput, overhead and buffers of runs, computed by Spark; several side by side."""
+"""`antiphon stats DIR…`: latency, throughput, overhead and buffers of runs, with Spark; several side by side."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -43,13 +43,13 @@ _BESIDE: Final = (
 _INTERVALS: Final = {
     "latency\nms": ("latency_mean_ns", 1e6),
     "overhead\nms": ("delay_overhead_ns", 1e6),
-    "first sender\na second": ("first_sender_per_second", 1),
+    "first sender\nper second": ("first_sender_per_second", 1),
     "unstable\nblocks": ("unstable_blocks_max", 1),
     "nulls": ("nulls", 1),
     "nulls per\ninactive": ("nulls_per_inactive_member", 1),
     "blocked\nms": ("blocked_ns", 1e6),
 }
-"""What is shown of a configuration: the figure, and what it is divided by."""
+"""The figures shown of a configuration: name, and divisor."""
 
 
 def stats(
@@ -60,7 +60,7 @@ def stats(
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Measure runs: latency, throughput, what ordering and flow control cost in bytes, frames and time, buffers."""
+    """Measure runs: latency, throughput, buffers, and what ordering and flow control cost in bytes, frames and time."""
     from antiphon.pipeline.dataset import find_event_files  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
@@ -82,7 +82,7 @@ def stats(
 
 
 def print_statistics(figures: "Statistics") -> None:
-    """Per group its traffic, and its members where there is one run; several runs have a row each and are added up."""
+    """Show the traffic of each group, and the members of a single run; several runs have a row each and a sum."""
     runs = figures.runs
     shown = runs[0] if len(runs) == 1 else figures.overall
     for group in shown.groups:
@@ -99,16 +99,16 @@ def print_statistics(figures: "Statistics") -> None:
 
 
 def _print_work(run: "RunStatistics") -> None:
-    """What is not of a group but of the whole run, as far as its trace tells it."""
+    """Show the figures of the whole run, if its trace has them."""
     if run.idle_copies_per_second is not None:
-        out.print(f"copies a second when idle, all members: {_number(run.idle_copies_per_second)}")
+        out.print(f"copies per second when idle, all members: {_number(run.idle_copies_per_second)}")
     if run.costs is not None:
         work = run.costs
-        out.print(f"work of the protocol: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
+        out.print(f"protocol work: senders {work.sender_work:,} steps, receivers {work.receiver_work:,}")
 
 
 def _configurations(configurations: "Sequence[Configuration]") -> Table:
-    """Those figures that some configuration has, each as its mean and, below, half its width."""
+    """The figures that some configuration has: the mean, and below it half the width of the interval."""
     title = "Configurations: the mean of their runs, and half of its 95 % confidence interval"
     table = Table(title=title, title_justify="left", show_lines=True)
     table.add_column("configuration", overflow="fold", min_width=20)
@@ -131,12 +131,14 @@ def _mean(interval: "Interval | None", divisor: float) -> str:
 
 
 def _rounded(value: float, digits: int) -> str:
-    """So many significant digits, and all that stand before the point."""
+    """The value with this many significant digits, and all digits before the point."""
     return f"{value:,.0f}" if value >= 10**digits else f"{value:,.{digits}g}"
 
 
 def _print_note(*percentiles: str) -> None:
-    out.print(f"percentiles are {' or '.join(sorted({*percentiles}))}; a group is as fast as its slowest member")
+    out.print(
+        f"percentiles are {' or '.join(sorted({*percentiles}))}; the rate of a group is that of its slowest member"
+    )
 
 
 def _print_beside(what: str, rows: Sequence[tuple[str, "RunStatistics"]]) -> None:
@@ -147,8 +149,8 @@ def _print_beside(what: str, rows: Sequence[tuple[str, "RunStatistics"]]) -> Non
 
 
 def _further(what: str, rows: Sequence[tuple[str, "RunStatistics"]]) -> Table:
-    """What not every trace tells, per message where it is no time or work; a column for each figure that a row has."""
-    table = Table(title="Further, as far as traces tell it", title_justify="left")
+    """Figures that not every trace has, per message except times and work; one column for each figure that occurs."""
+    table = Table(title="Further figures, if traces have them", title_justify="left")
     table.add_column(what, overflow="fold", min_width=26)
     cells = [_further_cells(figures) for _, figures in rows]
     shown = [heading for heading in cells[0] if any(own[heading] != _NOTHING for own in cells)]
@@ -166,12 +168,12 @@ def _further_cells(figures: "RunStatistics") -> dict[str, str]:
     return {
         "copies": _number(traffic.copies_per_message),
         "while\nbusy": _busy_copies(figures),
-        "idle, a\nsecond": _number(figures.idle_copies_per_second),
+        "idle, per\nsecond": _number(figures.idle_copies_per_second),
         "wire\nbytes": _number(traffic.wire_bytes_per_message),
         "acks": _number(traffic.acknowledgments_per_message or None),
         "stable\nmean ms": stable_mean,
         "stable\np99 ms": stable_p99,
-        "sent to\nnobody": _number(figures.sent_to_nobody or None),
+        "without\nreceivers": _number(figures.sent_to_nobody or None),
         "answered\nmean ms": answered_mean,
         "answered\np99 ms": answered_p99,
         "sender\nwork": _number(None if work is None else work.sender_work),
@@ -180,10 +182,8 @@ def _further_cells(figures: "RunStatistics") -> dict[str, str]:
 
 
 def _beside(what: str, rows: Iterable[tuple[str, "RunStatistics"]]) -> Table:
-    """One row for each, all its groups together: what each costs, to be compared."""
-    title = (
-        "Latency; stamp bytes a data frame; header bytes, nulls, alive, recovery frames a message; time blocked in all"
-    )
+    """One row for each run or directory, all its groups together."""
+    title = "Latency; stamp bytes per data frame; header bytes, nulls, alive, recovery frames per message; time blocked"
     table = Table(title=title, title_justify="left")
     table.add_column(what, overflow="fold", min_width=26)
     for heading in _BESIDE:
@@ -224,7 +224,7 @@ def _cells(of: "MemberStatistics | GroupStatistics", delivered: int) -> tuple[st
 
 
 def _traffic(group: "GroupStatistics") -> Table:
-    """What there is in every trace, then what only some have."""
+    """Figures that every trace has, then figures that only some have."""
     traffic, flow, experiment = group.traffic, group.flow, group.experiment
     frames = ", ".join(f"{count:,} {kind}" for kind, count in sorted(traffic.frames.items()))
     table = Table(title=f"Group {escape(group.group)}: traffic", title_justify="left", show_header=False)
@@ -248,14 +248,17 @@ def _traffic(group: "GroupStatistics") -> Table:
     for name, value in (
         ("delay overhead: from receipt to delivery, mean of the members (ms)", _mean_ms(experiment.delay_overhead_ns)),
         ("nulls per inactive member", _number(experiment.nulls_per_inactive_member)),
-        ("messages a second of the first sender, to its last delivery", _number(experiment.first_sender_per_second)),
+        (
+            "messages per second of the first sender, up to its last delivery",
+            _number(experiment.first_sender_per_second),
+        ),
         ("copies (point-to-point messages) per message", _number(traffic.copies_per_message)),
         ("of these, while the run was busy", _busy_copies(group)),
         ("bytes on the wire per message, all copies", _number(traffic.wire_bytes_per_message)),
         ("acknowledgment frames per message", _number(traffic.acknowledgments_per_message or None)),
         ("mean time until stable at the sender (ms)", _mean_and_p99(group.stability_latency)[0]),
         ("99th percentile of it (ms)", _mean_and_p99(group.stability_latency)[1]),
-        ("messages sent without receivers, not in the time until stable", _number(group.sent_to_nobody or None)),
+        ("messages sent without receivers, not counted as stable", _number(group.sent_to_nobody or None)),
         ("mean time until a request is answered (ms)", _mean_and_p99(group.request_latency)[0]),
         ("99th percentile of that (ms)", _mean_and_p99(group.request_latency)[1]),
     ):
@@ -265,9 +268,9 @@ def _traffic(group: "GroupStatistics") -> Table:
 
 
 def _busy_copies(of: "GroupStatistics | RunStatistics") -> str:
-    """Nothing where none was sent but while the run was busy."""
-    all_told, busy = of.traffic.copies_per_message, of.busy_traffic.copies_per_message
-    return _number(busy) if busy != all_told else _NOTHING
+    """Nothing if all copies were sent while the run was busy."""
+    total, busy = of.traffic.copies_per_message, of.busy_traffic.copies_per_message
+    return _number(busy) if busy != total else _NOTHING
 
 
 def _mean_and_p99(latency: "Latency | None") -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`antiphon sweep SWEEP --out DIR`: every combination of a scenario's lists of values, under many seeds."""
+"""`antiphon sweep SWEEP --out DIR`: run every combination of a scenario's lists of values, with many seeds."""
 
 import json as json_format
 import time
@@ -15,10 +15,10 @@ from rich.table import Table
 
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, Master, as_json, out, print_json, progress, waiting
-from antiphon.cli.shared.sessions import starting, tell_what_is_kept
+from antiphon.cli.shared.sessions import report_kept_results, session_starter
 from antiphon.errors import ConfigurationError
 from antiphon.scenario.read import run_id, with_seed
-from antiphon.sweep.plan import Sweep, read_sweep, told
+from antiphon.sweep.plan import Sweep, describe_values, read_sweep
 from antiphon.trace.directory import RunRecord, check_free, write_index
 from antiphon.trace.unfinished import PARTS, continued, unfinished
 
@@ -34,17 +34,17 @@ SHOWN_MAX: Final = 20
 _SHOWN: Final = {
     "latency_mean_ns": ("latency\nmean, ms", 1e-6),
     "latency_p99_ns": ("latency\np99, ms", 1e-6),
-    "per_second": ("messages\na second", 1.0),
-    "copies_per_message": ("copies\na message", 1.0),
-    "wire_bytes_per_message": ("wire bytes\na message", 1.0),
+    "per_second": ("messages\nper second", 1.0),
+    "copies_per_message": ("copies per\nmessage", 1.0),
+    "wire_bytes_per_message": ("wire bytes\nper message", 1.0),
     "unstable_max": ("unstable\nmost", 1.0),
 }
-"""The figures that the table has, with headings and factors; `--json` and figures.parquet have all."""
+"""The figures that the table shows, with headings and factors; `--json` and figures.parquet have all."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What was asked for."""
+class _Request:
+    """The parsed command line."""
 
     sweep: Sweep
     directory: Path
@@ -62,14 +62,15 @@ class _Order:
 
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="SWEEP", help="A scenario file (TOML) with a table [sweep].")],
-    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where figures and scenarios go.")],
+    out_directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for figures and scenarios.")],
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", metavar="N", help="Under how many seeds; default: what [sweep] says, or one."),
+        typer.Option("--seeds", metavar="N", help="Number of seeds; default: the value in [sweep], or one."),
     ] = None,
     traces: Annotated[bool, typer.Option("--traces", help="Keep the trace of every run.")] = False,
     limit: Annotated[
-        float, typer.Option("--limit", metavar="SECONDS", help="A run that takes longer is given up, and has failed.")
+        float,
+        typer.Option("--limit", metavar="SECONDS", help="A run that takes longer is aborted and counts as failed."),
     ] = LIMIT_SECONDS,
     force: Annotated[
         bool, typer.Option("--force", help="Replace other runs in the output directory, also unfinished ones.")
@@ -77,90 +78,90 @@ def sweep(
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Simulate every combination of a scenario's lists of values, as tasks of Spark, and keep the figures of each run.
+    """Simulate every combination of a scenario's lists of values, as Spark tasks, and keep the figures of each run.
 
-    What is interrupted is kept beside --out; the same command does the rest. Exit code 0: every run was measured; 1:
-    some failed, and their rows say why.
+    After an interrupt the results are kept beside --out, and the same command does the rest. Exit code 0: every run was
+    measured. 1: some runs failed, and their rows say why.
     """
     if not limit > 0:
-        raise ConfigurationError(f"--limit {limit:g} is not a time above zero")
+        raise ConfigurationError(f"--limit {limit:g} must be above zero")
     with waiting("reading the sweep"):  # a hundred thousand combinations take half a minute
         plan = read_sweep(file, seeds)
-    order = _Order(plan, out_directory, traces, limit, master, force)
-    _check_free(order)
+    request = _Request(plan, out_directory, traces, limit, master, force)
+    _check_free(request)
     if not json:
-        _say(_announced(order.sweep))
+        _say(_announced(request.sweep))
     began = time.perf_counter()
-    summaries, document = _swept(order)
+    summaries, document = _swept(request)
     if json:
         print_json(document)
     else:
-        _print(order, summaries, time.perf_counter() - began)
+        _print(request, summaries, time.perf_counter() - began)
     raise typer.Exit(1 if document["failed"] else 0)
 
 
-def _check_free(order: _Order) -> None:
-    """Refuse early; the runs there will be are named only where they must be compared."""
-    directory = order.directory
+def _check_free(request: _Request) -> None:
+    """Refuse early. The ids of the runs are computed only if they must be compared."""
+    directory = request.directory
     occupied = directory.is_dir() and any(directory.iterdir())
-    with waiting("comparing with what is there"):
-        runs = [run_id(with_seed(*item)) for item in order.items] if occupied and not order.force else []
-    check_free(directory, runs, force=order.force)
+    with waiting("comparing with existing runs"):
+        runs = [run_id(with_seed(*item)) for item in request.items] if occupied and not request.force else []
+    check_free(directory, runs, force=request.force)
 
 
-def _swept(order: _Order) -> "tuple[list[CombinationSummary], dict[str, Any]]":
-    """Run all that has not run yet; the directory appears when the last is done."""
+def _swept(request: _Request) -> "tuple[list[CombinationSummary], dict[str, Any]]":
+    """Run everything that has not run yet; the directory appears when the last run is done."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     from antiphon.pipeline.jobs.spread import Work, results, spread  # noqa: PLC0415 - Spark takes a second to import
     from antiphon.sweep.run import RESULTS, Runner  # noqa: PLC0415
     from antiphon.sweep.summary import figure_table, summaries  # noqa: PLC0415
 
-    with continued(order.directory, _plan(order), force=order.force) as place:
-        parts, items = place / PARTS, order.items
-        runner = Runner(order.limit, place if order.traces else None)
-        with _kept_when_interrupted(order, parts, RESULTS):
+    with continued(request.directory, _plan(request), force=request.force) as place:
+        parts, items = place / PARTS, request.items
+        runner = Runner(request.limit, place if request.traces else None)
+        with _kept_when_interrupted(request, parts, RESULTS):
             with progress("simulating") as advance:
-                spread(starting(order.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
+                spread(session_starter(request.master), Work(runner, runner.lost, RESULTS), items, parts, advance)
             rows = results(parts, RESULTS)
-            table = figure_table(order.sweep, rows)
-            summary = summaries(order.sweep, table)
+            table = figure_table(request.sweep, rows)
+            summary = summaries(request.sweep, table)
             index = [
-                _record(order.sweep.name, seed, row) for (_, seed), row in zip(items, rows.to_pylist(), strict=True)
+                _record(request.sweep.name, seed, row) for (_, seed), row in zip(items, rows.to_pylist(), strict=True)
             ]
-            kept = [record.run for record, _ in index if order.traces and record.finished]
-            document = _document(order.sweep, summary, kept)
+            kept = [record.run for record, _ in index if request.traces and record.finished]
+            document = _document(request.sweep, summary, kept)
             write_index(place, index)
             pq.write_table(table, place / "figures.parquet", compression="zstd")
             (place / "sweep.json").write_text(as_json(document), encoding="utf-8")
     return summary, document
 
 
-def _plan(order: _Order) -> dict[str, Any]:
-    """What tells one sweep from another: the scenarios, and how they are run."""
+def _plan(request: _Request) -> dict[str, Any]:
+    """What distinguishes one sweep from another: the scenarios, and how they are run."""
     made = [
         (combination.values, combination.problem if combination.scenario is None else run_id(combination.scenario))
-        for combination in order.sweep.combinations
+        for combination in request.sweep.combinations
     ]
-    text = json_format.dumps([order.sweep.keys, made], default=str)
+    text = json_format.dumps([request.sweep.keys, made], default=str)
     return {
         "command": "sweep",
-        "name": order.sweep.name,
+        "name": request.sweep.name,
         "combinations": blake2b(text.encode(), digest_size=8).hexdigest(),
-        "seeds": len(order.sweep.seeds),
-        "traces": order.traces,
-        "limit_seconds": order.limit,
+        "seeds": len(request.sweep.seeds),
+        "traces": request.traces,
+        "limit_seconds": request.limit,
     }
 
 
 @contextmanager
-def _kept_when_interrupted(order: _Order, parts: Path, schema: "pa.Schema") -> Iterator[None]:
+def _kept_when_interrupted(request: _Request, parts: Path, schema: "pa.Schema") -> Iterator[None]:
     from antiphon.pipeline.jobs.spread import results  # noqa: PLC0415
 
     try:
         yield
     except KeyboardInterrupt:
-        tell_what_is_kept(len(results(parts, schema)), len(order.items), unfinished(order.directory))
+        report_kept_results(len(results(parts, schema)), len(request.items), unfinished(request.directory))
         raise
 
 
@@ -171,7 +172,7 @@ def _record(name: str, seed: int, row: dict[str, Any]) -> tuple[RunRecord, str]:
 
 
 def _document(sweep: Sweep, summary: "Sequence[CombinationSummary]", kept: list[str]) -> dict[str, Any]:
-    """What `--json` prints and `sweep.json` holds; nothing in it depends on the machine but `--limit`."""
+    """The document that `--json` prints and `sweep.json` holds; it depends on the machine only through `--limit`."""
     return {
         "sweep": sweep.name,
         "antiphon_version": __version__,
@@ -187,28 +188,27 @@ def _document(sweep: Sweep, summary: "Sequence[CombinationSummary]", kept: list[
 
 def _announced(sweep: Sweep) -> str:
     combinations, seeds = len(sweep.combinations), len(sweep.seeds)
-    return (
-        f"{sweep.name}: {_many(combinations, 'combination')} under {_many(seeds, 'seed')}, {_many(sweep.runs, 'run')}"
-    )
+    return f"{sweep.name}: {_many(combinations, 'combination')} with {_many(seeds, 'seed')}, {_many(sweep.runs, 'run')}"
 
 
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
-def _print(order: _Order, summary: "Sequence[CombinationSummary]", seconds: float) -> None:
-    out.print(_table(order.sweep, summary))
+def _print(request: _Request, summary: "Sequence[CombinationSummary]", seconds: float) -> None:
+    out.print(_table(request.sweep, summary))
     failed = [(place, each) for place, each in enumerate(summary) if each.failed]
     for place, each in failed[:SHOWN_MAX]:
-        combination = order.sweep.combinations[place]
-        _say(f"{told(order.sweep.keys, combination)}: {each.failed:,} of {each.runs:,} runs failed: {each.error}")
+        combination = request.sweep.combinations[place]
+        values = describe_values(request.sweep.keys, combination)
+        _say(f"{values}: {each.failed:,} of {each.runs:,} runs failed: {each.error}")
     if len(failed) > SHOWN_MAX:
-        _say(f"and {len(failed) - SHOWN_MAX:,} more combinations with failed runs; --json tells them all")
+        _say(f"and {len(failed) - SHOWN_MAX:,} more combinations with failed runs; --json lists them all")
     restless = sum(each.runs - each.failed - each.settled for each in summary)
     if restless:
-        _say(f"{_many(restless, 'run')} did not become quiet before the scenario's duration was over")
-    what = "figures, scenarios and traces" if order.traces else "figures and scenarios"
-    _say(f"{what} of {_many(order.sweep.runs, 'run')} in {order.directory}, in {seconds:.0f} s")
+        _say(f"{_many(restless, 'run')} did not become quiet within the scenario's duration")
+    what = "figures, scenarios and traces" if request.traces else "figures and scenarios"
+    _say(f"{what} of {_many(request.sweep.runs, 'run')} in {request.directory}, in {seconds:.0f} s")
 
 
 def _table(sweep: Sweep, summary: "Sequence[CombinationSummary]") -> Table:

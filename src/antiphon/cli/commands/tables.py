@@ -1,4 +1,4 @@
-"""`antiphon tables DIR --out NEW`: what the trace says as typed Parquet tables, for people's own notebooks."""
+"""`antiphon tables DIR --out NEW`: export the trace as typed Parquet tables, for notebooks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from antiphon.pipeline.tables.export import Written
 
 CONTENTS: Final = "tables.json"
-"""What stands beside the tables and tells what they are; `--force` replaces only a directory that has it."""
+"""The file beside the tables that describes them; `--force` replaces only a directory that has it."""
 
 
 def tables(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a directory of many runs.")],
     new: Annotated[Path, typer.Option("--out", metavar="NEW", help="A new directory for the tables.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the tables that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing tables.")] = False,
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Write silver tables (messages, deliveries, views, stability, waits) and gold ones (figures) as Parquet.
+    """Write silver tables (messages, deliveries, views, stability, waits) and gold tables (figures) as Parquet.
 
     The events themselves, in DIR/events, are the bronze table. docs/guide/tables.md has all columns and some queries.
     """
@@ -52,15 +52,15 @@ def tables(
 
 
 def _check_free(new: Path, *, force: bool) -> None:
-    """Refuse to write where something else is; what is not a directory of tables is never replaced."""
+    """Refuse to overwrite anything else; a directory that does not hold tables is never replaced."""
     if new.is_file():
         raise TraceError(f"{new} is a file; name a new directory for the tables")
     if not new.exists() or not any(new.iterdir()):
         return
     if not (new / CONTENTS).is_file():
-        raise TraceError(f"{new} holds something other than tables; name a new directory for them")
+        raise TraceError(f"{new} holds something other than tables; name a new directory for the tables")
     if not force:
-        raise TraceError(f"{new} holds tables already; choose another directory or use --force")
+        raise TraceError(f"{new} already holds tables; choose another directory or use --force")
 
 
 def _described(written: "Written") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`antiphon watch DIR`: a run while it goes on, as a table that keeps up with it; Spark reads its trace in parts."""
+"""`antiphon watch DIR`: follow a run while it goes on, as a live table; Spark reads its trace in parts."""
 
 import secrets
 import tempfile
@@ -13,7 +13,7 @@ import typer
 from rich.live import Live
 
 from antiphon.cli.shared.output import Json, Master, err, out, print_json, waiting
-from antiphon.cli.shared.watch_table import pictured
+from antiphon.cli.shared.watch_table import render_watch
 from antiphon.errors import ConfigurationError, TraceError
 
 if TYPE_CHECKING:
@@ -28,27 +28,29 @@ _POLL_SECONDS: Final = 0.1
 def watch(
     directory: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="What `antiphon run --out DIR` or `Member(trace=DIR)` writes."),
+        typer.Argument(
+            metavar="DIR", help="The directory that `antiphon run --out DIR` or `Member(trace=DIR)` writes."
+        ),
     ],
-    once: Annotated[bool, typer.Option("--once", help="Read what is there now, show it, and leave.")] = False,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often new parts are read.")] = 0.5,
+    once: Annotated[bool, typer.Option("--once", help="Show what is there now, and exit.")] = False,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", help="How often to read new parts.")] = 0.5,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             "--checkpoint",
             metavar="PATH",
-            help="A folder to remember in what was read: the same command again goes on from there.",
+            help="A folder that remembers what was read; the same command continues from there.",
             show_default=False,
         ),
     ] = None,
     json: Json = False,
     master: Master = None,
 ) -> None:
-    """Watch a run: rates, latencies, views and verdicts so far, until it ends. A finished run is read to its end.
+    """Watch a run until it ends: rates, latencies, views, and verdicts so far. A finished run is read to its end.
 
-    Waits for a run if there is none yet. Members that trace themselves are followed until none of them runs. What a
-    stream can judge is judged on the way: exit code 1 if it is violated; `antiphon check DIR` judges all of it
-    afterwards. With --json, one document at the end.
+    Waits for a run if there is none yet. Members that trace themselves are followed until all have stopped.
+    Properties that can be judged on a stream are judged on the way; exit code 1 means that one is violated.
+    `antiphon check DIR` judges all of them afterwards. --json prints one document at the end.
     """
     if not 0.05 <= every <= 3600:
         raise ConfigurationError(f"--every {every:g} is not between 0.05 and 3,600 seconds")
@@ -61,10 +63,10 @@ def watch(
     identity = read_identity(directory)
     place = find(directory)
     if place is None and identity is None and once:
-        raise TraceError(f"there is no run in {directory}, and none is being written there")
+        raise TraceError(f"{directory} has no run, and none is being written there")
     with waiting("starting Spark"):
         spark = spark_session(master)
-    with nullcontext(checkpoint) if checkpoint is not None else _forgotten() as remembered, _forgotten() as folder:
+    with nullcontext(checkpoint) if checkpoint is not None else _temporary() as remembered, _temporary() as folder:
         watched = Watch(spark, directory, remembered, every_s=every)
         if identity is None and not once:
             identity = _awaited(directory)
@@ -81,7 +83,7 @@ def watch(
     if json:
         print_json(_document(directory, watched))
     else:
-        out.print(pictured(watched.figures))
+        out.print(render_watch(watched.figures))
     raise typer.Exit(1 if watched.figures.violated else 0)
 
 
@@ -119,30 +121,30 @@ def _follow_members(watched: "Watch", follower: "Follower", *, once: bool) -> No
 
 
 @contextmanager
-def _forgotten() -> Iterator[Path]:
+def _temporary() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="antiphon-watch-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
 @contextmanager
 def _shown() -> "Iterator[Callable[[Figures], None]]":
-    """A table on a terminal, nothing when piped."""
+    """Show a table on a terminal, nothing when piped."""
     if not err.is_terminal:
         yield lambda _: None
         return
     with Live(console=err, refresh_per_second=8, transient=True) as live:
-        yield lambda figures: live.update(pictured(figures))
+        yield lambda figures: live.update(render_watch(figures))
 
 
 def _require_end(directory: Path, figures: "Figures", *, members: bool) -> None:
-    """When nothing more comes, a run is there without gaps, and to its end unless it was killed.
+    """At the end of a stream, a run must have no gaps; it must also be complete, unless it was killed.
 
     Members that trace themselves have no common end.
     """
     if figures.waiting:
         raise TraceError(f"events are missing in {directory}: {figures.waiting:,} come after a gap")
     if not figures.over and not members:
-        typer.echo("antiphon: the run broke off before its end; this is all that it left", err=True)
+        typer.echo("antiphon: the run ended abnormally; this is all that its trace has", err=True)
 
 
 def _document(directory: Path, watched: "Watch") -> dict[str, Any]:

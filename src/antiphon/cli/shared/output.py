@@ -1,4 +1,4 @@
-"""How commands speak: tables and sentences for people, one JSON document for programs, progress on a terminal only."""
+"""Output of commands: tables and sentences for people, one JSON document for programs, progress on a terminal only."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 READER_LEFT: Final = 141
-"""What a shell reports of a program whose reader went away; 1 would mean that the answer is no."""
+"""The exit code that a shell reports for a program whose reader closed the pipe; 1 would mean "the answer is no"."""
 
 
 def _reader_left() -> NoReturn:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
     sys.exit(READER_LEFT)
 
 
@@ -28,19 +28,19 @@ class _Console(Console):
 out = _Console(width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True)
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output instead of tables.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output instead of tables.")]
 Master = Annotated[
     str | None, typer.Option("--master", help="Spark master; default: all cores of this machine.", show_default=False)
 ]
 
 
 def as_json(document: Any) -> str:
-    """A document as people can read it too."""
+    """Format a document as indented JSON."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def print_json(document: Any) -> None:
-    """The one document of a command under `--json`."""
+    """Print the document of a command under `--json`."""
     try:
         sys.stdout.write(as_json(document))
         sys.stdout.flush()
@@ -50,7 +50,7 @@ def print_json(document: Any) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, nothing when piped; gives the function to call with (done, total)."""
+    """Show a progress bar on a terminal, nothing when piped; yields the function to call with (done, total)."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -65,7 +65,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A spinner on a terminal while something takes its time."""
+    """Show a spinner on a terminal while something takes time."""
     if not err.is_terminal:
         yield
         return

@@ -1,4 +1,4 @@
-"""Many runs on all cores, and an interrupt that waits for those under way."""
+"""Run many tasks on all cores. An interrupt waits for the tasks that have begun."""
 
 import signal
 from collections.abc import Callable, Generator, Sequence
@@ -10,12 +10,12 @@ _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 
-def spread(
+def map_parallel(
     work: Callable[[_Task], _Result], tasks: Sequence[_Task], *, chunk: int = 1
 ) -> Generator[_Result, None, None]:
-    """The results in the order of the tasks: one task is done here, several are spread over all cores.
+    """Yield the results in the order of the tasks. A single task runs in this process, several run on all cores.
 
-    Close it when you leave early (`contextlib.closing`): only then has every worker ended.
+    Close the generator when you leave early (`contextlib.closing`): only then have all workers ended.
     """
     if len(tasks) == 1:
         yield work(tasks[0])
@@ -28,5 +28,5 @@ def spread(
 
 
 def _ignore_interrupt() -> None:
-    """Ctrl-C is the parent's to handle: it cancels what has not begun and waits for the rest."""
+    """Leave Ctrl-C to the parent: it cancels the tasks that have not begun and waits for the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

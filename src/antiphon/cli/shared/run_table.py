@@ -1,4 +1,4 @@
-"""A table of how the processes of a local run are doing, on a terminal, while they do it."""
+"""A live table on the terminal with the state of each process of a local run."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ Watch = Callable[[dict[ProcessId, dict[str, Any]]], None]
 
 @contextmanager
 def watching(title: str) -> Iterator[Watch]:
-    """Gives the function to call with what each process says of itself; it does nothing when piped."""
+    """Yields the function to call with the status of each process; it does nothing when piped."""
     if not err.is_terminal:
         yield lambda _: None
         return
@@ -26,7 +26,7 @@ def watching(title: str) -> Iterator[Watch]:
 
 
 class _Rates:
-    """How many messages a second each process has delivered lately."""
+    """Recent deliveries per second of each process."""
 
     def __init__(self) -> None:
         self._last: dict[ProcessId, tuple[float, int]] = {}
@@ -43,7 +43,7 @@ class _Rates:
 
 def _table(title: str, statuses: dict[ProcessId, dict[str, Any]], rates: _Rates) -> Table:
     table = Table(title=title)
-    for column in ("process", "delivered", "a second", "to send", "unread", "views"):
+    for column in ("process", "delivered", "per second", "to send", "unread", "views"):
         table.add_column(column, justify="left" if column in ("process", "views") else "right")
     for process, status in statuses.items():
         if status:

@@ -1,4 +1,4 @@
-"""Spark for a command that may find that it has nothing to spread, and what it says of work that was interrupted."""
+"""Spark for commands that may have nothing left to run, and the message about kept results after an interrupt."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def starting(master: str | None) -> "Callable[[], SparkSession]":
-    """Starts Spark when it is called."""
+def session_starter(master: str | None) -> "Callable[[], SparkSession]":
+    """Return a function that starts Spark when it is called."""
     from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415 - Spark takes a second to import
 
     def session() -> "SparkSession":
@@ -23,8 +23,8 @@ def starting(master: str | None) -> "Callable[[], SparkSession]":
     return session
 
 
-def tell_what_is_kept(done: int, total: int, place: Path) -> None:
-    """After an interrupt, on standard error."""
+def report_kept_results(done: int, total: int, place: Path) -> None:
+    """After an interrupt, say on standard error what was kept."""
     if done:
-        sentence = f"{done:,} of {total:,} runs are kept in {place}; the same command does the rest"
+        sentence = f"{done:,} of {total:,} runs are kept in {place}; run the same command again to do the rest"
         typer.echo(f"antiphon: {sentence}", err=True)

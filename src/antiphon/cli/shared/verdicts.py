@@ -1,4 +1,4 @@
-"""The verdict table, and what it means for the exit code."""
+"""The verdict table, and the exit code that follows from it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from antiphon.properties.verdicts.verdict import Verdict
 from antiphon.properties.verdicts.wording import promise
 
 _GROUPS_SHOWN_MAX: Final = 2
-"""With more groups than this, the table tells how many share an outcome; `--json` tells each."""
+"""With more groups than this, the table shows how many groups share an outcome; `--json` lists each."""
 _ILL_FORMED_SHOWN_MAX: Final = 20
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _SENTENCE: Final = {
-    "hold": "every property judged holds",
+    "hold": "every judged property holds",
     "violated": "a promised or required property is violated",
-    "unknown": "cannot tell: the trace is ill-formed or empty",
+    "unknown": "not judged: the trace is ill-formed or empty",
 }
 
 
 def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What `check --json` prints; `required` is what was asked for beyond the promises."""
+    """The document that `check --json` prints; `required` are the properties asked for beyond the promises."""
     return {
         "verdict": summarise(verdicts),
         "properties": by_property(verdicts),
@@ -37,13 +37,13 @@ def as_document(verdicts: Sequence[Verdict], required: frozenset[str] = frozense
 
 
 def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
-    """What could not be judged, and why."""
-    untold = [verdict for verdict in verdicts if verdict.outcome == "harness error"]
-    return [(verdict.run, verdict.example.sentence) for verdict in untold if verdict.example]
+    """The runs that could not be judged, each with the reason."""
+    errors = [verdict for verdict in verdicts if verdict.outcome == "harness error"]
+    return [(verdict.run, verdict.example.sentence) for verdict in errors if verdict.example]
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 all hold, 1 violated, 2 cannot tell."""
+    """0 if all hold, 1 if one is violated, 2 if the trace could not be judged."""
     return EXIT[summarise(verdicts)]
 
 
@@ -52,7 +52,7 @@ def _in_order(properties: frozenset[str]) -> list[str]:
 
 
 def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
-    """A line for each group or, where a property has many groups, one for all with the same outcome."""
+    """One line for each group; if a property has many groups, one line for all with the same outcome."""
     groups = Counter(row["property"] for row in rows)
     lines: dict[tuple[str, str | None], list[PropertySummary]] = {}
     for row in rows:
@@ -62,7 +62,7 @@ def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
 
 
 def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> None:
-    """The table, then a sentence for each violation and note, then the verdict."""
+    """Print the table, then a sentence for each violation and note, then the verdict."""
     rows = by_property(verdicts)
     runs = len({verdict.run for verdict in verdicts})
     table = Table(title=f"Verdicts over {runs} run{'s' if runs != 1 else ''}", title_justify="left")
@@ -83,9 +83,9 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
     out.print(table)
     ill_formed = _ill_formed(verdicts)
     for run, why in ill_formed[:_ILL_FORMED_SHOWN_MAX]:
-        out.print(escape(f"cannot tell of {run}: {why}"), highlight=False, soft_wrap=True)
+        out.print(escape(f"run {run} could not be judged: {why}"), highlight=False, soft_wrap=True)
     if len(ill_formed) > _ILL_FORMED_SHOWN_MAX:
-        out.print(f"nor of {len(ill_formed) - _ILL_FORMED_SHOWN_MAX:,} more; --json tells them all")
+        out.print(f"and {len(ill_formed) - _ILL_FORMED_SHOWN_MAX:,} more runs; --json lists them all")
     for row in rows:
         if row["example"] and row["outcome"] != "harness error":
             more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""

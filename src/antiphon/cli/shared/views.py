@@ -1,4 +1,4 @@
-"""The changes of views in a run, for people: who left which group, why, who came, and who goes on."""
+"""The view changes of a run in words: which members left a group and why, which joined, and which go on."""
 
 import json
 from collections.abc import Iterator
@@ -11,29 +11,29 @@ from antiphon.types import process_id
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """One view after the first, at all who installed it; also the first one of a group that was formed."""
+    """One view after the first, over all its installers; also the first view of a formed group."""
 
     group: str
     view: str
     members: list[str]
     primary: bool | None
-    """Whether it calls itself primary; None where views are not agreed on."""
+    """True if the view calls itself primary; None if views are not agreed on."""
     first_seconds: float
-    """When the first of its members got to it; `last_seconds` is the last one's time."""
+    """When its first member installed it; `last_seconds` is when its last member did."""
     last_seconds: float
     installed_by: list[str]
     left: list[dict[str, Any]]
-    """Who is not in it any more, with reason, accusers, last number and delays, as the first member tells."""
+    """The removed members with reason, accusers, last number and delays, as the first installer tells."""
     epoch: int | None
-    """Of the first view of a formed group: how many formations lie behind it."""
+    """For the first view of a formed group: how often the group has been formed."""
     merged: list[list[str]]
-    """Of such a one: those who came from a view before it, together; one list each."""
+    """For a formed group: the lists of members that came together from one earlier view."""
     joined: list[str]
-    """Of such a one: those who came from nowhere, as far as they got to it."""
+    """For a formed group: its installers that came from no earlier view."""
 
 
 def view_changes(run: Run) -> list[ViewChange]:
-    """Those of a run that was traced, in the order of their first installation."""
+    """The view changes of a traced run, in the order of their first installation."""
     rows: dict[tuple[str, str], list[tuple[int, str, dict[str, Any]]]] = {}
     for history in run.histories:
         for row in history.rows:
@@ -64,28 +64,28 @@ def _change(group: str, view: str, rows: list[tuple[int, str, dict[str, Any]]]) 
 
 
 def sentences(changes: list[ViewChange]) -> Iterator[str]:
-    """One line a change that members agreed on."""
+    """One line for each change that the members agreed on."""
     for change in changes:
-        told = [*map(_departure, change.left), *_arrivals(change)]
-        if told:
+        parts = [*map(_departure, change.left), *_arrivals(change)]
+        if parts:
             side = "" if change.primary else ", not primary"
-            yield f"{change.first_seconds:.3f} s  {change.group}: {'; '.join(told)} → {' '.join(change.members)}{side}"
+            yield f"{change.first_seconds:.3f} s  {change.group}: {'; '.join(parts)} → {' '.join(change.members)}{side}"
 
 
 def _arrivals(change: ViewChange) -> Iterator[str]:
-    """How the members of a formed group came to be in it together."""
+    """How the members of a formed group came together."""
     if change.epoch is None:
         return
     if len(change.merged) > 1:
         yield f"{' and '.join(' '.join(each) for each in change.merged)} merge"
     if change.joined and change.merged:
         yield f"{' '.join(change.joined)} {'joins' if len(change.joined) == 1 else 'join'}"
-    elif len(change.merged) < 2:  # nobody came from elsewhere
+    elif len(change.merged) < 2:  # no member came from elsewhere
         yield f"{' '.join(change.members)} form it{' anew' if change.merged else ''}"
 
 
 def _departure(left: dict[str, Any]) -> str:
     if left["reason"] == "left":
         return f"{left['process']} has left"
-    why = f"{left['reason']}, unheard for {left['silent_ns'] / 1e9:.3f} s, agreed in {left['agreed_ns'] / 1e9:.3f} s"
+    why = f"{left['reason']}, not heard for {left['silent_ns'] / 1e9:.3f} s, agreed in {left['agreed_ns'] / 1e9:.3f} s"
     return f"{left['process']} is out after number {left['last_block']} ({why}, by {' '.join(left['accusers'])})"

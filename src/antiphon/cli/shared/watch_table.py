@@ -1,4 +1,4 @@
-"""How a watch looks on a terminal."""
+"""The table that `antiphon watch` shows."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 _RUNS_MAX: Final = 20
 _LEFT: Final = {"process", "state", "view", "group", "latency, ms", "property", "run", "first violation", ""}
-_NOTE: Final = "These are the properties that can be judged on the way; `antiphon check` judges all of them at the end."
+_NOTE: Final = "Only these properties can be judged while a run goes on; `antiphon check` judges all at the end."
 
 
-def pictured(figures: "Figures") -> RenderableType:
-    """One run with its members and groups, or several with a row each; then what was judged."""
+def render_watch(figures: "Figures") -> RenderableType:
+    """Show one run with its members and groups, or several runs with a row each; then the verdicts so far."""
     if not figures.runs:
-        return "nothing has happened yet"
+        return "no events yet"
     runs = figures.runs
     shown = [*_one(runs[0])] if len(runs) == 1 else [_several(runs)]
     notes = [_NOTE]
     if figures.waiting:
-        notes.append(f"{figures.waiting:,} events wait for some that come before them.")
+        notes.append(f"{figures.waiting:,} events wait for earlier ones that are still missing.")
     return Together(*shown, _verdicts(figures.properties), *notes)
 
 
@@ -33,7 +33,7 @@ def _one(run: "WatchedRun") -> list[Table]:
 
 def _state(run: "WatchedRun") -> str:
     if not run.ended:
-        return "goes on"
+        return "running"
     return "ended quiet" if run.quiet else "cut off before it was quiet"
 
 
@@ -41,7 +41,7 @@ def _members(run: "WatchedRun") -> Table:
     title = f"{escape(run.run)}: {run.seconds:.1f} s, {run.events:,} events, {_state(run)}"
     table = _table(
         title,
-        *("group", "process", "state", "sent", "a\nsecond", "delivered", "a\nsecond", "view", "view\nchanges"),
+        *("group", "process", "state", "sent", "per\nsecond", "delivered", "per\nsecond", "view", "view\nchanges"),
         "suspected,\nrefuted,\nconfirmed",
     )
     for group in run.groups:
