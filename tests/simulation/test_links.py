@@ -78,6 +78,9 @@ class Listener:
     def admits(self, frame: Frame, connection: int, /) -> bool:
         return self.connections.admits(frame, connection)
 
+    def is_bound(self, frame: Frame) -> bool:
+        return self.connections.is_bound(frame)
+
     def connected(self, peer: ProcessId, connection: int, now: int) -> Iterable[Frame]:
         return self.connections.connected(peer, connection)
 

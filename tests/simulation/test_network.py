@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from antiphon.core.effects import Channel, Scope, Transmit
+from antiphon.core.effects import Channel, Frame, Scope, Transmit
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.scenario.model import Delay, Fixed, Latency, Lognormal, Loss, Network, Uniform
 from antiphon.scenario.units import Bandwidth, Duration
@@ -35,6 +35,9 @@ class Endpoint:
 
     def severed(self, told: Break) -> None:
         self.told.append((self._queue.now, told.peer))
+
+    def is_bound(self, frame: Frame) -> bool:
+        return True
 
     def reconnected(self, peer: ProcessId, connection: int | None) -> None: ...
 

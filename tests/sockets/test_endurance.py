@@ -9,6 +9,7 @@ import pytest
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, View
 from antiphon.api import group as group_module
 from antiphon.api import member as member_module
+from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports import tcp
 from antiphon.sockets.transports.tcp import TcpMesh
 from tests.support.loopback import FAST, fill, join_all, members, name, names, on_loopback, payloads, read_on, until
@@ -116,6 +117,7 @@ def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
             await until(lambda: all(len(group.health.members) == 2 for group in groups))
             await until(lambda: inventory(found) == before)
             for member in found:
+                assert isinstance(member.core, NewtopProcess)
                 assert {group for _, group in member.core._connections._incoming} == {*member.core._groups}
             for reader in readers:
                 reader.cancel()

@@ -14,6 +14,7 @@ from typing import Any
 from antiphon import Member
 from antiphon.core.effects import Deliver
 from antiphon.node import lines
+from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports.tcp import TcpMesh
 
 Report = dict[str, Any]
@@ -111,6 +112,7 @@ def open_files() -> int:
 def held_bytes(member: Member) -> int:
     """Payload bytes that a member holds, each counted once: unstable, unread, in part, or waiting to leave."""
     payloads: dict[int, bytes] = {}
+    assert isinstance(member.core, NewtopProcess)
     for group in member.core._groups.values():
         for frame in group.holdings.buffers.held():
             payloads.update((id(each), each) for each in frame.payloads)
@@ -130,6 +132,7 @@ def held_bytes(member: Member) -> int:
 def table_sizes(member: Member) -> dict[str, int]:
     """How many entries those tables have that live as long as the process."""
     core, driver, mesh = member.core, member._driver, member._transport
+    assert isinstance(core, NewtopProcess)
     formations = core._formations
     assert formations is not None
     found: dict[str, Any] = {

@@ -16,13 +16,12 @@ from typing import Any, Final, Self
 from antiphon.api.events import Event
 from antiphon.api.group import Group
 from antiphon.api.settings import MemberSettings, settings
-from antiphon.api.states import RULES, Digester, Snapshot, State
+from antiphon.api.states import Digester, Snapshot, State
 from antiphon.api.tracing import Departures, StateDigester, member_journal, start_detail
 from antiphon.core import effects
-from antiphon.core.contract import StateSource
+from antiphon.core.contract import Changing, StateSource
 from antiphon.drive.drive import Shown
 from antiphon.errors import ConfigurationError, NotAMember, TraceError
-from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.choice import TransportMaker, make_transport, parse_address
 from antiphon.sockets.transports.contract import Address, Transport
@@ -72,7 +71,7 @@ class Member:
             datagram_bytes=wanted.datagram_bytes,
         )
         recorder = None if trace is None else member_journal(Path(trace), me, wanted)
-        core = NewtopProcess(me, {}, wanted.core(datagrams=not carrier.streams, tracing=trace is not None), RULES)
+        core = wanted.new_core(me, datagrams=not carrier.streams, tracing=trace is not None)
         self._begin(me, core, carrier, recorder)
         self._by_itself(wanted)
 
@@ -80,7 +79,7 @@ class Member:
     def of(
         cls,
         me: ProcessId,
-        core: NewtopProcess,
+        core: Changing,
         transport: Transport,
         recorder: JournalRecorder,
         *,
@@ -96,7 +95,7 @@ class Member:
     def _begin(
         self,
         me: ProcessId,
-        core: NewtopProcess,
+        core: Changing,
         transport: Transport,
         recorder: JournalRecorder | None,
         **options: Any,

@@ -2,14 +2,18 @@
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import Any, Final
 
+from antiphon.core.contract import Changing
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.options import WINDOW_MIN
+from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.protocols.newtop.rules import Rules
 from antiphon.protocols.newtop.settings import NewtopSettings, Service
 from antiphon.scenario.limits import PAYLOAD_BYTES_MAX
 from antiphon.sockets.transports.datagrams import DATAGRAM_BYTES_MAX
-from antiphon.types import GroupId
+from antiphon.types import GroupId, ProcessId
 
 _MS: Final = 1_000_000
 _FOREVER_S: Final = 1e9
@@ -18,6 +22,9 @@ _HEADERS_BYTES: Final = 320
 
 _WINDOW_BYTES_MAX: Final = 262_144
 """On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
+
+_RULES: Final = Rules(states=BytesIO)
+"""Pieces of a state are written to a buffer as they arrive: to join a gigabyte at once takes too long and too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,10 @@ class MemberSettings:
             form_within_ns=4 * _ns(self.suspect_after),
             tracing=tracing,
         )
+
+    def new_core(self, me: ProcessId, *, datagrams: bool, tracing: bool) -> Changing:
+        """The core of a process that is in no group yet. Nothing else in the API knows the protocol."""
+        return NewtopProcess(me, {}, self.core(datagrams=datagrams, tracing=tracing), _RULES)
 
 
 PRESETS: Final = {

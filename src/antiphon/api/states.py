@@ -2,14 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from io import BytesIO
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from antiphon.errors import ConfigurationError
-from antiphon.protocols.newtop.rules import Rules
-
-RULES: Final = Rules(states=BytesIO)
-"""Of cores that run for real: to join a gigabyte of pieces at once takes it twice, and longer than others wait."""
 
 State = bytes | Iterable[bytes]
 """All of it, or its pieces in order: those are asked for when they may leave, and then let go."""

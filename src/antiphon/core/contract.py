@@ -131,6 +131,9 @@ class Asking(Core, Protocol):
     def ask(self, group: GroupId, payload: bytes, answers: str, now: int, label: int = 0) -> None:
         """The application asks the group and waits for `any`, the `first`, a `majority` or `all` answers."""
 
+    def is_request(self, frame: Frame) -> bool:
+        """Whether a delivered frame brings a request that the application must answer."""
+
     def answer(self, frame: Frame, payload: bytes, now: int) -> None:
         """The application answers the request that this frame brought."""
 
@@ -147,6 +150,9 @@ class Connected(Core, Protocol):
 
         If not, the driver drops it: its group does not live on that connection, or the core keeps it for later.
         """
+
+    def is_bound(self, frame: Frame) -> bool:
+        """Whether a frame belongs to the connection that its group uses. Frames that form a group do not."""
 
     def connected(self, peer: ProcessId, connection: int, now: int) -> Iterable[Frame]:
         """From now on frames to that peer leave by this connection. Gives frames that were kept, to be received now."""
@@ -202,8 +208,8 @@ class Changing(Suspecting, Protocol):
     The application uses the name of a group, which stays when the group is replaced by a successor.
     """
 
-    def send_all(self, group: GroupId, payloads: list[bytes], now: int) -> None:
-        """`send` for many messages without labels."""
+    def send_all(self, group: GroupId, payloads: list[bytes], now: int, label: int = 0) -> None:
+        """`send` for many messages; `label` is that of the first."""
 
     def waiting(self, name: GroupId) -> int:
         """The number of messages sent there that have not left yet."""

@@ -3,14 +3,14 @@
 import asyncio
 import random
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from antiphon.api.events import Message, Reset
 from antiphon.api.group import Group
 from antiphon.api.member import Member
+from antiphon.core.contract import is_changing
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, outside_of
-from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.scenario.model import Scenario, Workload
 from antiphon.scenario.placement import groups_of
 from antiphon.sim.states import State
@@ -33,7 +33,8 @@ class GroupPlayer(Player):
         self._going.set()
         self._moving: dict[GroupId, str] = {}  # by group: joining, forming or leaving it
         self._mesh = _mesh(scenario, process, host)
-        core = cast("NewtopProcess", core_builder(scenario, random.Random(scenario.seed))(process))
+        core = core_builder(scenario, random.Random(scenario.seed))(process)
+        assert is_changing(core), "its family says that it forms groups"
         outside = outside_of(scenario, process)
         self._formed = {group.name for group in scenario.group if group.formed}
         self._member = Member.of(

@@ -7,13 +7,13 @@ the core, which acknowledges them. It has no state, so it hands none over.
 import random
 from collections import deque
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from antiphon.core.contract import is_framing, is_joining
 from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
 from antiphon.drive.drive import Shown
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, listened_to
-from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.scenario.model import Scenario, Workload, typical
 from antiphon.scenario.topology import paths_between
 from antiphon.sim.network import REORDER_LATENCIES
@@ -29,7 +29,10 @@ class MulticastPlayer(Player):
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
         super().__init__(scenario, process, journal)
         chance = random.Random(f"{scenario.seed}/{process}/cores")
-        self._core = cast("InterGroupProcess", core_builder(scenario, chance)(process))
+        core = core_builder(scenario, chance)(process)
+        assert is_joining(core), "its processes join and leave without an agreement"
+        self._core = core
+        self._framing = core if is_framing(core) else None
         self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._stalled = False
@@ -104,8 +107,8 @@ class MulticastPlayer(Player):
         The application asks for everything that it is told to lack.
         """
         if isinstance(effect, Missing):
-            if not effect.gone:
-                self._core.request(effect, now)
+            if self._framing is not None and not effect.gone:
+                self._framing.request(effect, now)
         elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)
@@ -156,7 +159,10 @@ class MulticastPlayer(Player):
         self._requested_at = now
         label = self._driver.labels.take(group)
         self._recorder.requested(group, (payload,), now)
-        self._core.send(group, payload, now, label, f"{workload.name}/{label}".encode())
+        if self._framing is not None:
+            self._framing.send(group, payload, now, label, f"{workload.name}/{label}".encode())
+        else:
+            self._core.send(group, payload, now, label)
         self._driver.hurry(now)
 
     def _status(self) -> dict[str, Any]:

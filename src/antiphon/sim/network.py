@@ -14,7 +14,6 @@ from types import MethodType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from antiphon.core.effects import Channel, Frame, Scope, Transmit
-from antiphon.protocols.newtop.frames import FormationFrame
 from antiphon.scenario.model import Cut, Delay, Fixed, Latency, Loss, Network, Partition, Path, Uniform
 from antiphon.sim.links import Break, Direction, Links
 from antiphon.sim.world import EventQueue
@@ -89,6 +88,9 @@ class Endpoint(Protocol):
 
     def arrive(self, carried: Any) -> None:
         """A frame reaches it."""
+
+    def is_bound(self, frame: Frame) -> bool:
+        """Whether a frame of its own belongs to the connection that the frame's group uses."""
 
     def severed(self, told: Break) -> None:
         """It is told that a connection with a peer has lost frames, for good."""
@@ -255,7 +257,7 @@ class SimulatedNetwork:
         What would be dropped on arrival does not travel: a configured group lives on first connections.
         """
         links, reached = self._links, []
-        configured = name_of(frame.group) == frame.group and not isinstance(frame, FormationFrame)
+        configured = name_of(frame.group) == frame.group and sender.is_bound(frame)
         for receiver in receivers:
             direction = (sender.id, receiver.id)
             if links.is_cut(direction):

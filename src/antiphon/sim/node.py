@@ -175,6 +175,15 @@ class Node:
         assert is_connected(core)
         self.do(lambda now: core.broke(peer, connection, now, incoming=incoming, outgoing=not incoming))
 
+    def is_bound(self, frame: Frame) -> bool:
+        """Whether a frame of its own belongs to the connection that the frame's group uses."""
+        return self._connected is None or self._connected.is_bound(frame)
+
+    def must_answer(self, frame: Frame) -> bool:
+        """Whether a delivered frame brings a request."""
+        core = self._core
+        return is_asking(core) and core.is_request(frame)
+
     def reconnected(self, peer: ProcessId, connection: int | None) -> None:
         """Frames to that peer leave by this connection from now on, or by none."""
         if self._connected is None or self.crashed:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from antiphon.core.effects import Frame, InstallState
-from antiphon.protocols.classic.frames import DataFrame
 from antiphon.scenario.model import Workload
 from antiphon.sim.node import Node
 from antiphon.sim.states import States
@@ -91,7 +90,7 @@ class Applications:
             self._states.delivered(node.id, frame)
         if not self._listens:
             return
-        if isinstance(frame, DataFrame) and frame.request is not None:
+        if node.must_answer(frame):
             self.asked(node, frame)
         group = name_of(frame.group)
         stream = node.id, frame.author, group

@@ -9,10 +9,9 @@ from typing import Any
 from antiphon.api.group import Group
 from antiphon.api.member import Member
 from antiphon.api.settings import MemberSettings, settings
-from antiphon.api.states import RULES, Snapshot
+from antiphon.api.states import Snapshot
 from antiphon.api.tracing import member_journal
 from antiphon.errors import ConfigurationError
-from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.testing.clock import VirtualTimeLoop
 from antiphon.testing.network import Network, Port
 from antiphon.types import ProcessId, process_id
@@ -24,7 +23,7 @@ class _Member(Member):
     def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network, trace: Path | None) -> None:
         loop = asyncio.get_running_loop()
         recorder = None if trace is None else member_journal(trace, me, chosen, "virtual")
-        core = NewtopProcess(me, {}, chosen.core(datagrams=False, tracing=trace is not None), RULES)
+        core = chosen.new_core(me, datagrams=False, tracing=trace is not None)
         self.port = Port(me, network)
         self._begin(me, core, self.port, recorder, clock=lambda: round(loop.time() * 1e9))
         self._by_itself(chosen)

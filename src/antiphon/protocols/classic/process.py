@@ -82,6 +82,10 @@ class ClassicProcess:
         """Send a request to the group; `Answered` follows when enough members have answered."""
         self._groups[group].requests.ask(payload, answers, now, label)
 
+    def is_request(self, frame: Frame) -> bool:
+        """Whether the sender of a delivered message waits for answers."""
+        return isinstance(frame, DataFrame) and frame.request is not None
+
     def answer(self, frame: Frame, payload: bytes, now: int) -> None:  # noqa: ARG002
         """Answer the request that this frame brought, as a message or as a query."""
         assert isinstance(frame, DataFrame | QueryFrame)

@@ -163,6 +163,10 @@ class NewtopProcess:
             group.viewed(view)
             self._table.stir(group)
 
+    def is_bound(self, frame: Frame) -> bool:
+        """Frames that form a group belong to no connection."""
+        return self._connections.is_bound(frame)
+
     def connected(self, peer: ProcessId, connection: int, now: int) -> list[ProposeFrame]:  # noqa: ARG002
         """Frames to that peer leave by this connection; returns the proposals that waited for it."""
         return self._connections.connected(peer, connection)

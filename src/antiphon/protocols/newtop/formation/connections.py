@@ -43,6 +43,10 @@ class Connections:
             return connection == 0
         return self._incoming.get((frame.sender, frame.group)) == connection
 
+    def is_bound(self, frame: Frame) -> bool:
+        """Whether a frame belongs to the connection that its group uses."""
+        return not isinstance(frame, FormationFrame)
+
     def connected(self, peer: ProcessId, connection: int) -> list[ProposeFrame]:
         """Frames to that peer leave by this connection; gives the proposals that waited for it."""
         self._counted = True
