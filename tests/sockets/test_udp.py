@@ -478,7 +478,7 @@ def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
                 fed.append(frame.kind)
                 receive(frame, now)
 
-            outsider.core.receive = noted
+            outsider.core.receive = noted  # type: ignore[method-assign]
             (a, *_), groups = await together(stack, "a", "b", "c", multicast=group)
             outsider._driver.transport._call(parse_address(a.address))  # type: ignore[attr-defined]
             await until(lambda: len(outsider.peers) == 3)

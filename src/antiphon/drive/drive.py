@@ -67,19 +67,18 @@ class Audience(Protocol):
 class Drive:
     """The core of one process, and what is done for it."""
 
-    __slots__ = ("_audience", "_network", "_receive", "core", "reader", "scribe")
+    __slots__ = ("_audience", "_network", "core", "reader", "scribe")
 
     def __init__(self, core: Core, network: Network, audience: Audience, recorder: Recording | None) -> None:
         self.core: Final = core
         self.scribe: Final = None if recorder is None else Scribe(recorder, core)
         self.reader: Final = Reader(core, self.scribe)
-        self._receive = core.receive
         self._network = network
         self._audience = audience
 
     def receive(self, frame: Frame, now: int, time: int) -> None:
         """A frame has arrived."""
-        self._receive(frame, now)
+        self.core.receive(frame, now)
         if self.scribe is not None:
             self.scribe.received(frame, time)
 
