@@ -49,7 +49,7 @@ def test_figures_of_every_protocol_are_told() -> None:
     text = told(comparison())
     for expected in (
         "antiphon comparison first protocols 3 seeds 1, 2 antiphon 0.1.0",
-        "Every protocol keeps what it promises",
+        "Every protocol keeps its promises",
         "3 protocols, 6 runs of the same workload.",
         "1 protocol cannot run it; the reasons are below.",
         'name = "<first>"',
@@ -76,7 +76,7 @@ def test_the_matrix_marks_what_is_promised() -> None:
         *[kept] * 3,
         kept,
         kept,
-        ("mark broken", "beyond what is promised, broken, opportunities: 4,321"),
+        ("mark broken", "beyond the promise, broken, opportunities: 4,321"),
         ("mark broken", "not promised, broken, opportunities: 4,321"),
         *[("mark no-opportunity", "not promised, no opportunity, opportunities: 0")] * 2,
         ("mark no-opportunity promised", "promised, no opportunity, opportunities: 0"),
@@ -91,7 +91,7 @@ def test_a_promise_that_was_not_tried_is_not_called_kept() -> None:
     untried = Judgement("O6", finding("no opportunity"), finding("broken", "two groups disagree"))
     made = replace(comparison(), contenders=(first, replace(second, judgements=(untried,)), *others))
     assert "O6 strong total order ✓ ○ ✗ ✗" in told(made)
-    assert "classic:total , which promises less and had no opportunity to break that: two groups" in told(made)
+    assert "classic:total , which promises less and had no opportunity to break that promise: two groups" in told(made)
 
 
 def test_what_a_protocol_was_not_asked_is_a_dash() -> None:
@@ -105,7 +105,7 @@ def test_everything_broken_has_its_witness() -> None:
     for expected in (
         "Broken promises: O6 by newtop:total",
         "newtop:total , which promises it: a delivered, b did not. 3 violations in all; this one in run run-1 .",
-        "classic:total , which promises less and keeps that: two groups disagree.",
+        "classic:total , which promises less and keeps that promise: two groups disagree.",
         "acks:vector , which does not promise it: p1 delivered this before that.",
     ):
         assert expected in text

@@ -14,7 +14,7 @@ from antiphon.report.figures import NOTHING, count, duration, percent, rate, rat
 )
 def test_one_unit_serves_all_durations_of_a_table(longest_ns: int, unit: str, told: str) -> None:
     chosen = unit_for(longest_ns)
-    assert (chosen.name, chosen.told(longest_ns)) == (unit, told)
+    assert (chosen.name, chosen.format(longest_ns)) == (unit, told)
 
 
 def test_a_duration_alone_takes_the_largest_unit_that_fits() -> None:
@@ -27,7 +27,7 @@ def test_a_duration_alone_takes_the_largest_unit_that_fits() -> None:
 
 
 def test_what_does_not_exist_is_a_dash() -> None:
-    told = [whole(None), ratio(None), percent(None), rate(None), unit_for(0).told(None)]
+    told = [whole(None), ratio(None), percent(None), rate(None), unit_for(0).format(None)]
     assert told == [NOTHING] * 5
 
 

@@ -62,12 +62,12 @@ def test_a_page_that_holds_names_everything() -> None:
         "seed 7",
         "antiphon 0.1.0",
         "All judged properties hold",
-        "Never put to the test: D8.",
+        "No opportunity to judge: D8.",
         'name = "<orders>"',
         "strong total order",
         "4,321",
         "Members of orders",
-        "p50 (ms) p90 (ms) p99 (ms) max (ms) delivered messages/s largest unstable",
+        "p50 (ms) p90 (ms) p99 (ms) max (ms) delivered messages/s most unstable",
         "a 2.25 3.50 3.88 4.00 1,234 99.5 17",
         "data frames 617",
         "null frames 55",
@@ -143,7 +143,7 @@ def test_what_is_not_recorded_is_said() -> None:
 def test_a_run_without_deliveries_has_no_charts_of_them() -> None:
     course = replace(page().course, edges_ns=[], sends=[], deliveries=[], nulls=[])
     text = told(replace(page(), histograms=(), course=course))
-    assert "Nothing was delivered" in text
+    assert "No message was delivered" in text
     assert "The run has no events to show." in text
 
 

@@ -1,6 +1,6 @@
 """One figure of many protocols as horizontal bars, each with its name and its number; SVG text, like the diagram.
 
-Bars begin at zero, so that lengths compare as the figures do. A whisker goes on to a larger figure of the same kind.
+Bars begin at zero, so that their lengths can be compared. A whisker extends to a larger figure of the same kind.
 """
 
 import xml.etree.ElementTree as ET
@@ -13,9 +13,9 @@ from antiphon.report.svg import add, drawing
 
 _WIDTH: Final = 560
 _NAMES: Final = 176
-"""Room for the names."""
+"""Width for the names."""
 _NUMBERS: Final = 118
-"""Room for the numbers behind the longest bar."""
+"""Width for the numbers behind the longest bar."""
 _PITCH: Final = 26
 _THICK: Final = 14
 
@@ -26,26 +26,26 @@ class Bar:
 
     name: str
     colour: int
-    """Which of the page's colours."""
+    """Index of one of the page's colours."""
     value: float | None
-    """None: there is no such figure."""
+    """None if there is no such figure."""
     upto: float | None = None
-    """Where the whisker ends."""
+    """The end of the whisker."""
 
 
-def bar_chart(title: str, bars: Sequence[Bar], told: Callable[[float | None], str], prefix: str) -> str:
-    """The bars from top to bottom; `told` writes a number, and `prefix` begins every id."""
+def bar_chart(title: str, bars: Sequence[Bar], formatted: Callable[[float | None], str], prefix: str) -> str:
+    """Draw the bars from top to bottom; `formatted` writes a number, and `prefix` begins every id."""
     height = _PITCH * len(bars) + 10
-    root = drawing("bars", (_WIDTH, height), prefix, title, _description(bars, told))
+    root = drawing("bars", (_WIDTH, height), prefix, title, _description(bars, formatted))
     longest = max((value for bar in bars for value in (bar.value, bar.upto) if value is not None), default=0)
     scale = (_WIDTH - _NAMES - _NUMBERS) / longest if longest > 0 else 0
     add(root, "line", x1=_NAMES, y1=2, x2=_NAMES, y2=height - 2, class_="zero")
     for row, bar in enumerate(bars):
-        _draw(add(root, "g"), bar, _PITCH * row + 5 + _PITCH / 2, scale, told)
+        _draw(add(root, "g"), bar, _PITCH * row + 5 + _PITCH / 2, scale, formatted)
     return ET.tostring(root, encoding="unicode")
 
 
-def _draw(group: ET.Element, bar: Bar, y: float, scale: float, told: Callable[[float | None], str]) -> None:
+def _draw(group: ET.Element, bar: Bar, y: float, scale: float, formatted: Callable[[float | None], str]) -> None:
     add(group, "text", bar.name, x=_NAMES - 10, y=y + 4, class_="name")
     end: float = _NAMES
     if bar.value is not None:
@@ -56,12 +56,13 @@ def _draw(group: ET.Element, bar: Bar, y: float, scale: float, told: Callable[[f
         tip = round(_NAMES + bar.upto * scale, 1)
         add(group, "path", d=f"M{end:g} {y:g}H{tip:g}M{tip:g} {y - 5:g}V{y + 5:g}", class_="whisker")
         end = max(end, tip)
-    add(group, "text", _numbers(bar, told), x=round(end + 8, 1), y=y + 4, class_="value")
+    add(group, "text", _numbers(bar, formatted), x=round(end + 8, 1), y=y + 4, class_="value")
 
 
-def _numbers(bar: Bar, told: Callable[[float | None], str]) -> str:
-    return told(bar.value) if bar.upto is None else f"{told(bar.value)} / {told(bar.upto)}"
+def _numbers(bar: Bar, formatted: Callable[[float | None], str]) -> str:
+    return formatted(bar.value) if bar.upto is None else f"{formatted(bar.value)} / {formatted(bar.upto)}"
 
 
-def _description(bars: Sequence[Bar], told: Callable[[float | None], str]) -> str:
-    return "; ".join(f"{bar.name} {_numbers(bar, told) if bar.value is not None else NOTHING}" for bar in bars) + "."
+def _description(bars: Sequence[Bar], formatted: Callable[[float | None], str]) -> str:
+    numbers = (_numbers(bar, formatted) if bar.value is not None else NOTHING for bar in bars)
+    return "; ".join(f"{bar.name} {number}" for bar, number in zip(bars, numbers, strict=True)) + "."

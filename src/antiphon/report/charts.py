@@ -1,7 +1,7 @@
-"""Charts as inline SVG: drawn by matplotlib without a display or global figures, the same bytes for the same figures.
+"""Charts as inline SVG, drawn by matplotlib without a display or global figures; equal figures give equal bytes.
 
-Colours are drawn as placeholders and replaced by variables of the page's style sheet, so that a chart follows it into
-the dark. A chart holds no text that comes from a scenario: names stand in the page around it.
+Colours are drawn as placeholders and replaced by variables of the page's style sheet, so that a chart follows dark
+mode. A chart contains no text from a scenario: names are in the page around it.
 """
 
 import re
@@ -57,11 +57,11 @@ def latency_chart(histogram: LatencyHistogram, prefix: str) -> str:
         axes.set_xlabel(f"latency ({unit.name})")
         axes.set_ylabel("deliveries")
         axes.set_xlim(min(0, edges[0]), edges[-1])
-        return _svg(figure, prefix, "Latency distribution", _latency_told(histogram))
+        return _svg(figure, prefix, "Latency distribution", _latency_description(histogram))
 
 
 def course_chart(course: MessagesOverTime, prefix: str, happenings_ns: Sequence[int] = ()) -> str:
-    """Sends, deliveries and nulls over time as one SVG element; what happened is numbered from 1."""
+    """Sends, deliveries and nulls over time as one SVG element; external events are numbered from 1."""
     start_ns = course.edges_ns[0]
     unit = unit_for(course.edges_ns[-1] - start_ns)
     width_ns = course.edges_ns[1] - course.edges_ns[0]
@@ -79,7 +79,7 @@ def course_chart(course: MessagesOverTime, prefix: str, happenings_ns: Sequence[
         axes.set_xlim(edges[0], edges[-1])
         axes.set_ylim(bottom=0)
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False)
-        return _svg(figure, prefix, "Messages over time", _course_told(course))
+        return _svg(figure, prefix, "Messages over time", _course_description(course))
 
 
 def _happening(axes: Any, x: float, number: int) -> None:
@@ -99,14 +99,14 @@ def _axes(width: float, height: float) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def _latency_told(histogram: LatencyHistogram) -> str:
+def _latency_description(histogram: LatencyHistogram) -> str:
     total = sum(histogram.counts)
     fullest = max(range(len(histogram.counts)), key=histogram.counts.__getitem__)
     low, high = (duration(edge) for edge in histogram.edges_ns[fullest : fullest + 2])
     return f"{total:,} deliveries; the fullest of {len(histogram.counts)} bins lies between {low} and {high}."
 
 
-def _course_told(course: MessagesOverTime) -> str:
+def _course_description(course: MessagesOverTime) -> str:
     return (
         f"{sum(course.sends):,} sends, {sum(course.deliveries):,} deliveries and {sum(course.nulls):,} null frames "
         f"in {len(course.sends)} bins of {duration(course.edges_ns[1] - course.edges_ns[0])}."
@@ -114,7 +114,7 @@ def _course_told(course: MessagesOverTime) -> str:
 
 
 def _svg(figure: Figure, prefix: str, title: str, description: str) -> str:
-    """The figure as an element that can stand in a page beside others."""
+    """The figure as an element that can be placed in a page beside others."""
     out = StringIO()
     figure.savefig(out, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     text = out.getvalue()

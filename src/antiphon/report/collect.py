@@ -40,18 +40,18 @@ def collect(
     verdicts: Sequence[Verdict] | None = None,
     statistics: Statistics | None = None,
 ) -> Page:
-    """All that the page on a run directory tells.
+    """Collect the contents of the page about a run directory.
 
-    TraceError if it cannot be read or has no such run, ConfigurationError for a window without length.
+    Raises TraceError if the directory cannot be read or has no such run, ConfigurationError for an empty window.
 
-    `run` and `window` choose what the diagram shows, the window in nanoseconds since the first event of that run;
-    without them it is the first violation, or the first messages of the first run. Verdicts and statistics that
-    the caller has already are not computed again.
+    `run` and `window` choose what the diagram shows; the window is in nanoseconds since the first event of that run.
+    The default is the first violation, or the first messages of the first run. Verdicts and statistics that the caller
+    already has are not computed again.
     """
     if window is not None and window[0] >= window[1]:
         raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}")
     verdicts = verify(spark, directory) if verdicts is None else verdicts
-    if statistics is None:  # of an ill-formed trace too: the verdicts say what is wrong with it
+    if statistics is None:  # also for an ill-formed trace: the verdicts say what is wrong with it
         statistics = compute_statistics(spark, directory, once=False)
     records = _records(directory)
     runs = _run_verdicts(verdicts, statistics, records)
@@ -78,11 +78,11 @@ def collect(
 def _diagram(
     rows: DataFrame, players: Cast, verdicts: Iterable[Verdict], window: tuple[int, int] | None
 ) -> tuple[Scene, str]:
-    """The scene, and why it is this one."""
+    """The scene, and why this one is shown."""
     broken = next((verdict for verdict in verdicts if verdict.example and verdict.example.indexes), None)
     witness = witness_events(broken.example) if broken and broken.example else []
     if window is not None:
-        return scene(rows, players, window, witness), "the window that was asked for"
+        return scene(rows, players, window, witness), "the requested window"
     begin, end = first_messages_window(rows, players.began_ns)
     if broken:
         around = violation_window(rows, players.began_ns, witness, end - begin)
@@ -94,11 +94,11 @@ def _diagram(
 def _where(verdict: Verdict) -> str:
     if verdict.outcome == "violated":
         return f"around the first violation of {verdict.property}"
-    return "around the first flaw of the trace"
+    return "around the first error of the trace"
 
 
 def _records(directory: Path) -> dict[str, About]:
-    """What the directory says of each run; nothing where it holds events alone."""
+    """What the directory records about each run; empty if it holds only events."""
     if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
         return {}
     return {record.run: About(**asdict(record), scenario_toml=text) for record, text in read_index(directory)}
@@ -107,7 +107,7 @@ def _records(directory: Path) -> dict[str, About]:
 def _run_verdicts(
     verdicts: Iterable[Verdict], statistics: Statistics, records: Mapping[str, About]
 ) -> tuple[RunVerdict, ...]:
-    """The runs that left events, by id; those violated name what they violate."""
+    """The runs that have events, by id, each with the properties that it violates."""
     ordered = sorted(verdicts, key=lambda verdict: verdict.run)
     judged = {run: list(own) for run, own in groupby(ordered, key=lambda verdict: verdict.run)}
     with_events = {run.run for run in statistics.runs if run.run is not None}
@@ -122,7 +122,7 @@ def _violated(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
 
 
 def _shown(directory: Path, runs: Sequence[RunVerdict], run: str | None) -> About:
-    """The run asked for, else the first one violated, else the first that cannot be judged, else the first."""
+    """The requested run, else the first one violated, else the first that cannot be judged, else the first."""
     if run is None:
         return min(runs, key=lambda each: ("violated", "unknown", "hold").index(each.overall)).about
     chosen = next((each.about for each in runs if each.about.run == run), None)

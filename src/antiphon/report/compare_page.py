@@ -1,4 +1,4 @@
-"""The page of a comparison: the figures of every protocol, bars for the main ones, and a matrix of what each keeps."""
+"""The page of a comparison: figures of every protocol, bars for the main ones, and a matrix of the properties."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,9 +19,9 @@ MARKS: Final[dict[Standing, str]] = {
     "no opportunity": SYMBOLS["vacuous"],
     "cannot tell": SYMBOLS["unknown"],
 }
-"""A sign for each standing: colour is never the only difference."""
+"""A sign for each standing, so that colour is never the only difference."""
 
-_SEEDS_TOLD_MAX: Final = 6
+_SEEDS_SHOWN_MAX: Final = 6
 _CHARTS: Final = (
     ("Delivery latency", "Mean; the whisker ends at the 99th percentile.", "delivery mean", "delivery p99"),
     ("Stability latency", "At the sender. Mean and 99th percentile.", "stability mean", "stability p99"),
@@ -34,16 +34,16 @@ _CHARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """How a property fared under one protocol, as the matrix shows it."""
+    """How a property fared under one protocol, as shown in the matrix."""
 
     sign: str
     classes: str
-    told: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Something broken, with who broke it."""
+class _Breach:
+    """A property that one protocol breaks, or for which it could not be judged."""
 
     name: str
     reach: str
@@ -58,7 +58,7 @@ class _Chart:
 
 
 def render_comparison(comparison: Comparison) -> str:
-    """The page as HTML text; the same comparison gives the same text."""
+    """Render the page as HTML text; the same comparison gives the same text."""
     templates = environment()
     text = templates.get_template("compare.html.j2").render(
         comparison=comparison,
@@ -78,9 +78,9 @@ def render_comparison(comparison: Comparison) -> str:
 def _banner(comparison: Comparison) -> Banner:
     symbol = SYMBOLS[comparison.overall]
     if comparison.overall == "hold":
-        return Banner(symbol, "Every protocol keeps what it promises", tuple(_lines(comparison)))
+        return Banner(symbol, "Every protocol keeps its promises", tuple(_lines(comparison)))
     if comparison.overall == "unknown":
-        return Banner(symbol, "Unknown: some traces cannot be judged", tuple(_lines(comparison)))
+        return Banner(symbol, "Unknown: some traces could not be judged", tuple(_lines(comparison)))
     broken = [
         f"{each.property_id} by {contender.name}"
         for contender in comparison.contenders
@@ -98,7 +98,7 @@ def _lines(comparison: Comparison) -> list[str]:
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:
-    if len(seeds) > _SEEDS_TOLD_MAX:
+    if len(seeds) > _SEEDS_SHOWN_MAX:
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
 
@@ -107,7 +107,7 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 
 def _unit(comparison: Comparison) -> TimeUnit:
-    """One unit for all latencies, so that delivery and stability compare too."""
+    """One unit for all latencies, so that delivery and stability can be compared."""
     return unit_for(max((value for bar in _latencies(comparison) for value in bar), default=0))
 
 
@@ -129,19 +129,19 @@ def _table(comparison: Comparison) -> FigureTable:
 
 def _row(contender: Contender, figures: tuple[Figure, ...], unit: TimeUnit) -> tuple[str, ...]:
     traffic = contender.figures.traffic
-    cells = [_told(figure, contender.figures, unit) for figure in figures]
+    cells = [_formatted(figure, contender.figures, unit) for figure in figures]
     return (contender.name, whole(traffic.sent), whole(traffic.delivered), *cells)
 
 
-def _told(figure: Figure, run: RunStatistics, unit: TimeUnit) -> str:
+def _formatted(figure: Figure, run: RunStatistics, unit: TimeUnit) -> str:
     value = figure.of(run)
     if figure.kind == "time":
-        return unit.told(value)
+        return unit.format(value)
     return ratio(value) if figure.kind == "ratio" else whole(None if value is None else int(value))
 
 
 def _charts(comparison: Comparison) -> list[_Chart]:
-    """Bars for what is compared most, each only where some protocol has it."""
+    """Bar charts of the main figures, if some protocol has them."""
     known = {figure.name: figure for figure in comparison.figures}
     return [
         _chart(comparison, title, sentence, known[name], known[upto] if upto else None)
@@ -159,7 +159,7 @@ def _chart(comparison: Comparison, title: str, sentence: str, figure: Figure, up
     ]
     title = f"{title} ({unit.name})" if unit else title
     prefix = f"chart-{figure.name.replace(' ', '-')}"
-    svg = bar_chart(title, bars, unit.told if unit else ratio, prefix)
+    svg = bar_chart(title, bars, unit.format if unit else ratio, prefix)
     return _Chart(title, sentence, Markup(svg))  # noqa: S704 - the tree of elements escapes what it holds
 
 
@@ -171,47 +171,47 @@ def _family(contender: Contender) -> str:
 
 
 def _matrix(comparison: Comparison) -> list[tuple[str, list[tuple[_Mark, ...]]]]:
-    """For each property a cell for each protocol."""
+    """For each property, a cell for each protocol."""
     judged = [{each.property_id: each for each in contender.judgements} for contender in comparison.contenders]
     return [(name, [_cell(own.get(name)) for own in judged]) for name in comparison.properties]
 
 
 def _cell(judgement: Judgement | None) -> tuple[_Mark, ...]:
-    """Mostly one mark; two where the property is broken only where the promise does not reach."""
+    """Usually one mark; two if the property is broken only beyond the promise."""
     if judgement is None:
         return (_Mark(NOTHING, "", "not judged"),)
     found = judgement.promise or judgement.worded
     marks = [_mark(found, "promised" if judgement.promised else "not promised")]
     if judgement.broken_beyond:
-        marks.append(_mark(judgement.worded, "beyond what is promised"))
+        marks.append(_mark(judgement.worded, "beyond the promise"))
     return tuple(marks)
 
 
 def _mark(finding: Finding, where: str) -> _Mark:
     classes = finding.standing.replace(" ", "-") + (" promised" if where == "promised" else "")
-    told = f"{where}, {finding.standing}, opportunities: {finding.opportunities:,}"
-    return _Mark(MARKS[finding.standing], classes, told)
+    label = f"{where}, {finding.standing}, opportunities: {finding.opportunities:,}"
+    return _Mark(MARKS[finding.standing], classes, label)
 
 
-def _broken(comparison: Comparison) -> list[tuple[str, list[_Told]]]:
-    """For each property the protocols that break it, or cannot be judged, in the order of the matrix."""
-    told = [
-        (judgement, _Told(contender.name, _reach(judgement, finding), finding))
+def _broken(comparison: Comparison) -> list[tuple[str, list[_Breach]]]:
+    """For each property the protocols that break it or could not be judged, in the order of the matrix."""
+    breaches = [
+        (judgement, _Breach(contender.name, _reach(judgement, finding), finding))
         for contender in comparison.contenders
         for judgement, finding in contender.findings
     ]
     found = {
-        name: [each for judgement, each in told if judgement.property_id == name] for name in comparison.properties
+        name: [each for judgement, each in breaches if judgement.property_id == name] for name in comparison.properties
     }
     return [(name, own) for name, own in found.items() if own]
 
 
 def _reach(judgement: Judgement, finding: Finding) -> str:
-    """What the protocol has to do with what was found."""
+    """How the protocol's promise relates to the finding."""
     if finding.standing == "cannot tell":
         return "whose trace is ill-formed"
     if judgement.goes_no_further:
-        return "which promises less and keeps that"
+        return "which promises less and keeps that promise"
     if judgement.broken_beyond:
-        return "which promises less and had no opportunity to break that"
+        return "which promises less and had no opportunity to break that promise"
     return "which promises it" if judgement.promised else "which does not promise it"

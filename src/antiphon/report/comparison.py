@@ -1,7 +1,7 @@
-"""What a comparison of protocols tells: the figures of each, and which properties it keeps and breaks.
+"""The contents of a comparison of protocols: the figures of each, and which properties it keeps and breaks.
 
-Every property is judged of every protocol, whether it promises it or not: what a protocol breaks without having
-promised it is no fault, it is the difference to one that promises it.
+Every property is judged for every protocol, promised or not. If a protocol breaks a property that it does not promise,
+this is not an error. It is the difference from a protocol that promises it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _STANDINGS: Final[Mapping[Outcome, Standing]] = {
     "pass": "kept",
     "vacuous": "no opportunity",
 }
-"""From the worst outcome to the best; `not promised` is none, for then nothing was judged."""
+"""From the worst outcome to the best; `not promised` is missing, because then nothing was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,15 @@ FIGURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of a property, over all runs and groups of one protocol."""
+    """The result for a property, over all runs and groups of one protocol."""
 
     standing: Standing
     opportunities: int
     violations: int
     sentence: str | None
-    """The first violation, told with its witness."""
+    """The sentence of the first violation, with its witness."""
     run: str | None
-    """The run in which it happened."""
+    """The run of the first violation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +80,28 @@ class Judgement:
 
     property_id: str
     promise: Finding | None
-    """Where it is promised: often of each group by itself, or only while nobody crashes. None: it is not promised."""
+    """The result within the promise (often only for each group by itself, or without crashes); None: not promised."""
     worded: Finding
-    """Asked of everybody, over all groups, as the property is worded."""
+    """The result for the property exactly as stated: for all processes, over all groups."""
 
     @property
     def promised(self) -> bool:
-        """Whether somebody promises it in some run."""
+        """True if a process promises it in some run."""
         return self.promise is not None
 
     @property
     def standing(self) -> Standing:
-        """Of the promise, or of what was asked without one."""
+        """The standing of the promise; without a promise, of the property as stated."""
         return (self.promise or self.worded).standing
 
     @property
     def goes_no_further(self) -> bool:
-        """The promise is kept, and the property is broken where the promise does not reach."""
+        """True if the promise is kept, but the property is broken beyond the promise."""
         return self.standing == "kept" and self.broken_beyond
 
     @property
     def broken_beyond(self) -> bool:
-        """The property is broken, but only where the promise does not reach; the promise itself may be untried."""
+        """True if the property is broken only beyond the promise; the promise itself may have had no opportunity."""
         return self.promised and self.standing in ("kept", "no opportunity") and self.worded.standing == "broken"
 
 
@@ -110,29 +110,29 @@ class Contender:
     """One protocol with its service, in all its runs."""
 
     name: str
-    """As `newtop:total`."""
+    """Such as `newtop:total`."""
     runs: tuple[str, ...]
     notes: tuple[str, ...]
-    """What a reader must know before comparing its figures with others': sentences without their full stop."""
+    """What a reader must know before comparing its figures with others: sentences without the full stop."""
     figures: RunStatistics
     judgements: tuple[Judgement, ...]
     """In the order in which properties are judged."""
 
     @property
     def broken_promises(self) -> tuple[Judgement, ...]:
-        """What it promises and breaks."""
+        """The promises that it breaks."""
         return tuple(each for each in self.judgements if each.promised and each.standing == "broken")
 
     @property
     def findings(self) -> tuple[tuple[Judgement, Finding], ...]:
-        """What it breaks, promised or not, and what cannot be told."""
-        told = []
+        """What it breaks, promised or not, and what could not be judged."""
+        found = []
         for each in self.judgements:
             if each.standing in ("broken", "cannot tell"):
-                told.append((each, each.promise or each.worded))
+                found.append((each, each.promise or each.worded))
             elif each.broken_beyond:
-                told.append((each, each.worded))
-        return tuple(told)
+                found.append((each, each.worded))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Comparison:
     """Everything that the table and the page of a comparison need."""
 
     scenario: str
-    """Name of the scenario that gave the workload."""
+    """Name of the scenario of the workload."""
     scenario_toml: str
     seeds: tuple[int, ...]
     antiphon_version: str
@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def overall(self) -> Overall:
-        """Whether every protocol keeps what it promises; a broken promise outweighs a run that could not be judged."""
+        """Whether every protocol keeps its promises; a broken promise outweighs a run that could not be judged."""
         if any(contender.broken_promises for contender in self.contenders):
             return "violated"
         standings = {each.standing for contender in self.contenders for each in contender.judgements}
@@ -159,22 +159,22 @@ class Comparison:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The columns in which some protocol has something to show."""
+        """The columns for which some protocol has a value."""
         return tuple(
             figure for figure in FIGURES if any(figure.of(each.figures) is not None for each in self.contenders)
         )
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """Those judged of some protocol, in the order in which they are judged."""
+        """The properties judged for some protocol, in the order in which they are judged."""
         found = {each.property_id for contender in self.contenders for each in contender.judgements}
         return tuple(sorted(found, key=_place))
 
 
 def judgements(promised: Iterable[Verdict], required: Iterable[Verdict]) -> tuple[Judgement, ...]:
-    """The verdicts on all runs of one protocol, one entry for each property.
+    """Summarise the verdicts on all runs of one protocol: one entry for each property.
 
-    `promised` are those on what it promises, `required` those on everything, asked of everybody.
+    `promised` are the verdicts on its promises, `required` those on all properties, required of all processes.
     """
     promises, worded = _by_property(promised), _by_property(required)
     return tuple(
@@ -197,13 +197,13 @@ def _by_property(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
 
 def _finding(verdicts: Sequence[Verdict]) -> Finding:
     worst = min((verdict.outcome for verdict in verdicts), key=list(_STANDINGS).index)
-    told = next((verdict for verdict in verdicts if verdict.outcome == worst and verdict.example), None)
+    example = next((verdict for verdict in verdicts if verdict.outcome == worst and verdict.example), None)
     return Finding(
         standing=_STANDINGS[worst],
         opportunities=sum(verdict.opportunities for verdict in verdicts),
         violations=sum(verdict.violations for verdict in verdicts),
-        sentence=told.example.sentence if told and told.example else None,
-        run=told.run if told else None,
+        sentence=example.example.sentence if example and example.example else None,
+        run=example.run if example else None,
     )
 
 

@@ -1,10 +1,10 @@
-"""How the page writes numbers: thin, aligned, one unit a table."""
+"""How the page formats numbers: aligned, with one unit for each table."""
 
 from dataclasses import dataclass
 from typing import Final
 
 NOTHING: Final = "\N{EN DASH}"
-"""Stands where there is no figure."""
+"""Stands for a missing figure."""
 
 _DECIMALS: Final = 2
 
@@ -16,8 +16,8 @@ class TimeUnit:
     name: str
     ns: int
 
-    def told(self, duration_ns: float | None) -> str:
-        """The number alone; the unit stands in the heading."""
+    def format(self, duration_ns: float | None) -> str:
+        """The number alone; the unit is in the heading."""
         return NOTHING if duration_ns is None else f"{duration_ns / self.ns:,.{_DECIMALS}f}"
 
 
@@ -25,7 +25,7 @@ _UNITS: Final = (TimeUnit("µs", 1_000), TimeUnit("ms", 1_000_000), TimeUnit("s"
 
 
 def unit_for(longest_ns: float) -> TimeUnit:
-    """The unit for durations up to the longest: seconds only where milliseconds would have five digits."""
+    """The unit for durations up to the longest: seconds only if milliseconds would have five digits."""
     microseconds, milliseconds, seconds = _UNITS
     if longest_ns < milliseconds.ns:
         return microseconds
@@ -33,28 +33,28 @@ def unit_for(longest_ns: float) -> TimeUnit:
 
 
 def duration(duration_ns: float) -> str:
-    """A duration with its unit, by itself in a sentence."""
+    """A duration with its unit, for a sentence."""
     unit = next((unit for unit in reversed(_UNITS) if duration_ns >= unit.ns), _UNITS[0])
-    return f"{unit.told(duration_ns)} {unit.name}"
+    return f"{unit.format(duration_ns)} {unit.name}"
 
 
 def whole(value: int | None) -> str:
-    """A count."""
+    """Format a count."""
     return NOTHING if value is None else f"{value:,}"
 
 
 def ratio(value: float | None) -> str:
-    """A quotient, to two decimals."""
+    """Format a quotient with two decimals."""
     return NOTHING if value is None else f"{value:,.{_DECIMALS}f}"
 
 
 def percent(value: float | None) -> str:
-    """A share of one, as a percentage."""
+    """Format a share of one as a percentage."""
     return NOTHING if value is None else f"{100 * value:.1f} %"
 
 
 def rate(value: float | None) -> str:
-    """Messages per second."""
+    """Format messages per second."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"

@@ -1,4 +1,4 @@
-"""All that one page tells, gathered and not yet drawn."""
+"""The contents of one page, collected but not yet drawn."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from antiphon.report.spacetime import Happening, Scene
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """One run, as `run.json` or `runs.parquet` names it; None where nothing is recorded."""
+    """One run, as `run.json` or `runs.parquet` describes it; None for what is not recorded."""
 
     run: str
     scenario: str | None = None
@@ -21,7 +21,7 @@ class About:
     """`virtual` or `wall`."""
     finished: bool | None = None
     scenario_toml: str | None = None
-    """Exactly what was run."""
+    """The exact scenario that was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RunVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything `render` needs; the same page gives the same bytes."""
+    """Everything that `render` needs; the same page gives the same bytes."""
 
     shown: About
     """The run whose members, course and diagram are shown; the only one, unless `runs` has more."""
@@ -51,11 +51,11 @@ class Page:
     course: MessagesOverTime
     """Of the run shown."""
     happenings: tuple[Happening, ...]
-    """What the world did to the run shown."""
+    """The faults and other external events of the run shown."""
     scene: Scene
-    """What the diagram shows."""
+    """The contents of the diagram."""
     window_reason: str
-    """Why the diagram shows this part: a sentence without its full stop."""
+    """Why the diagram shows this part: a sentence without the full stop."""
 
     @property
     def shown_statistics(self) -> RunStatistics | None:

@@ -1,4 +1,4 @@
-"""The page itself: what was collected, as one HTML document that needs nothing else and runs no script."""
+"""The page about a run directory as one HTML document that loads nothing else and runs no script."""
 
 from typing import Final
 
@@ -25,13 +25,13 @@ from antiphon.report.templating import Banner, FigureTable, environment, style
 from antiphon.report.wording import OUTCOMES, SYMBOLS
 
 CHARTS_MAX: Final = 12
-"""How many groups have their latency drawn; the tables have them all."""
+"""For how many groups the latency is drawn; the tables have all."""
 RUNS_MAX: Final = 200
-"""How many runs are listed, the violated first."""
+"""How many runs are listed, violated ones first."""
 
 
 def render(page: Page) -> str:
-    """The page as HTML text; the same page gives the same text."""
+    """Render the page as HTML text; the same page gives the same text."""
     templates = environment()
     diagram = draw(page.scene)
     text = templates.get_template("page.html.j2").render(
@@ -75,14 +75,14 @@ def _banner_lines(page: Page) -> list[str]:
         hold = len(page.runs) - violated - unknown
         lines.append(f"Of {count(len(page.runs), 'run')}, {hold:,} hold, {violated:,} violated, {unknown:,} unknown.")
     if page.overall == "unknown" and not page.properties:
-        lines.append("No verdict was given.")
+        lines.append("There is no verdict.")
     tested = {each["property"] for each in page.properties if each["outcome"] != "vacuous"}
     untested = _named(tuple(each for each in page.properties if each["property"] not in tested), "vacuous")
     if untested:
-        lines.append(f"Never put to the test: {untested}.")
+        lines.append(f"No opportunity to judge: {untested}.")
     ill_formed = [each for each in page.properties if each["outcome"] == "harness error"]
     if ill_formed:
-        lines.append("An ill-formed trace speaks neither for nor against the protocol: what wrote it is at fault.")
+        lines.append("An ill-formed trace proves nothing about the protocol: the program that wrote it is at fault.")
     if page.shown.finished is False:
         lines.append(f"Run {page.shown.run} did not finish.")
     return lines
@@ -93,7 +93,7 @@ def _named(properties: tuple[PropertySummary, ...], outcome: str) -> str:
 
 
 def _tiles(overall: RunStatistics) -> list[tuple[str, str]]:
-    """The figures a reader looks for first."""
+    """The figures that most readers look for first."""
     latency, traffic = overall.latency, overall.traffic
     rates = [group.per_second for group in overall.groups if group.per_second is not None]
     return [
@@ -107,7 +107,7 @@ def _tiles(overall: RunStatistics) -> list[tuple[str, str]]:
 
 
 def _listed(page: Page) -> tuple[list[dict[str, str]], int]:
-    """The runs to list, the violated first, and how many are left out."""
+    """The runs to list, violated ones first, and how many are left out."""
     worst_first = sorted(page.runs, key=lambda run: ("violated", "unknown", "hold").index(run.overall))
     rows = [
         {
@@ -143,14 +143,14 @@ def _latency_heads(unit: TimeUnit) -> tuple[str, ...]:
 def _latency_cells(latency: Latency | None, unit: TimeUnit) -> tuple[str, ...]:
     if latency is None:
         return (NOTHING,) * 4
-    return tuple(unit.told(value) for value in (latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns))
+    return tuple(unit.format(value) for value in (latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns))
 
 
 def _group_table(overall: RunStatistics, many: bool) -> FigureTable:
     unit = _unit(*(group.latency for group in overall.groups))
     return FigureTable(
         caption="Groups, all runs" if many else "Groups",
-        heads=("group", *_latency_heads(unit), "delivered", "messages/s", "largest unstable"),
+        heads=("group", *_latency_heads(unit), "delivered", "messages/s", "most unstable"),
         rows=tuple(_group_row(group, unit) for group in overall.groups),
     )
 
@@ -174,14 +174,14 @@ def _member_table(group: GroupStatistics, suffix: str) -> FigureTable:
     )
     return FigureTable(
         caption=f"Members of {group.group}{suffix}",
-        heads=("member", *_latency_heads(unit), "delivered", "messages/s", "largest unstable"),
+        heads=("member", *_latency_heads(unit), "delivered", "messages/s", "most unstable"),
         rows=rows,
         foot=_group_row(group, unit, "group"),
     )
 
 
 def _traffic_table(overall: RunStatistics, many: bool) -> FigureTable:
-    """Figures as rows, groups as columns; all together first where there are several."""
+    """Figures as rows, groups as columns; with several groups, their sum comes first."""
     columns = [(group.group, group.traffic, group.flow) for group in overall.groups]
     if len(columns) != 1:
         columns.insert(0, ("all groups", overall.traffic, overall.flow))
@@ -218,7 +218,7 @@ def _traffic_cells(traffic: Traffic, types: list[str]) -> dict[str, str]:
 def _flow_cells(flow: Flow, unit: TimeUnit) -> dict[str, str]:
     return {
         "times blocked by flow control": whole(flow.blocked_times),
-        f"blocked, all members ({unit.name})": unit.told(flow.blocked_ns),
+        f"blocked, all members ({unit.name})": unit.format(flow.blocked_ns),
         "most unstable blocks": whole(flow.unstable_blocks_max),
         "most buffers in use": whole(flow.buffers_max),
     }
@@ -246,7 +246,7 @@ def _course(page: Page) -> Markup | None:
 
 
 def _diagram_lines(page: Page, diagram: Diagram) -> list[str]:
-    """What the caption says: which part is shown, and what is left out of it."""
+    """The caption: which part is shown, and what is left out of it."""
     scene = page.scene
     begin, end = (f"{edge / 1e6:,.2f}" for edge in diagram.shown_ns)
     lines = [f"Run {page.shown.run} from {begin} to {end} ms: {page.window_reason}."]

@@ -1,10 +1,10 @@
-"""SVG as a tree of elements: what every drawing of a page shares."""
+"""SVG as a tree of elements: shared by all drawings of a page."""
 
 import xml.etree.ElementTree as ET
 
 
 def drawing(class_: str, size: tuple[float, float], prefix: str, title: str, description: str) -> ET.Element:
-    """An empty drawing that can stand in a page beside others; `prefix` begins its ids."""
+    """An empty drawing that can be placed in a page beside others; `prefix` begins its ids."""
     root = ET.Element(
         "svg",
         {
@@ -21,7 +21,7 @@ def drawing(class_: str, size: tuple[float, float], prefix: str, title: str, des
 
 
 def add(parent: ET.Element, tag: str, text: str | None = None, **attributes: str | float) -> ET.Element:
-    """A child element; `class_` and the like lose their underscore, others become hyphens."""
+    """Add a child element; a trailing underscore of a keyword (`class_`) is dropped, others become hyphens."""
     named = {
         name.rstrip("_").replace("_", "-"): f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in attributes.items()

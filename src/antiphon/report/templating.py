@@ -14,7 +14,7 @@ _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The verdict, as the first thing a reader sees."""
+    """The verdict, as the first thing that a reader sees."""
 
     symbol: str
     headline: str
@@ -23,7 +23,7 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """A table of figures: what its rows are, and cells that are text already."""
+    """A table of figures; its cells are formatted texts."""
 
     caption: str
     heads: tuple[str, ...]
@@ -32,7 +32,7 @@ class FigureTable:
 
 
 def environment() -> Environment:
-    """Where templates come from, and what they may call."""
+    """The template environment, and the filters that templates may use."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,  # names come from scenario files
@@ -45,5 +45,5 @@ def environment() -> Environment:
 
 
 def style(templates: Environment, *sheets: str) -> Markup:
-    """Style sheets of ours, one after the other, to stand in the page itself."""
+    """The contents of our style sheets, to be inlined in the page."""
     return Markup("\n".join(templates.get_template(sheet).render() for sheet in sheets))  # noqa: S704 - our own files

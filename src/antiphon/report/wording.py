@@ -1,4 +1,4 @@
-"""What the page says in words: each outcome, each fault."""
+"""The words of the page for each outcome and each fault."""
 
 import json
 from typing import Any, Final
@@ -8,11 +8,11 @@ from antiphon.properties.verdicts.verdict import Outcome
 OUTCOMES: Final[dict[Outcome, str]] = {
     "pass": "holds",
     "violated": "violated",
-    "vacuous": "never put to the test",
+    "vacuous": "no opportunity",
     "not promised": "not promised",
     "harness error": "trace ill-formed",
 }
-"""What the page calls an outcome."""
+"""The words of the page for each outcome."""
 
 SYMBOLS: Final = {
     "pass": "✓",
@@ -23,30 +23,30 @@ SYMBOLS: Final = {
     "harness error": "?",
     "unknown": "?",
 }
-"""A sign beside each outcome and verdict: colour is never the only difference."""
+"""A sign beside each outcome and verdict, so that colour is never the only difference."""
 
 
 def fault(detail: str | None) -> str:
-    """What the world did, from the detail of a `fault` row: "pause of p3 begins"."""
-    told = _told(detail)
-    what = str(told.get("kind", "fault"))
-    ending = "" if what == "heal" else " begins" if told.get("begins", True) else " ends"
-    return f"{what}{_place(told)}{ending}"
+    """Describe a fault from the detail of its `fault` row: "pause of p3 begins"."""
+    detail_of = _parsed(detail)
+    what = str(detail_of.get("kind", "fault"))
+    ending = "" if what == "heal" else " begins" if detail_of.get("begins", True) else " ends"
+    return f"{what}{_place(detail_of)}{ending}"
 
 
-def _told(detail: str | None) -> dict[str, Any]:
+def _parsed(detail: str | None) -> dict[str, Any]:
     try:
-        told = json.loads(detail or "{}")
+        parsed = json.loads(detail or "{}")
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
-def _place(told: dict[str, Any]) -> str:
-    if "process" in told:
-        return f" of {told['process']}"
-    if "from" in told or "to" in told:
-        return f" from {told.get('from', 'all')} to {told.get('to', 'all')}"
-    if "sides" in told:
-        return " between " + " and ".join(" ".join(map(str, side)) for side in told["sides"])
+def _place(detail: dict[str, Any]) -> str:
+    if "process" in detail:
+        return f" of {detail['process']}"
+    if "from" in detail or "to" in detail:
+        return f" from {detail.get('from', 'all')} to {detail.get('to', 'all')}"
+    if "sides" in detail:
+        return " between " + " and ".join(" ".join(map(str, side)) for side in detail["sides"])
     return ""
