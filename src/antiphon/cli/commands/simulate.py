@@ -177,6 +177,17 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _print_run(outcome: Outcome) -> None:
+    summary = outcome.summary
+    out.print(
+        f"{escape(summary.run)}: {summary.requests:,} messages, {summary.deliveries:,} deliveries in "
+        f"{summary.virtual_seconds:.3f} s{_timed(outcome)}, "
+        f"{'quiet' if summary.quiet else 'cut off before it was quiet'}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
 def print_outcomes(
     outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool
 ) -> None:
@@ -189,20 +200,14 @@ def print_outcomes(
             document["check"] = as_document(verdicts)
         print_json(document)
         return
-    for outcome in outcomes if len(outcomes) <= 10 else ():
-        summary = outcome.summary
-        out.print(
-            f"{escape(summary.run)}: {summary.requests:,} messages, {summary.deliveries:,} deliveries in "
-            f"{summary.virtual_seconds:.3f} s{_timed(outcome)}, "
-            f"{'quiet' if summary.quiet else 'cut off before it was quiet'}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    if len(outcomes) == 1:
-        _print_views(outcomes[0].summary.views)
     if len(outcomes) > 10:
         messages = sum(outcome.summary.requests for outcome in outcomes)
         out.print(f"{len(outcomes)} runs, {messages:,} messages", highlight=False)
+    else:
+        for outcome in outcomes:
+            _print_run(outcome)
+    if len(outcomes) == 1:
+        _print_views(outcomes[0].summary.views)
     if directory is not None:
         held = "trace" if traced else "scenario (tracing is off)"
         out.print(f"{held} in {escape(str(directory))}", highlight=False)

@@ -254,6 +254,20 @@ def _about(upto: pa.MapArray, senders: frozenset[str]) -> pa.MapArray:
 # -------------------------------------------------------------------------------- put together
 
 
+def _first_unread(verdicts: Iterable[Verdict]) -> Verdict | None:
+    return next((verdict for verdict in verdicts if _is_unread(verdict)), None)
+
+
+def _by_property(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> dict[tuple[str, str | None], list[Verdict]]:
+    """By property and group, the verdicts of the tasks that judge that group."""
+    found: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
+    for task, verdicts in parts:
+        for verdict in verdicts:
+            if task.groups is None or verdict.group in task.groups:
+                found[verdict.property, verdict.group].append(verdict)
+    return found
+
+
 def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
     """The verdicts on the run, from those of its tasks, as `judge` would give them.
 
@@ -261,18 +275,14 @@ def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
     """
     ordered = sorted(parts, key=lambda part: part[0].place)
     logs = [verdict for task, found in ordered if task.needs == LOGS for verdict in found]
-    for unread in (verdict for verdict in logs if _is_unread(verdict)):
+    if unread := _first_unread(logs):
         return [unread]
     wellformedness = _sum(logs)
     if wellformedness.violations:
         return [wellformedness]
-    by_property: dict[tuple[str, str | None], list[Verdict]] = defaultdict(list)
-    for task, found in ordered:
-        for verdict in found:
-            if _is_unread(verdict):
-                return [verdict]
-            if task.groups is None or verdict.group in task.groups:
-                by_property[verdict.property, verdict.group].append(verdict)
+    if unread := _first_unread(verdict for _, found in ordered for verdict in found):
+        return [unread]
+    by_property = _by_property(ordered)
     place = {checker.property_id: number for number, checker in enumerate(CHECKERS)} | {"W": -1}
     return [_sum(by_property[key]) for key in sorted(by_property, key=lambda key: (place[key[0]], key[1] or ""))]
 

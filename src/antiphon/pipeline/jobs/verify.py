@@ -63,15 +63,8 @@ def verify(
     units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
     if not units:
         raise unusable[0]
-    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
-    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
-    shares.sort(key=lambda share: share.bytes, reverse=True)  # the longest first, so that none is left alone at the end
-    with interrupt_held_back():
-        tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-        numbers = spark.range(0, tasks, 1, numPartitions=tasks)
-        results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
-    with as_trace_error(directory):
-        table = collected(results, tasks, progress or (lambda _done, _total: None), "antiphon verify")
+    shares = _shares(units, judge, required, rows_per_task)
+    table = _results(spark, directory, shares, progress or (lambda _done, _total: None))
     is_failed = pc.is_valid(table.column("error"))
     found = _by_share(table.filter(pc.invert(is_failed)))
     excused = pointless(shares, found)
@@ -82,6 +75,23 @@ def verify(
     sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
     untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
     return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+
+
+def _shares(units: list[list[Path]], judge: Judge | None, required: frozenset[str], rows_per_task: int) -> list[Share]:
+    """The work, the longest first, so that none is left alone at the end."""
+    whole, limit = judge or partial(judge_all, required=required), None if judge else rows_per_task
+    shares = [share for unit in units for share in deal(unit, whole, required, limit)]
+    return sorted(shares, key=lambda share: share.bytes, reverse=True)
+
+
+def _results(spark: SparkSession, directory: Path, shares: Sequence[Share], progress: Progress) -> pa.Table:
+    """What the tasks found, in rows of `_RESULTS`."""
+    with interrupt_held_back():
+        tasks = min(len(shares), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+        numbers = spark.range(0, tasks, 1, numPartitions=tasks)
+        results = numbers.mapInArrow(_task(shares, tasks), from_arrow_schema(_RESULTS))
+    with as_trace_error(directory):
+        return collected(results, tasks, progress, "antiphon verify")
 
 
 def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:

@@ -18,7 +18,7 @@ from antiphon.properties.tables.quiet_end import last_stays, receivers, sent_in_
 from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.suspectors import LATE
 from antiphon.properties.verdicts.findings import Found, Violations, as_violations, not_quiet, over_groups
-from antiphon.properties.verdicts.phrases import about, installed, names
+from antiphon.properties.verdicts.phrases import about, counted, installed, names
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 _NONE = np.zeros(0, np.int64)
@@ -40,23 +40,38 @@ def check_precision(
     if not history.world.quiet:
         return not_quiet(history, promises, "L1")
     stable = stable_members(history, promises, "L1")
-    opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    last = last_stays(history)
+    last = {place: stay for place, stay in last_stays(history).items() if stable[place]}
+    judged = [stay for place, stay in last.items() if membership.shared[stay] and membership.settled[place[0]]]
+    opportunities = counted(history, membership, judged)
+    found = _not_of_one_mind(history, membership, judged, last)
+    found += _not_merged(history, membership, last)
+    found += _never_joined(history, promises, membership, stable)
+    found += _outsiders(history, membership, departures, stable)
+    return over_groups(history, promises, "L1", opportunities, as_violations(found))
+
+
+def _not_of_one_mind(
+    history: History, membership: Membership, judged: list[int], last: dict[tuple[int, int], int]
+) -> list[Found]:
+    """Members of a last view that are in the same component, and whose own last view is another."""
+    component = history.world.component
     classes: dict[tuple[int, int, int, frozenset[int]], list[int]] = defaultdict(list)
-    for (process, group), stay in last.items():
-        if stable[process, group] and membership.shared[stay] and membership.settled[process]:
-            opportunities[group] += 1
-            component = int(history.world.component[process])
-            classes[component, group, membership.view[stay], membership.members[stay]].append(stay)
-    for (component, group, _, members), stays in classes.items():
-        here = {membership.process[stay] for stay in stays}
-        for other in sorted(members - here):
+    for stay in judged:
+        where = int(component[membership.process[stay]]), membership.group[stay]
+        classes[*where, membership.view[stay], membership.members[stay]].append(stay)
+    found = list[Found]()
+    for (here, group, _, members), stays in classes.items():
+        for other in sorted(members - {membership.process[stay] for stay in stays}):
             elsewhere = last.get((other, group), -1)
-            if elsewhere >= 0 and stable[other, group] and history.world.component[other] == component:
+            if elsewhere >= 0 and component[other] == here:
                 describe = partial(_describe_not_of_one_mind, history, membership, stays[0], elsewhere)
                 found.append((int(history.logs.end[membership.process[stays[0]]]) - 1, group, describe))
-    found += _not_merged(history, membership, {place: stay for place, stay in last.items() if stable[place]})
-    found += _never_joined(history, promises, membership, stable)
+    return found
+
+
+def _outsiders(history: History, membership: Membership, departures: Departures, stable: BoolArray) -> list[Found]:
+    """Last views that hold processes outside the component."""
+    found = list[Found]()
     outside: dict[int, list[int]] = defaultdict(list)
     for loss in departures.losses(stable):
         if loss.departed in membership.members[loss.stay]:
@@ -64,7 +79,7 @@ def check_precision(
     for stay, others in outside.items():
         describe = partial(_describe_outsiders, history, membership, stay, others)
         found.append((int(history.logs.end[membership.process[stay]]) - 1, membership.group[stay], describe))
-    return over_groups(history, promises, "L1", opportunities, as_violations(found))
+    return found
 
 
 def _not_merged(history: History, membership: Membership, last: dict[tuple[int, int], int]) -> list[Found]:
@@ -104,6 +119,17 @@ def _restless(history: History, membership: Membership, group: int, circle: froz
 
 def _acquainted(history: History, membership: Membership, group: int, stays: dict[int, int]) -> list[frozenset[int]]:
     """Partition these processes by acquaintance: configured together, once in one view, or connected through others."""
+    known = _known(history, membership, group, stays)
+    circles = list[frozenset[int]]()
+    for process in sorted(stays):
+        circle = frozenset(known[process] & stays.keys()) | {process}
+        apart = [each for each in circles if not each & circle]
+        circles = [*apart, circle.union(*(each for each in circles if each & circle))]
+    return circles
+
+
+def _known(history: History, membership: Membership, group: int, stays: dict[int, int]) -> dict[int, set[int]]:
+    """The processes that each process knows from its configuration or from a view."""
     code_of: dict[str, int] = {who: code for code, who in enumerate(history.processes)}
     known: dict[int, set[int]] = {process: set() for process in stays}
     for row in history.of_kind("start").tolist():
@@ -113,12 +139,7 @@ def _acquainted(history: History, membership: Membership, group: int, stays: dic
     for stay, process in enumerate(membership.process):
         if membership.group[stay] == group and process in stays:
             known[process] |= membership.members[stay]
-    circles = list[frozenset[int]]()
-    for process in sorted(stays):
-        circle = frozenset(known[process] & stays.keys()) | {process}
-        apart = [each for each in circles if not each & circle]
-        circles = [*apart, circle.union(*(each for each in circles if each & circle))]
-    return circles
+    return known
 
 
 def _never_joined(history: History, promises: Promises, membership: Membership, stable: BoolArray) -> list[Found]:

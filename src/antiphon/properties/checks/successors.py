@@ -297,13 +297,22 @@ def check_transitional(history: History, promises: Promises, membership: Members
     with_set = [
         (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
     ]
-    installers = _installers(membership) if with_set else {}
     formed = [stay for stay in membership.asked("M8") if membership.formed[stay]]
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_class, history, membership, stay))
         for stay in formed
         if not _is_own_class(history, membership, stay)
     ]
+    found += _wrong_sets(history, membership, with_set)
+    asked = [stay for _, stay in with_set] + [stay for stay in formed if membership.preceding[stay] < 0]
+    opportunities = counted(history, membership, asked)
+    return over_groups(history, promises, "M8", opportunities, as_violations(found))
+
+
+def _wrong_sets(history: History, membership: Membership, with_set: list[tuple[int, int]]) -> list[Found]:
+    """Transitional sets with processes that are not in both views, or that came from another view."""
+    installers = _installers(membership) if with_set else {}
+    found: list[Found] = []
     for before, stay in with_set:
         named = frozenset(history.stays.transitional[stay] or ())
         strangers = named - (membership.members[before] & membership.members[stay])
@@ -314,9 +323,7 @@ def check_transitional(history: History, promises: Promises, membership: Members
             other = everybody[min(wrong)] if wrong and not strangers else -1
             describe = partial(_describe_transitional, history, membership, stay, strangers, other)
             found.append((membership.row[stay], membership.group[stay], describe))
-    asked = [stay for _, stay in with_set] + [stay for stay in formed if membership.preceding[stay] < 0]
-    opportunities = counted(history, membership, asked)
-    return over_groups(history, promises, "M8", opportunities, as_violations(found))
+    return found
 
 
 def _is_own_class(history: History, membership: Membership, stay: int) -> bool:

@@ -374,20 +374,26 @@ def check_primary_chain(history: History, promises: Promises, membership: Member
     return over_groups(history, promises, "M11", opportunities, as_violations(found))
 
 
+def _claims(history: History, membership: Membership, stays: list[int]) -> tuple[list[bool], bool]:
+    """For each class that comes from a view, whether it takes that view's primacy over; and if an origin is unknown."""
+    origin = {membership.process[stay]: stay for stay in stays}
+    claims, unknown = list[bool](), False
+    for together in history.stays.classes[stays[0]]:
+        came = next((origin[member] for member in together if member in origin), -1)
+        before = membership.preceding[came] if came >= 0 else -1
+        unknown |= came < 0
+        if before >= 0:
+            majority = 2 * len(together) > len(membership.members[before])
+            claims.append(_is_primary(history, membership, before) and majority)
+    return claims, unknown
+
+
 def _check_formed(history: History, membership: Membership) -> tuple[IntArray, list[Found]]:
     """Judges whether the first views of formed groups rightly call themselves primary or not."""
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     formed = [stay for stay in membership.asked("M11") if membership.formed[stay]]
     for stays in membership.sharing(formed).values():
-        origin = {member: stay for stay in stays for member in (membership.process[stay],)}
-        claims, unknown = list[bool](), False
-        for together in history.stays.classes[stays[0]]:
-            came = next((origin[member] for member in together if member in origin), -1)
-            before = membership.preceding[came] if came >= 0 else -1
-            unknown |= came < 0
-            if before >= 0:
-                majority = 2 * len(together) > len(membership.members[before])
-                claims.append(_is_primary(history, membership, before) and majority)
+        claims, unknown = _claims(history, membership, stays)
         if unknown and not any(claims):
             continue  # no row tells the origin of members that never installed it
         opportunities[membership.group[stays[0]]] += 1
