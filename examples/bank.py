@@ -4,8 +4,8 @@ python examples/bank.py --name north --bind 127.0.0.1:7501
 python examples/bank.py --name south --bind 127.0.0.1:7502 --peer 127.0.0.1:7501
 
 Type transactions: `deposit ann 100`, `transfer ann bob 30`, `interest 5` (percent, for all). Transfers and interest do
-not commute: in another order, other balances. A branch that comes later gets the accounts; when branches lose each
-other, only a majority goes on.
+not commute: another order gives other balances. A branch that joins later gets the accounts. When branches lose
+contact, only a majority goes on.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import antiphon
 
 
 class Bank:
-    """Accounts, and how many transactions they have seen."""
+    """Accounts, and the number of transactions applied to them."""
 
     def __init__(self) -> None:
         self.accounts: dict[str, int] = {}
@@ -26,24 +26,24 @@ class Bank:
         self.primary = True
 
     def snapshot(self) -> bytes:
-        """For branches that come later."""
+        """The state for branches that join later."""
         return json.dumps([self.number, self.accounts]).encode()
 
     async def follow(self, group: antiphon.Group) -> None:
-        """Take whatever happens, in the order in which it happens at all branches."""
+        """Apply all events, in the order that is the same at all branches."""
         async for event in group:
             match event:
                 case antiphon.View(primary=primary, members=members):
                     self.primary = primary
                     print(f"* {len(members)} branches{'' if primary else ', no majority'}", flush=True)
-                case antiphon.Reset(states=states):  # the majority has gone on: its number is the highest
+                case antiphon.Reset(states=states):  # the majority went on, so its number is the highest
                     self.number, self.accounts = max([(0, {}), *map(json.loads, states)], key=operator.itemgetter(0))
                 case antiphon.Message(payload=transaction) if self.primary:
                     done, self.number = self.apply(transaction.decode().split()), self.number + 1
                     print(f"{self.number} {transaction.decode()}: {self.accounts if done else 'refused'}", flush=True)
 
     def apply(self, transaction: list[str]) -> bool:
-        """Change the accounts; False: it cannot be."""
+        """Change the accounts; False if the transaction is invalid."""
         accounts = self.accounts
         match transaction:
             case ["deposit", who, amount] if amount.isdecimal():
@@ -59,7 +59,7 @@ class Bank:
 
 
 async def branch(options: argparse.Namespace) -> None:
-    """Multicast what is typed; apply what comes."""
+    """Multicast what is typed; apply what is delivered."""
     bank, lines = Bank(), asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     async with asyncio.TaskGroup() as tasks, antiphon.join("bank", snapshot=bank.snapshot, **vars(options)) as group:
@@ -70,7 +70,7 @@ async def branch(options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A branch of a replicated bank.")
-    parser.add_argument("--name", required=True, help="of this branch")
-    parser.add_argument("--bind", default="127.0.0.1:0", help="where it listens (host:port)")
-    parser.add_argument("--peer", dest="peers", action="append", default=[], help="where another one listens")
+    parser.add_argument("--name", required=True, help="the name of this branch")
+    parser.add_argument("--bind", default="127.0.0.1:0", help="the address of this branch (host:port)")
+    parser.add_argument("--peer", dest="peers", action="append", default=[], help="the address of another branch")
     asyncio.run(branch(parser.parse_args()))

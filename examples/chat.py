@@ -1,9 +1,9 @@
-"""A chat room without a server: every line reaches everybody, in the same order.
+"""A chat room without a server: every line reaches all participants, in the same order.
 
 python examples/chat.py --name ann --bind 127.0.0.1:7401
 python examples/chat.py --name bob --bind 127.0.0.1:7402 --peer 127.0.0.1:7401
 
-Type, press enter; the end of the input (control-D) leaves the room.
+Type a line and press enter. The end of the input (control-D) leaves the room.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import antiphon
 
 
 async def show(room: antiphon.Group) -> None:
-    """Print what happens, until we have left."""
+    """Print all events, until we have left."""
     async for event in room:
         match event:
             case antiphon.Message(sender=who, payload=line):
@@ -28,7 +28,7 @@ async def show(room: antiphon.Group) -> None:
 
 
 def name(process: str) -> str:
-    """Without the number of its start."""
+    """The name without the incarnation."""
     return process.partition("#")[0]
 
 
@@ -40,7 +40,7 @@ async def typed_lines() -> asyncio.StreamReader:
 
 
 async def chat(options: argparse.Namespace) -> None:
-    """Send what is typed, show what is said."""
+    """Send what is typed, show what is delivered."""
     async with (
         asyncio.TaskGroup() as tasks,
         antiphon.join("chat", **vars(options)) as room,
@@ -52,9 +52,9 @@ async def chat(options: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A chat room without a server.")
-    parser.add_argument("--name", required=True, help="who you are")
-    parser.add_argument("--bind", default="127.0.0.1:0", help="where you listen (host:port)")
-    parser.add_argument("--peer", dest="peers", action="append", default=[], help="where somebody else listens")
+    parser.add_argument("--name", required=True, help="your name")
+    parser.add_argument("--bind", default="127.0.0.1:0", help="your address (host:port)")
+    parser.add_argument("--peer", dest="peers", action="append", default=[], help="the address of another participant")
     try:
         asyncio.run(chat(parser.parse_args()))
     except antiphon.ConfigurationError as error:

@@ -1,1 +1,1 @@
-"""Random scenarios by the thousand, each judged. Start with `families.py`."""
+"""Thousands of random scenarios, each simulated and judged. Begin with `families.py`."""

@@ -1,4 +1,4 @@
-"""Named families of random scenarios: everything is drawn from the seed, so a failing run is a name and a number."""
+"""Named families of random scenarios. The seed decides everything, so a name and a number reproduce a run."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -16,21 +16,21 @@ class Family:
     """A source of random scenarios."""
 
     name: str
-    """The scenarios bear it, alone or followed by a dash and their shape."""
+    """The name of its scenarios, alone or followed by a dash and their shape."""
     sentence: str
     """What its runs have in common."""
     drawn: Callable[[random.Random], Scenario]
 
     def draw(self, seed: int) -> Scenario:
-        """The scenario of a seed, judged and complete as one read from a file."""
+        """The scenario of a seed, validated and complete like one read from a file."""
         scenario = with_seed(self.drawn(random.Random(f"{self.name}/{seed}")), seed)
         try:
             return parse_scenario(scenario_toml(scenario))
         except ConfigurationError as error:
-            raise AssertionError(f"family {self.name} draws a wrong scenario from seed {seed}: {error}") from error
+            raise AssertionError(f"family {self.name} draws an invalid scenario from seed {seed}: {error}") from error
 
     def shape(self, scenario: Scenario) -> str:
-        """What the name of one of its scenarios tells beside the family."""
+        """The part of a scenario's name after the family."""
         return scenario.name.removeprefix(f"{self.name}-")
 
 

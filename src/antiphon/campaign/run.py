@@ -1,4 +1,4 @@
-"""One run of a campaign: drawn, simulated, judged, told in a few lines. A run that breaks does not stop the others."""
+"""One run of a campaign: drawn, simulated, judged, summarised. A run that fails does not stop the others."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -22,70 +22,70 @@ from antiphon.trace.table import events_table
 
 Traces = Literal["failures", "all", "none"]
 WALL_SECONDS_MAX: Final = 60
-"""A run takes a tenth of a second; one that goes on at one instant for ever must not stop the campaign."""
+"""A run takes about 0.1 s; a run that loops without advancing virtual time must not stop the campaign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How all runs of a campaign are done, by their seeds."""
+    """Makes the runs of a campaign from their seeds."""
 
     family: str
     traces: Traces
     directory: Path | None
-    """Where traces go."""
+    """The directory of the traces; None: traces are not written."""
 
     def __call__(self, seed: int) -> dict[str, Any]:
-        """The run of a seed as a row of `OUTCOMES`."""
+        """The outcome of a seed as a row of `OUTCOMES`."""
         return asdict(run_one(self, seed))
 
     def lost(self, seed: int) -> dict[str, Any]:
-        """The row of a run of which workers die."""
+        """The row of a run that kills its worker."""
         return asdict(replace(_drawn(self.family, seed)[1], failure=WORKERS_DIE))
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a campaign counts its runs by."""
+    """The categories by which a campaign counts its runs."""
 
     shape: str
     service: str
     flow_control: int
     transport: str
     view_change: str = "none"
-    """How views change; "none" where they never do, or without being agreed on."""
+    """How views change; "none" if they never change, or change without agreement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one run says of one property it promises, all groups together."""
+    """The verdict of one run on one promised property, over all groups."""
 
     property: str
     opportunities: int
     violations: int
     sentence: str | None
-    """Tells the first violation."""
+    """Describes the first violation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run."""
+    """The result of one run."""
 
     kind: Kind
     record: RunRecord
     scenario_toml: str
     findings: tuple[Finding, ...] = ()
     settled: bool = False
-    """All was quiet at the end; always false where it failed."""
+    """The run became quiet before its end; False if it failed."""
     failure: str | None = None
-    """Why it could not be simulated or judged, in one line."""
+    """The reason why it could not be simulated or judged, in one line."""
     rows: int = 0
-    """Length of its trace."""
+    """Number of rows of its trace."""
     kept: bool = False
     """Its trace is in the directory."""
 
     @property
     def good(self) -> bool:
-        """It settled, and kept every promise that was judged."""
+        """True if it settled and kept every promise that was judged."""
         return self.settled and not any(finding.violations for finding in self.findings)
 
 
@@ -127,7 +127,7 @@ def outcomes_of(table: pa.Table) -> list[Outcome]:
 
 
 def run_one(runner: Runner, seed: int) -> Outcome:
-    """Draw, simulate and judge; the trace is written if it is wanted."""
+    """Draw, simulate and judge one run; write its trace if the runner keeps it."""
     scenario, outcome = _drawn(runner.family, seed)
     events: pa.Table | None = None
     try:
@@ -137,7 +137,7 @@ def run_one(runner: Runner, seed: int) -> Outcome:
             findings = _findings(judge(events))
         record = replace(outcome.record, finished=True)
         outcome = replace(outcome, record=record, findings=findings, settled=run.quiet, rows=len(events))
-    except Exception as error:  # an assertion of a core is what a campaign is there to find
+    except Exception as error:  # a campaign exists to find failing assertions of cores
         outcome = replace(outcome, failure=reason(error), rows=len(events) if events is not None else 0)
     wanted = runner.traces == "all" or (runner.traces == "failures" and not outcome.good)
     if events is None or runner.directory is None or not wanted:
@@ -147,7 +147,7 @@ def run_one(runner: Runner, seed: int) -> Outcome:
 
 
 def _drawn(family: str, seed: int) -> tuple[Scenario, Outcome]:
-    """A scenario, and what is known before it has run."""
+    """A scenario, and its outcome before the run."""
     scenario = FAMILIES[family].draw(seed)
     shape = FAMILIES[family].shape(scenario)
     return scenario, Outcome(_kind(shape, scenario), _record(scenario), scenario_toml(scenario))
@@ -164,7 +164,7 @@ def _record(scenario: Scenario) -> RunRecord:
 
 
 def _findings(verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
-    """The verdicts on all groups of a property taken together; what nobody promises is left out."""
+    """The verdicts on each promised property, added up over all groups."""
     by_property: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.outcome != "not promised":

@@ -1,4 +1,4 @@
-"""A campaign added up: what each property saw over all runs, and whether the suite passes (properties.md 7)."""
+"""The sum of a campaign: each property over all runs, and whether the suite passes (docs/spec/properties.md 7)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from antiphon.campaign.run import Kind, Outcome
 from antiphon.properties.promises import JUDGED
 
 RUNS_TELLING: Final = 100
-"""With fewer runs, a property without opportunities may be chance."""
+"""With fewer runs, a property may lack opportunities by chance."""
 SHARE_MIN: Final = 10
-"""One run in so many of those that promise a property must put it to the test."""
+"""Of the runs that promise a property, at least one in this number must have opportunities for it."""
 
 
 class PropertyTally(TypedDict):
@@ -28,18 +28,18 @@ class PropertyTally(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A run that speaks against the suite, and in what words."""
+    """A run that makes the suite fail."""
 
     run: str
     seed: int
     property: str | None
-    """The promise it broke; none if it failed or never settled."""
+    """The promise that it broke; None if it failed or never settled."""
     sentence: str
 
 
 @dataclass(slots=True)
 class Tally:
-    """Grows with each outcome; keeps numbers, not traces."""
+    """Counts outcomes; it keeps numbers, not traces."""
 
     runs: int = 0
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -47,13 +47,12 @@ class Tally:
     unsettled: list[Trouble] = field(default_factory=list)
     failed: list[Trouble] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    """The runs whose traces stay."""
+    """The runs with traces in the directory."""
     _rows: list[int] = field(default_factory=list)
     _opportunities: dict[str, list[int]] = field(default_factory=dict)
     _violations: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
-        """Count one more run."""
         self.runs += 1
         self._rows.append(outcome.rows)
         self.kinds[outcome.kind] += 1
@@ -68,10 +67,10 @@ class Tally:
         if outcome.failure is not None:
             self.failed.append(self._trouble(outcome, outcome.failure))
         elif not outcome.settled:
-            self.unsettled.append(self._trouble(outcome, "the run was cut off before it was quiet"))
+            self.unsettled.append(self._trouble(outcome, "the run was stopped before it became quiet"))
 
     def properties(self) -> list[PropertyTally]:
-        """Every property promised in some run, in the order of the verdicts."""
+        """Every property that some run promises, in the order of the verdicts."""
         rank = {name: place for place, name in enumerate(JUDGED)}
         return [
             {
@@ -86,7 +85,7 @@ class Tally:
         ]
 
     def untested(self) -> list[str]:
-        """Properties put to the test in too few of the runs that promise them; a small campaign cannot tell."""
+        """Properties with opportunities in too few of the runs that promise them; empty for a small campaign."""
         if self.runs < RUNS_TELLING:
             return []
         return [
@@ -96,7 +95,7 @@ class Tally:
         ]
 
     def objections(self) -> Iterator[str]:
-        """What stands against the suite, a clause each; it passes if there is none."""
+        """The reasons why the suite fails, one clause each; it passes if there are none."""
         for count, what in (
             (len({trouble.run for trouble in self.violated}), "violated a promised property"),
             (len(self.unsettled), "never settled"),
@@ -108,16 +107,16 @@ class Tally:
             yield f"{', '.join(names)} had opportunities in fewer than one in ten of the runs that promise them"
 
     def rows(self) -> dict[str, float]:
-        """How long the traces are."""
+        """Median, maximum and total number of rows of the traces."""
         rows = self._rows or [0]
         return {"median": median(rows), "max": max(rows), "total": sum(rows)}
 
     def values(self, key: str) -> list[str | int]:
-        """What occurs in the runs under a field of `Kind`, in order."""
+        """The values of a field of `Kind` in all runs, sorted."""
         return sorted({getattr(kind, key) for kind in self.kinds})
 
     def counts(self) -> list[dict[str, str | int]]:
-        """How many runs of each kind."""
+        """The number of runs of each kind."""
         ordered = sorted(self.kinds.items(), key=lambda item: tuple(asdict(item[0]).values()))
         return [asdict(kind) | {"runs": count} for kind, count in ordered]
 

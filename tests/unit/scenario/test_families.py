@@ -58,7 +58,7 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
             CLASSIC + '[options]\nliteral = ["T6"]\n',
             "options.literal: 'T6' has no printed form to follow (there are N1)",
         ),
-        (CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n', "network.loss: the notes' algorithms ask"),
+        (CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n', "network.loss: must be 0: the classic algorithms need"),
         (CLASSIC + fault("leave", "1s", "p1"), "fault[0].kind: 'leave' is not available with classic"),
         (
             CLASSIC + fault("crash", "1s", "p1", None) + fault("recover", "2s", "p1", None),
@@ -75,14 +75,14 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         (ACKS + '[options]\nview_change = "closed"\n', "options.view_change: changes nothing: acks has no such option"),
         (CLASSIC + '[options]\nidle_probe = "2s"\n', "options.idle_probe: changes nothing: classic has no such option"),
         (NEWTOP + member("p1"), "member: every member of a newtop group sends and receives alike"),
-        (CLASSIC + member("p1", 'role = "receiver"'), "member[0]: in a classic group everybody receives"),
+        (CLASSIC + member("p1", 'role = "receiver"'), "member[0]: all members of a classic group receive"),
         (CLASSIC + member("p9"), "member[0].process: unknown process 'p9' in group g"),
         (CLASSIC + member("p1") + member("p1"), "member[1]: p1 is spoken of twice"),
         (CLASSIC + fault("crash", "1s", "p1", None) * 2, "fault[1].process: p1 has crashed before"),
         (ACKS + fault("join", "1s", "p1") * 2, "fault[1].process: p1 is in group g at that time"),
         (ACKS + fault("leave", "1s", "p1") * 2, "fault[1].process: p1 is not in group g at that time"),
         (ACKS + fault("leave", "1s", "p1", "h"), "fault[0].process: unknown process 'p1' in group 'h'"),
-        (ACKS + '[network]\ntransport = "datagram"\n', "network.transport: messages travel on streams here"),
+        (ACKS + '[network]\ntransport = "datagram"\n', "network.transport: must be stream: only acknowledgments"),
         (ACKS + '[options]\nack_every = "0s"\n', "options.ack_every: must be above zero"),
         (ACKS + '[options]\nsend_every = "10s"\n', "quiet: must be longer than twice"),
         (
@@ -107,7 +107,7 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         ),
         (ACKS + '[options]\nstability = "all"\nacks = "explicit"\n', "options.stability: explicit acknowledgments"),
         (ACKS + '[options]\nstability = "all"\n' + member("p1", 'role = "sender"'), "options.stability: needs members"),
-        (ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"), "options.stability: needs a group that"),
+        (ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"), "options.stability: needs a group without"),
         (
             ACKS + member("p1", 'role = "sender"', 'sources = ["p2"]'),
             "member[0].sources: a sender receives from nobody",
@@ -121,7 +121,7 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         (ACKS + '[[workload]]\ngroup = "g"\nanswers = "all"\n', "workload[0].answers: requests to a group belong"),
         (
             CLASSIC + '[[workload]]\ngroup = "g"\nanswers = "all"\nreplies = true\n',
-            "workload[0].replies: goes with messages",
+            "workload[0].replies: is for messages",
         ),
     ],
 )

@@ -191,8 +191,8 @@ def test_acknowledgments_take_streams_with_the_latency_of_datagrams() -> None:
 def test_datagrams_that_are_lost_have_no_counterpart() -> None:
     lossy = on_datagrams(loss=0.1)
     assert refused(lossy, "acks:vector") == (
-        "plain cannot run under acks:vector: network.transport: messages travel on streams here; "
-        "loss, duplicate and reorder befall acknowledgments"
+        "plain cannot run under acks:vector: network.transport: must be stream: only acknowledgments are "
+        "datagrams, which loss, duplicate and reorder affect"
     )
     assert "network.loss" in refused(lossy, "classic:total")
     assert variant(lossy, "newtop:total").network == lossy.network

@@ -1,4 +1,4 @@
-"""From an acks scenario to the cores of its processes, and what drivers must know about its runs."""
+"""Builds the cores of an acks scenario, and tells what drivers must know about its runs."""
 
 import random
 
@@ -14,7 +14,7 @@ from antiphon.types import GroupId, ProcessId
 
 
 def build(scenario: Scenario, chance: random.Random) -> Build:
-    """What makes the core of a process; when it speaks first is drawn."""
+    """The function that makes the core of a process; the time of its first message is random."""
     options = options_of(scenario)
     rules = printed(options.literal)
     plans = {GroupId(group.name): _plan(scenario, group) for group in scenario.group}
@@ -51,7 +51,7 @@ def _plan(scenario: Scenario, group: Group) -> AcksGroupPlan:
 
 
 def told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
-    """What a `start` row tells of a group: role and sources too."""
+    """What a `start` row tells about a group: also role and sources."""
     member = role_of(scenario, group.name, process)
     entry: dict[str, object] = {
         "service": service_told(scenario, group, process),
@@ -74,5 +74,5 @@ def facts(scenario: Scenario) -> Facts:
 
 
 def labels(scenario: Scenario) -> Labels:
-    """What campaigns count its runs by."""
+    """The labels by which campaigns count its runs."""
     return Labels(service=options_of(scenario).acks)

@@ -1,4 +1,4 @@
-"""Stability by acknowledgments as the registry knows it."""
+"""The entry of the acks family in the registry."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _ABOUT: Final = {
     "T9": ("clock", "logical", "logical clocks"),
     "T12": ("acks", "transitive", "transitive acknowledgments"),
 }
-"""The option without which a printed rule has nothing to act on, its value, and both in words."""
+"""By erratum: the option that its printed rule needs, the value, and both in words."""
 
 
 def _concerns(erratum: str, scenario: Scenario) -> bool:
@@ -27,9 +27,9 @@ def _concerns(erratum: str, scenario: Scenario) -> bool:
 
 
 def _adapt(_original: Scenario, changed: Scenario, _choice: str) -> Scenario:
-    """Messages travel on streams; a datagram network that loses nothing gives its latencies to them.
+    """Messages travel on streams, with the latencies of a datagram network that loses nothing.
 
-    One that loses is another matter: no stream behaves like it.
+    A datagram network that loses frames is left as it is: no stream behaves like it.
     """
     changed = with_notices(changed, AcksOptions())
     loses = changed.network.loss or any(isinstance(fault, Loss) for fault in changed.fault)

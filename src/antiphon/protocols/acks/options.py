@@ -7,7 +7,7 @@ from antiphon.scenario.units import Duration
 
 Acks = Literal["timestamp", "vector", "explicit", "transitive"]
 ACKS: Final[tuple[Acks, ...]] = get_args(Acks)
-"""How receivers may acknowledge; the protocols of this family differ in it, as those of others do in services."""
+"""The kinds of acknowledgments: the protocols of this family differ in them as other families do in services."""
 
 
 class AcksOptions(Options, frozen=True, kw_only=True):
@@ -16,15 +16,15 @@ class AcksOptions(Options, frozen=True, kw_only=True):
     acks: Acks = "timestamp"
     """How receivers acknowledge, and so how stability is found (Berket98)."""
     clock: Literal["physical", "logical"] = "physical"
-    """What messages are stamped with: the process's own clock, or a count that messages carry along."""
+    """The source of stamps: the clock of the process, or a logical clock."""
     send_every: Duration = Duration(50_000_000)
-    """t_send: a sender with nothing to say sends a null after this long."""
+    """t_send: an idle sender sends a null after this time."""
     ack_every: Duration = Duration(50_000_000)
-    """t_ack: how often a receiver acknowledges."""
+    """t_ack: the interval between the acknowledgments of a receiver."""
     stability: Literal["own", "all"] = "own"
-    """Whether a member learns the stability of its own messages only, or of those of all."""
+    """Whether a member learns which of its own messages are stable, or which messages of all members."""
     suspect_after: Duration = Duration(500_000_000)
-    """How long after a crash the survivors are told of it."""
+    """Time from a crash until the survivors are told of it."""
 
 
 def options_of(scenario: Scenario) -> AcksOptions:

@@ -1,7 +1,7 @@
-"""The family `acks`: who has received what, by four kinds of acknowledgment (Berket98).
+"""The family `acks`: stability by four kinds of acknowledgments (Berket98).
 
-Messages travel on streams, acknowledgments get lost, repeated and reordered; clocks are physical and apart, or
-logical; sets of senders and receivers differ; processes join, leave and crash.
+Messages travel on streams; acknowledgments are lost, repeated and reordered. Clocks are logical, or physical with a
+skew. The sets of senders and receivers differ. Processes join, leave and crash.
 """
 
 import random
@@ -27,7 +27,7 @@ SHAPES: Final = ("static", "everybody", "roles", "sources", "moving", "moving")
 
 
 def draw_acks(chance: random.Random) -> Scenario:
-    """One run of the family; the scenario's name tells what is special about its group."""
+    """One run of the family; the name of the scenario tells what is special about its group."""
     shape = chance.choice(SHAPES)
     members = tuple(f"p{number}" for number in range(1, chance.randint(2, 6) + 1))
     roles = _roles(chance, shape, members)
@@ -78,7 +78,7 @@ def draw_acks(chance: random.Random) -> Scenario:
 
 
 def _roles(chance: random.Random, shape: str, members: tuple[str, ...]) -> dict[str, Member]:
-    """The first sends at least, the last receives at least."""
+    """Roles by process; the first process sends, and the last one receives."""
     drawn = {}
     if shape == "roles":
         for name in members:
@@ -123,7 +123,7 @@ def _moves(chance: random.Random, members: tuple[str, ...]) -> tuple[Fault, ...]
 
 
 def _apart(chance: random.Random, members: tuple[str, ...]) -> list[Fault]:
-    """Clocks that are not together."""
+    """Clocks that differ."""
     return [
         Skew(at=Duration(0), process=name, offset=Duration(chance.choice([5, 60]) * MS))
         for name in members

@@ -9,7 +9,7 @@ from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
 
 
 def _stamp_bytes(frame: Frame) -> int:
-    """The numbers that stamp a message or acknowledge some, names left out."""
+    """The numbers that stamp or acknowledge messages, without names."""
     match frame:
         case MessageFrame(past=past, alone=alone):
             numbers = 1 + len(past) + len(alone)

@@ -1,4 +1,4 @@
-"""From a classic scenario to the cores of its processes, and what drivers must know about its runs."""
+"""Builds the cores of a classic scenario, and tells what drivers must know about its runs."""
 
 import random
 
@@ -14,7 +14,7 @@ from antiphon.types import ProcessId
 
 
 def build(scenario: Scenario, _: random.Random) -> Build:
-    """What makes the core of a process."""
+    """The function that makes the core of a process."""
     options, views = options_of(scenario), first_views(scenario)
     rules = printed(options.literal)
     settings = ClassicSettings(datagrams=scenario.network.transport == "datagram", retry_ns=options.suspect_after)
@@ -31,7 +31,7 @@ def build(scenario: Scenario, _: random.Random) -> Build:
 
 
 def told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
-    """What a `start` row tells of a group."""
+    """What a `start` row tells about a group."""
     return {"service": service_told(scenario, group, process), "members": sorted(members_of(group))}
 
 

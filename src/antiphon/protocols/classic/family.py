@@ -1,4 +1,4 @@
-"""The classic multicasts as the registry knows them."""
+"""The entry of the classic family in the registry."""
 
 from typing import Final
 

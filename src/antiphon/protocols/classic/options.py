@@ -10,7 +10,7 @@ class ClassicOptions(Options, frozen=True, kw_only=True):
     """The `[options]` table."""
 
     suspect_after: Duration = Duration(500_000_000)
-    """How long after a crash the survivors are told of it."""
+    """Time from a crash until the survivors are told of it."""
 
 
 def options_of(scenario: Scenario) -> ClassicOptions:

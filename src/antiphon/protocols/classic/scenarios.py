@@ -1,7 +1,7 @@
 """The families `classic` and `two-phase`: the multicasts of the lecture notes, from best effort to total order.
 
-Links lose nothing but, as the notes ask no more of them, reorder and repeat; senders stand inside and outside the
-group; up to all members but one crash, each in the middle of whatever it was doing.
+Links lose nothing, but they reorder and repeat, because the notes require no more. Senders are inside and outside the
+group. All members but one may crash, each at any point of its work.
 """
 
 import random
@@ -34,15 +34,15 @@ _LATENCIES: Final[tuple[Latency, ...]] = (
     Uniform(low=Duration(0), high=Duration(10 * MS)),
     Lognormal(median=Duration(1 * MS), sigma=2.0),
 )
-"""With a long tail one frame is far behind the others: that shows a wrong clock (N1) most often."""
+"""With a long tail, one frame is far behind the others: that reveals a wrong clock (N1) most often."""
 CRASHING: Final = 0.5
-"""Share of the runs in which somebody crashes."""
+"""Share of the runs in which a process crashes."""
 MESSAGES: Final = 40
-"""How many application messages a run has at most; flooding sends each n² times."""
+"""Largest number of application messages in a run; flooding transmits each of them n² times."""
 
 
 def draw_classic(chance: random.Random) -> Scenario:
-    """One run of the family; the scenario's name tells the shape of its groups."""
+    """One run of the family; the name of the scenario tells the shape of its groups."""
     shape = chance.choice(["one", "one", "open", "pair", "fork"])
     groups = {"g": _names(chance.randint(1, 6))} if shape == "open" else members_by_group(chance, shape)
     outside = [f"c{number}" for number in range(1, chance.randint(1, 2) + 1)] if shape == "open" else []
@@ -64,7 +64,7 @@ def draw_classic(chance: random.Random) -> Scenario:
 
 
 def draw_two_phase(chance: random.Random) -> Scenario:
-    """A few sites that all multicast at once, over links that reorder: the schedules on which order depends (N1)."""
+    """A few sites that all multicast at once over links that reorder: the schedules that order depends on (N1)."""
     members = _names(chance.choice([2, 3, 3, 3, 4, 5]))
     senders = tuple(chance.sample(members, chance.randint(2, len(members))))
     return Scenario(
@@ -100,7 +100,7 @@ def _names(count: int) -> tuple[str, ...]:
 def _crashes(
     chance: random.Random, processes: list[str] | tuple[str, ...], share: float = CRASHING
 ) -> tuple[Fault, ...]:
-    """Somebody lives on."""
+    """Crashes; at least one process survives."""
     if len(processes) < 2 or chance.random() > share:
         return ()
     victims = chance.sample([*processes], chance.randint(1, min(3, len(processes) - 1)))
@@ -108,7 +108,7 @@ def _crashes(
 
 
 def _pauses(chance: random.Random, processes: tuple[str, ...]) -> tuple[Fault, ...]:
-    """Somebody does not notice anything for a while, losses included."""
+    """A process is paused for a while, and learns nothing meanwhile, not even of losses."""
     if chance.random() > 0.3:
         return ()
     at = chance.randint(0, 150) * MS
@@ -144,5 +144,5 @@ def _workloads(chance: random.Random, members: Mapping[str, tuple[str, ...]], *,
 
 
 def _asking(chance: random.Random, workload: Workload) -> Workload:
-    """The same, with requests in place of messages."""
+    """The same workload with requests instead of messages."""
     return msgspec.structs.replace(workload, replies=False, answers=chance.choice(["any", "first", "majority", "all"]))

@@ -1,4 +1,4 @@
-"""What the classic family asks of a scenario beyond what every family asks."""
+"""What the classic family requires of a scenario beyond the rules for all families."""
 
 from antiphon.protocols.classic.options import options_of
 from antiphon.scenario.model import Join, Leave, Loss, Scenario
@@ -6,18 +6,18 @@ from antiphon.scenario.refusals import Problems, kind, no_links, told_soon
 
 
 def problems(scenario: Scenario) -> Problems:
-    """Every (key, what is wrong with it)."""
+    """All problems, as (key, message)."""
     yield from told_soon(options_of(scenario).suspect_after)
     if scenario.network.loss:
-        yield "network.loss", "the notes' algorithms ask for links that lose nothing"
+        yield "network.loss", "must be 0: the classic algorithms need links that lose nothing"
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Loss | Join | Leave):
             why = "links that lose nothing" if isinstance(fault, Loss) else "groups that only crashes change"
-            yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with classic: its algorithms ask for {why}"
+            yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with classic: its algorithms need {why}"
     for i, member in enumerate(scenario.member):
         if member.role == "receiver" or member.sources is not None:
-            yield f"member[{i}]", "in a classic group everybody receives; a sender may stand outside it"
+            yield f"member[{i}]", "all members of a classic group receive; only a sender may be outside"
     for i, workload in enumerate(scenario.workload):
         if workload.answers != "none" and workload.replies:
-            yield f"workload[{i}].replies", "goes with messages, not with requests that are answered"
+            yield f"workload[{i}].replies", "is for messages, not for requests with answers"
     yield from no_links(scenario)

@@ -20,14 +20,14 @@ from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
 
 
 def _stamp_bytes(frame: Frame) -> int:
-    """The number of a proposal or a commit; under algorithm C the context that travels along."""
+    """The number of a proposal or a commit; under algorithm C, the context of a message."""
     if isinstance(frame, DataFrame):
         return sum(len(msgspec.msgpack.encode(each)) for each in frame.copies)
     return NUMBER_BYTES if isinstance(frame, ProposalFrame | CommitFrame) else 0
 
 
 def _is_complete(frame: DataFrame) -> bool:
-    """A message gets its stamp where it is delivered."""
+    """A message gets its stamp only at delivery."""
     return frame.stamp is None
 
 

@@ -1,4 +1,4 @@
-"""From an InterGroup scenario to the cores of its processes, and what drivers must know about its runs."""
+"""Builds the cores of an InterGroup scenario, and tells what drivers must know about its runs."""
 
 import random
 
@@ -16,7 +16,7 @@ from antiphon.types import GroupId, ProcessId, first_view
 
 
 def build(scenario: Scenario, chance: random.Random) -> Build:
-    """What makes the core of a process, each with a stream of randomness of its own."""
+    """The function that makes the core of a process; each core has its own stream of random numbers."""
     options = options_of(scenario)
     rules = printed(options.literal)
     views = {
@@ -60,13 +60,13 @@ def _keep_alive(options: InterGroupOptions) -> tuple[int, int]:
 
 
 def _distances(scenario: Scenario, process: ProcessId) -> Distance:
-    """The configured table."""
+    """The distances of the scenario."""
     known = {ProcessId(name): max(far, DISTANCE_MIN) for name, far in distances_from(scenario, process).items()}
     return lambda other: known.get(other, DISTANCE_MIN)
 
 
 def told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
-    """What a `start` row tells of a group: the sender group to those in it, and the sources of others."""
+    """What a `start` row tells about a group: the sender group if the process is in it, otherwise its sources."""
     senders, sources = senders_of(scenario, group), role_of(scenario, group.name, process).sources
     entry: dict[str, object] = {"service": service_of(scenario, group, process)}
     entry |= {"members": sorted(senders)} if process in senders else {"role": "receiver"}

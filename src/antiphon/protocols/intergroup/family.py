@@ -1,4 +1,4 @@
-"""InterGroup as the registry knows it."""
+"""The entry of InterGroup in the registry."""
 
 from typing import Final
 
@@ -15,12 +15,12 @@ from antiphon.scenario.model import Scenario
 from antiphon.scenario.refusals import with_notices
 
 _MESSAGE_BYTES_MAX: Final = 60_000
-"""On sockets a message is one datagram, also when it is repaired; this leaves room for what is said about it."""
+"""On sockets, a message is one datagram, also in a repair; the rest of the datagram is for headers."""
 
 
 def _socket_problems(scenario: Scenario) -> Problems:
     if scenario.network.transport != "datagram":
-        yield "", "intergroup runs over udp only: it multicasts, and repairs what is lost"
+        yield "", "intergroup runs over udp only: it multicasts, and repairs losses itself"
     for i, workload in enumerate(scenario.workload):
         if workload.payload > _MESSAGE_BYTES_MAX:
             most = f"of at most {_MESSAGE_BYTES_MAX:,} bytes; {workload.payload:,} are more"

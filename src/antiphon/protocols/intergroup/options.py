@@ -10,13 +10,13 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
     """The `[options]` table."""
 
     keep_alive: Fixed | Uniform = Uniform(low=Duration(25_000_000), high=Duration(75_000_000))
-    """A sender with nothing to say sends a keep-alive after this long."""
+    """An idle sender transmits a keep-alive after this time."""
     ack_every: Duration = Duration(50_000_000)
-    """How often a member that does not send acknowledges, on average."""
+    """The mean interval between the acknowledgments of a member that does not send."""
     suspect_after: Duration = Duration(500_000_000)
     """FD_TIMEOUT."""
     window: int = 64
-    """How many messages of its own may be unstable before a sender has to wait."""
+    """The number of its own messages that may be unstable before a sender waits."""
     repair_timers: Literal["default", "intergroup", "srm", "distances", "round-trips"] = "default"
     """How the timers of requests and repairs adapt.
 
@@ -24,9 +24,9 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
     as printed, with delays counted in distances or in round trips in place of seconds.
     """
     rate: Bandwidth | None = None
-    """What a group sends at first, all senders together; it grows while nothing is lost. None: any."""
+    """The first rate of all senders of a group together; it grows while nothing is lost. None: no limit."""
     wait: Duration = Duration(200_000_000)
-    """unreliable-total: how long a message waits for those that may come before it."""
+    """unreliable-total: how long a message waits for earlier ones."""
 
 
 def options_of(scenario: Scenario) -> InterGroupOptions:

@@ -1,7 +1,7 @@
-"""The family `intergroup`: a sender group that stays, receivers that come and go, every service side by side.
+"""The family `intergroup`: a fixed sender group, receivers that join and leave, and all services side by side.
 
-The network loses up to a quarter of all datagrams, repeats and reorders them; clocks are apart; processes are paused,
-applications stall; members are at one site or at several.
+The network loses up to a quarter of all datagrams, repeats and reorders them. Clocks have a skew. Processes are paused,
+and applications stall. Members are at one site or at several.
 """
 
 import random
@@ -39,7 +39,7 @@ _SUSPECT_AFTER: Final = 200
 
 
 def draw_intergroup(chance: random.Random) -> Scenario:
-    """One run of the family; the scenario's name tells what is special about it."""
+    """One run of the family; the name of the scenario tells what is special about it."""
     shape = chance.choice(SHAPES)
     count = chance.randint(2, 8) if shape == "pressed" or chance.random() < 0.75 else chance.randint(9, 30)
     names = tuple(f"p{number}" for number in range(1, count + 1))
@@ -93,7 +93,7 @@ def _options(chance: random.Random, shape: str) -> InterGroupOptions:
 
 
 def _members(chance: random.Random, shape: str, names: tuple[str, ...], senders: tuple[str, ...]) -> tuple[Member, ...]:
-    """Everybody chooses for itself, or most take the order of all."""
+    """Each member chooses a service, or most choose total order."""
     services = SERVICES
     members = []
     for name in names:
@@ -128,7 +128,7 @@ def _workloads(chance: random.Random, shape: str, senders: tuple[str, ...]) -> t
 
 
 def _topology(chance: random.Random, names: tuple[str, ...]) -> tuple[tuple[Site, ...], tuple[Path, ...]]:
-    """Two or three sites, far apart; who is at none is near everybody."""
+    """Two or three sites, far apart; a process at no site is near all others."""
     labels = ("north", "south", "west")[: chance.choice([2, 3])]
     at = {name: chance.choice([*labels, *labels, ""]) for name in names}
     sites = tuple(Site(name=label, processes=tuple(name for name in names if at[name] == label)) for label in labels)
@@ -144,7 +144,7 @@ def _topology(chance: random.Random, names: tuple[str, ...]) -> tuple[tuple[Site
 
 
 def _moves(chance: random.Random, shape: str, receivers: tuple[str, ...]) -> list[Fault]:
-    """Receivers come late, leave, come back, crash."""
+    """Receivers join late, leave, join again, crash."""
     moves: list[Fault] = []
     for name in receivers if shape in ("moving", "mixed") else ():
         at, later = chance.randint(0, 600) * MS, chance.choice([1, 10, chance.randint(1, 800)]) * MS
@@ -163,7 +163,7 @@ def _moves(chance: random.Random, shape: str, receivers: tuple[str, ...]) -> lis
 
 
 def _hindrances(chance: random.Random, shape: str, names: tuple[str, ...], receivers: tuple[str, ...]) -> list[Fault]:
-    """Applications that take nothing, processes that stand still, parts of the network that are cut off: for long."""
+    """Applications that consume nothing, paused processes, and partitions, all for a long time."""
     if shape not in ("stalled", "mixed") or chance.random() < 0.3:
         return []
     hindered: list[Fault] = []
@@ -181,7 +181,7 @@ def _hindrances(chance: random.Random, shape: str, names: tuple[str, ...], recei
 
 
 def _apart(chance: random.Random, names: tuple[str, ...]) -> list[Fault]:
-    """Clocks that are not together."""
+    """Clocks that differ."""
     return [
         Skew(at=Duration(0), process=name, offset=Duration(chance.choice([5, 60, 2_000]) * MS))
         for name in names

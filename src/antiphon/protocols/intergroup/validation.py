@@ -1,4 +1,4 @@
-"""What InterGroup asks of a scenario: a fixed sender group, datagrams, services that each member chooses."""
+"""What InterGroup requires of a scenario: a fixed sender group, datagrams, a service for each member."""
 
 from typing import Final
 
@@ -34,9 +34,9 @@ SERVICES: Final = ("total", "fifo", "unreliable", "unreliable-fifo", "unreliable
 
 
 def problems(scenario: Scenario) -> Problems:
-    """Every (key, what is wrong with it)."""
+    """All problems, as (key, message)."""
     if scenario.network.transport != "datagram":
-        yield "network.transport", "must be datagram: InterGroup repairs what a network loses, and asks no more of it"
+        yield "network.transport", "must be datagram: InterGroup repairs losses itself"
     yield from _option_problems(scenario)
     yield from _choices(scenario)
     yield from _fault_problems(scenario)
@@ -48,7 +48,7 @@ def _option_problems(scenario: Scenario) -> Problems:
     options = options_of(scenario)
     yield from told_soon(options.suspect_after)
     if options.window < _WINDOW_MIN:
-        yield "options.window", f"must be at least {_WINDOW_MIN}: with less, nobody ever sends"
+        yield "options.window", f"must be at least {_WINDOW_MIN}: with less, no member ever sends"
     longest = options.keep_alive.value if isinstance(options.keep_alive, Fixed) else options.keep_alive.high
     if not longest:
         yield "options.keep_alive", "must be above zero"
@@ -57,7 +57,7 @@ def _option_problems(scenario: Scenario) -> Problems:
     if not options.ack_every:
         yield "options.ack_every", "must be above zero"
     if scenario.fault and scenario.quiet < _QUIET_SUSPICIONS * options.suspect_after:
-        why = "that long it may take a receiver to notice that it cannot follow"
+        why = "a receiver may need that time to notice that it cannot follow"
         yield "quiet", f"must be at least {_QUIET_SUSPICIONS} times options.suspect_after: {why}"
     if options.suspect_after <= 2 * longest:
         yield "options.suspect_after", "must be more than twice options.keep_alive: one keep-alive may be lost"
@@ -71,21 +71,21 @@ def _choices(scenario: Scenario) -> Problems:
             continue
         group = next(group for group in scenario.group if group.name == member.group)
         if member.role != "receiver" or service_of(scenario, group, member.process) != "fifo":
-            yield f"member[{i}].sources", "are what a receiver in source order (service fifo) chooses"
+            yield f"member[{i}].sources", "are only for a receiver in source order (service fifo)"
         yield from ((f"member[{i}].sources", problem) for problem in source_problems(scenario, i))
     for i, group in enumerate(scenario.group):
         if members_of(group) and not senders_of(scenario, group):
-            yield f"group[{i}].members", "somebody must send"
+            yield f"group[{i}].members", "at least one member must send"
 
 
 def _fault_problems(scenario: Scenario) -> Problems:
-    """The sender group stays as it is, so whoever is in it must come back, and does not come later."""
+    """The sender group does not change, so its members are there from the start and come back after each fault."""
     groups = {group.name: group for group in scenario.group}
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Suspect):
             yield f"fault[{i}].kind", "'suspect' is not available with intergroup: its sender groups do not change"
         if isinstance(fault, Partition | Cut) and fault.until is None:
-            yield f"fault[{i}].until", "is needed: sender groups do not change, so whoever is cut off must come back"
+            yield f"fault[{i}].until", "is needed: sender groups do not change, so the process must be connected again"
         concerned = [fault.group] if isinstance(fault, Join | Leave) else [*groups] if isinstance(fault, Crash) else []
         for name in concerned:
             group = groups.get(name)

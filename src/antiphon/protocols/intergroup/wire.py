@@ -20,7 +20,7 @@ from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
 
 
 def _stamp_bytes(frame: Frame) -> int:
-    """Of what a sender multicasts: the number on its stream, the timestamp, the acknowledgment."""
+    """The numbers in a frame of a sender: number on its stream, timestamp, acknowledgment."""
     if isinstance(frame, DataFrame | KeepAliveFrame):
         return 3 * NUMBER_BYTES
     return NUMBER_BYTES if isinstance(frame, ReportFrame) else 0
