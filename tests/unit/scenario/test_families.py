@@ -58,7 +58,10 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
             CLASSIC + '[options]\nliteral = ["T6"]\n',
             "options.literal: 'T6' has no printed form to follow (there are N1)",
         ),
-        (CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n', "network.loss: must be 0: the classic algorithms need"),
+        (
+            CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n',
+            "network.loss: must be 0: the classic algorithms need",
+        ),
         (CLASSIC + fault("leave", "1s", "p1"), "fault[0].kind: 'leave' is not available with classic"),
         (
             CLASSIC + fault("crash", "1s", "p1", None) + fault("recover", "2s", "p1", None),
@@ -107,7 +110,10 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         ),
         (ACKS + '[options]\nstability = "all"\nacks = "explicit"\n', "options.stability: explicit acknowledgments"),
         (ACKS + '[options]\nstability = "all"\n' + member("p1", 'role = "sender"'), "options.stability: needs members"),
-        (ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"), "options.stability: needs a group without"),
+        (
+            ACKS + '[options]\nstability = "all"\n' + fault("leave", "1s", "p1"),
+            "options.stability: needs a group without",
+        ),
         (
             ACKS + member("p1", 'role = "sender"', 'sources = ["p2"]'),
             "member[0].sources: a sender receives from nobody",
