@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon import Blocked, Group, Member, Message, View
-from antiphon.api.group import WAITING_BYTES_MAX
+from antiphon.api.outgoing import WAITING_BYTES_MAX
 from antiphon.api.settings import settings
 from antiphon.node.lines import orders
 from antiphon.sockets.transports.tcp import HIGH_WATER_BYTES

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, View
-from antiphon.api import group as group_module
 from antiphon.api import member as member_module
+from antiphon.api import outgoing
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports import tcp
 from antiphon.sockets.transports.tcp import TcpMesh
@@ -22,7 +22,7 @@ WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
 def test_a_stalled_application_lets_nobody_hold_more_than_the_bound(
     transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_module, "WAITING_BYTES_MAX", WAITING_BYTES)
+    monkeypatch.setattr(outgoing, "WAITING_BYTES_MAX", WAITING_BYTES)
 
     @on_loopback
     async def scenario() -> None:

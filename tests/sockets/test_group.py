@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from antiphon import FlowBlocked, Message, NotAMember
-from antiphon.api import group as module
+from antiphon.api import outgoing as module
 from antiphon.api.group import Group
 from antiphon.api.member import Member
 from antiphon.core import effects
@@ -161,7 +161,7 @@ def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int,
         await asyncio.gather(*early, late, return_exceptions=True)
         group.collect()
         assert [payload[0] for payload in desk.sent] == [*range(cancelled != "never", 4), 9, 10]
-        assert group._admitted == 0
+        assert group._outgoing._admitted == 0
 
     run(scenario())
 
@@ -180,7 +180,7 @@ def test_who_leaves_sends_nothing_more_however_many_were_let_through() -> None:
         done = await asyncio.gather(*senders, late, return_exceptions=True)
         assert {type(each) for each in done} == {NotAMember}
         assert desk.sent == []
-        assert group._admitted == 0
+        assert group._outgoing._admitted == 0
 
     run(scenario())
 

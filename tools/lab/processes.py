@@ -122,8 +122,8 @@ def held_bytes(member: Member) -> int:
         ]
         payloads.update((id(each), each) for each in waiting)
     for shown in member._groups.values():
-        payloads.update((id(each), each) for each in shown._batch)
-        for effect in shown._shown:
+        payloads.update((id(each), each) for each in shown._outgoing.batch)
+        for effect in shown._incoming.shown:
             if isinstance(effect, Deliver):
                 payloads.update((id(each), each) for each in effect.frame.payloads)
     return sum(map(len, payloads.values()))

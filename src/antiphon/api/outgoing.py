@@ -1,0 +1,146 @@
+"""The sending side of a group: messages wait here until the core has them, and senders while there are too many.
+
+Most messages cost no call into the core. As long as there is room, they gather in a list, and the core gets the list at
+its next turn.
+"""
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
+from antiphon.types import GroupId, ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.api.member import Member
+
+MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+WAITING_BYTES_MAX: Final = 1 << 20
+"""Bytes that may wait for the window before senders wait; or one message that is larger."""
+_SMALL_BYTES: Final = 256
+"""A message counts as if it had at least this size."""
+
+
+class Outgoing:
+    """Of one group."""
+
+    def __init__(self, member: "Member", group: GroupId) -> None:
+        self.batch: list[bytes] = []
+        """What was sent since the last turn, within the credit."""
+        self.credit = self.credit_bytes = 0
+        """This number of messages, each up to this size, may be sent without a look at the core."""
+        self.blocked_by: ProcessId | None = None
+        """The member that flow control waits for."""
+        self._member = member
+        self._group = group
+        self._closed = False
+        self._senders: deque[tuple[asyncio.Future[None], int]] = deque()
+        """Senders that wait for their turn, each with the size of its message."""
+        self._admitted = 0
+        """The number of senders that may go on, and have not done so yet."""
+
+    @property
+    def waiting(self) -> int:
+        """The number of messages that have not left."""
+        return self._member.core.waiting(self._group) + len(self.batch)
+
+    async def send_in_turn(self, payload: bytes) -> None:
+        """Send a message beyond the credit: after those that came before, and when there is room."""
+        self.collect()
+        self._require(payload)
+        if self._queued or self._full(payload):
+            await self._room(len(payload))
+            self._require(payload)
+        self._member.send(self._group, payload)
+        self.urge()
+        if not self._queued and not self._closed:
+            self.credit_bytes = max(_SMALL_BYTES, len(payload))
+            self.credit = max(0, _places(len(payload)) - self._member.core.waiting(self._group))
+
+    def try_send(self, payload: bytes) -> None:
+        """Send a message, or raise `FlowBlocked` if it would have to wait."""
+        self.collect()
+        self.credit = 0  # it was for what `send` alone would fill
+        self._require(payload)
+        if self._queued or self._full(payload):
+            by = f"; it waits for {self.blocked_by}" if self.blocked_by else ""
+            raise FlowBlocked(f"{self._group} takes no more messages now{by}")
+        if self._member.draining:
+            self.batch.append(payload)  # sent from within a turn, by a state that is read while it leaves
+        else:
+            self._member.send(self._group, payload)
+        self.urge()
+
+    def urge(self) -> None:
+        """Let what was sent leave. Where flow control holds it back anyway, a turn for each message would be waste."""
+        if self.blocked_by is None:
+            self._member.hurry()
+        else:
+            self._member.stir()
+
+    def collect(self) -> None:
+        """Let the core have what was sent since its last turn."""
+        if self.batch and not self._member.draining:
+            batch, self.batch = self.batch, []
+            self.credit = max(0, self.credit - len(batch))
+            self._member.send_all(self._group, batch)
+
+    def close(self) -> None:
+        """Nothing more may be sent; senders that wait get an error."""
+        self._closed = True
+        self.credit = 0
+        self.turned()
+
+    def turned(self) -> None:
+        """The core has let leave what may leave: as many senders go on as there is room for."""
+        if not self._senders:
+            return
+        waiting = 0 if self._closed else self._member.core.waiting(self._group) + self._admitted
+        if 2 * waiting >= _places(self._senders[0][1]) > 1:
+            return  # rarely and many at once, not one by one
+        while self._senders and (self._closed or waiting < _places(self._senders[0][1])):
+            turn, _ = self._senders.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                self._admitted += 1
+                waiting += 1
+
+    @property
+    def _queued(self) -> bool:
+        """Whether another sender came before, and has not sent yet."""
+        return bool(self._senders) or self._admitted > 0
+
+    def _require(self, payload: bytes) -> None:
+        if type(payload) is not bytes:
+            raise ConfigurationError(f"a message is bytes, not {type(payload).__name__}")
+        if len(payload) > MESSAGE_BYTES_MAX:
+            raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
+        if self._closed:
+            raise NotAMember(f"this process has left {self._group}")
+
+    def _full(self, payload: bytes) -> bool:
+        return not self._closed and self.waiting + self._admitted >= _places(len(payload))
+
+    async def _room(self, size_bytes: int) -> None:
+        """Wait for one's turn: senders go on in the order in which they came, each to a place of its own."""
+        turn = asyncio.get_running_loop().create_future(), size_bytes
+        self._senders.append(turn)
+        self.credit = 0
+        try:
+            await turn[0]
+        except asyncio.CancelledError:
+            if turn in self._senders:
+                self._senders.remove(turn)
+            elif not turn[0].cancelled():
+                self._admitted -= 1
+                self.turned()  # this one could have gone on: another may in its place
+            raise
+        self._admitted -= 1
+
+
+def _places(size_bytes: int) -> int:
+    """Queue capacity in messages, assuming that all have this size.
+
+    So what waits is counted without being looked at. Of mixed sizes it may be nine times as much (1 + 1/2 + 1/3 …).
+    """
+    return max(1, WAITING_BYTES_MAX // max(_SMALL_BYTES, size_bytes))

@@ -1,0 +1,73 @@
+"""The state of an application in one group: told to joiners, merged from the sides of a partition.
+
+A member whose application cannot tell its state leaves the group, so that another one is asked.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from antiphon.api.states import Progress, Snapshot, State, Supply, require_state, whole
+from antiphon.core.effects import InstallState
+from antiphon.types import View
+
+if TYPE_CHECKING:
+    from antiphon.api.group import Group
+    from antiphon.api.member import Member
+
+
+class Transfers:
+    """Of one group."""
+
+    def __init__(self, member: "Member", group: "Group", snapshot: Snapshot | None) -> None:
+        """`snapshot`: gives the state; None: the application has none."""
+        self._member = member
+        self._group = group
+        self._snapshot = snapshot
+        self._supply: Supply | None = None
+
+    @property
+    def has_state(self) -> bool:
+        return self._snapshot is not None
+
+    @property
+    def sending(self) -> Progress | None:
+        """How much of the state has left; None if this process tells it to nobody."""
+        return None if self._supply is None else self._supply.progress
+
+    def state_at(self, view: View) -> State:
+        """The state at this view."""
+        try:
+            return self._state()
+        except Exception:
+            self._member.passed_over(view)
+            self._group.depart()
+            raise
+
+    def hand_over(self, view: View, state: State) -> None:
+        """Let the joiners have the state; it is read while it leaves."""
+        self.close()
+        self._supply = Supply(self._group.name, state, self._failed, self._member.digester(view, state))
+        self._member.hand_over(view, self._supply)
+
+    def merge(self, effect: InstallState) -> tuple[list[bytes], int | None]:
+        """All states to merge, in their order, and the place of our own among them."""
+        try:
+            states = dict(effect.states)
+            if effect.own is not None:
+                states[effect.own] = whole(self._group.name, self._state())
+        except Exception:
+            self._group.depart()  # without a state it is of no use here
+            raise
+        ordered = sorted(states)
+        return [states[place] for place in ordered], None if effect.own is None else ordered.index(effect.own)
+
+    def close(self) -> None:
+        """Nothing more is read of a state that is leaving."""
+        if self._supply is not None:
+            self._supply.close()
+
+    def _state(self) -> State:
+        return b"" if self._snapshot is None else require_state(self._group.name, self._snapshot())
+
+    def _failed(self, error: Exception) -> None:
+        asyncio.get_running_loop().call_soon(self._group.fail, error)  # the core is at work now
