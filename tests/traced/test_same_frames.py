@@ -3,11 +3,13 @@
 import asyncio
 import random
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from antiphon import Group, Message, Reset
+from antiphon import FlowBlocked, Group, Message, Reset
 from antiphon.testing import Cluster, cluster, run
 from antiphon.testing.network import Port
 from antiphon.types import ProcessId
@@ -91,6 +93,70 @@ async def _burst(members: Cluster, chance: random.Random, places: tuple[int, ...
         await members[chance.choice(places)].send(bytes(chance.randrange(600)))
         if chance.random() < 0.2:
             await asyncio.sleep(chance.random() / 100)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"service": "total-safe"},
+    {"sequenced": frozenset({"group", "other"})},
+    {"flow_control": 0},
+    {"flow_control": 2, "window": 4},
+]
+
+
+async def neglect(seed: int, trace: Path | None) -> None:
+    """Applications that stop reading, leave without having read all, and are in two groups that they read apart."""
+    chance = random.Random(seed)
+    options = {"suspect_after": 0.2, **OPTIONS[seed % len(OPTIONS)]}
+    async with cluster(3, seed=seed, trace=trace, **options) as members:
+        groups = [*members]
+        tasks = [asyncio.create_task(_read_some(group, chance.randrange(200))) for group in groups]
+        for place in (0, 1):
+            groups.append(await members.members[place].join("other"))
+            tasks.append(asyncio.create_task(_read_some(groups[-1], 1000)))
+        for _ in range(8):
+            await _try_burst(groups, chance)
+            place = chance.randrange(3)
+            match chance.choice(("leave", "cut", "heal", "rest")):
+                case "leave":
+                    await groups[place].leave()
+                    groups[place] = await members.members[place].join("group")
+                    tasks.append(asyncio.create_task(_read_some(groups[place], chance.randrange(100))))
+                case "cut":
+                    members.partition([[place], [each for each in range(3) if each != place]])
+                case "heal":
+                    members.heal()
+            await asyncio.sleep(chance.random() * 3)
+        members.heal()
+    for task in tasks:
+        task.cancel()
+
+
+async def _read_some(group: Group, events: int) -> None:
+    async for _ in group:
+        events -= 1
+        if events <= 0:
+            return
+
+
+async def _try_burst(groups: list[Group], chance: random.Random) -> None:
+    for _ in range(chance.randrange(40)):
+        with suppress(FlowBlocked):
+            chance.choice(groups).try_send(bytes(chance.randrange(300)))
+        if chance.random() < 0.2:
+            await asyncio.sleep(chance.random() / 100)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_neglected_groups_are_judged_by_what_was_read_of_them(seed: int, sent: list[Sent], tmp_path: Path) -> None:
+    run(neglect(seed, None))
+    untraced = sent.copy()
+    sent.clear()
+    run(neglect(seed, tmp_path / "run"))
+    assert sent == untraced
+    verdicts = judged(tmp_path / "run")
+    assert verdicts["D1"].opportunities
+    assert verdicts["L10"].outcome == "vacuous"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -195,7 +195,7 @@ class Member:
     def _close_journal(self) -> None:
         assert self._recorder is not None
         assert self._departures is not None
-        self._departures.read_all(self._driver.clock())
+        self._departures.skip_all(self._driver.clock())
         held = {group: self.core.unstable(group) for group in self._groups}
         leaving = [name for name, group in self._groups.items() if group.leaving]
         joining = [name for name, group in self._groups.items() if not group.leaving and not group.health.members]
@@ -238,8 +238,9 @@ class Member:
     def _record_join(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
         if self._recorder is not None and self._departures is not None:
             now = self._driver.clock()
-            self._departures.read(group, now)
-            self._recorder.moved("join", group, now, contacts or self.peers)
+            self._departures.skip(group, now)
+            apart = self._order is None and self._start_detail is not None
+            self._recorder.moved("join", group, now, contacts or self.peers, apart=apart)
 
     def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
         """Any process that we know may be in it."""

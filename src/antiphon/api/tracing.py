@@ -59,14 +59,20 @@ class Departures:
         self._unread[name_of(effect.group)] = effect
 
     def read(self, group: GroupId, now: int) -> None:
-        """The application has read it, or will not."""
+        """The application has read it."""
         effect = self._unread.pop(group, None)
         if effect is not None:
             self._recorder.left(effect, now)
 
-    def read_all(self, now: int) -> None:
+    def skip(self, group: GroupId, now: int) -> None:
+        """The process joins the group again, or ends, and the application has not read it."""
+        effect = self._unread.pop(group, None)
+        if effect is not None:
+            self._recorder.left(effect, now, unread=True)
+
+    def skip_all(self, now: int) -> None:
         for group in [*self._unread]:
-            self.read(group, now)
+            self.skip(group, now)
 
 
 class StateDigester:

@@ -67,14 +67,28 @@ class Audience(Protocol):
 class Drive:
     """The core of one process, and what is done for it."""
 
-    __slots__ = ("_audience", "_network", "core", "reader", "scribe")
+    __slots__ = ("_audience", "_drains_for_trace", "_network", "core", "reader", "scribe")
 
-    def __init__(self, core: Core, network: Network, audience: Audience, recorder: Recording | None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        network: Network,
+        audience: Audience,
+        recorder: Recording | None,
+        *,
+        drains_for_trace: bool = False,
+    ) -> None:
+        """`drains_for_trace`: drain once more after effects that only a traced core builds.
+
+        In the simulator, where every core is traced, an application can thus leave a group a turn earlier. Members do
+        the same with and without a trace, so they do not.
+        """
         self.core: Final = core
         self.scribe: Final = None if recorder is None else Scribe(recorder, core)
         self.reader: Final = Reader(core, self.scribe)
         self._network = network
         self._audience = audience
+        self._drains_for_trace = drains_for_trace
 
     def receive(self, frame: Frame, now: int, time: int) -> None:
         """A frame has arrived."""
@@ -95,18 +109,22 @@ class Drive:
         show, network, scribe = self._audience.show, self._network, self.scribe
         busy = False
         while effects:
+            acted = False
             for effect in effects:
                 if type(effect) is Deliver:
-                    busy = True
+                    acted = True
                     show(effect, now)
                 elif type(effect) is Transmit:
-                    busy = True
+                    acted = True
                     if scribe is not None:
                         scribe.transmitted(effect, network.copies(effect), time)
                     network.transmit(effect, now)
                 else:
                     _ACTIONS[type(effect)](self, effect, now, time)
-                    busy = busy or type(effect) not in _TRACE_ONLY
+                    acted = acted or type(effect) not in _TRACE_ONLY
+            busy = busy or acted
+            if not acted and not self._drains_for_trace:
+                break  # an untraced core has nothing to do here
             effects = core.drain(now)  # what the application took may let something leave
         return busy
 

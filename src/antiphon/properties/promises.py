@@ -156,7 +156,7 @@ class Promises:
         if property_id in self._required:
             return np.zeros(len(self._history.groups), np.int64)
         apart = self.of_family(lambda promised: promised.apart)[:, None] & (self._service >= 0)
-        alone: BoolArray = np.logical_or.reduce(apart, axis=0)
+        alone: BoolArray = np.logical_or.reduce(apart | _read_apart(self._history), axis=0)
         return np.where(alone, 1 + np.arange(len(alone)), 0)
 
     def groups(self, property_id: str) -> BoolArray:
@@ -253,6 +253,15 @@ def _formed(history: History) -> BoolArray:
     formed = np.zeros(len(history.groups), np.bool_)
     formed[history.stays.group[history.stays.formed]] = True
     return formed
+
+
+def _read_apart(history: History) -> BoolArray:
+    """By process and group: its application reads the group by itself, in no order with its other groups."""
+    apart = np.zeros((len(history.processes), len(history.groups)), np.bool_)
+    for row in history.of_kind("join").tolist():
+        if history.details.get(row, {}).get("apart") is True:
+            apart[history.rows.process[row], history.rows.group[row]] = True
+    return apart
 
 
 def _recovered(history: History) -> BoolArray:

@@ -91,7 +91,7 @@ class Node:
         self.presence = Presence(core, self, network, queue, recorder, outside)
         """The groups that it is in, and its ways in and out."""
         self._desk = Desk(self, core, application, self.presence, queue, int(hosts.consume), self._free_again)
-        self._drive = Drive(core, self._port, self._desk, recorder)
+        self._drive = Drive(core, self._port, self._desk, recorder, drains_for_trace=True)
         self._desk.open(self._drive.reader)
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._port.service_ns else self._accept
         """A frame reaches this host."""

@@ -131,14 +131,16 @@ class JournalRecorder:
     def note(self, kind: str, now: int, detail: str | None = None) -> None:
         self._keep(records.Noted(now, kind, detail))
 
-    def moved(self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = ()) -> None:
-        self._keep(records.Moved(now, kind, group, contacts))
+    def moved(
+        self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = (), *, apart: bool = False
+    ) -> None:
+        self._keep(records.Moved(now, kind, group, contacts, apart))
 
     def parted(self, effect: Left, now: int) -> None:
         self._keep(records.Parted(now, effect))
 
-    def left(self, effect: Left, now: int) -> None:
-        self._keep(records.Departed(now, effect))
+    def left(self, effect: Left, now: int, *, unread: bool = False) -> None:
+        self._keep(records.Departed(now, effect, unread))
 
     def handed_over(self, view: View, state: bytes, now: int) -> None:
         self.state_streamed(view, records.digest(state), now, streamed=False)

@@ -121,10 +121,16 @@ class Recorder:
         """The groups of this process."""
         return self.services
 
-    def moved(self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = ()) -> None:
-        """The process joins or leaves a group; `contacts` are the processes that it asks."""
+    def moved(
+        self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = (), *, apart: bool = False
+    ) -> None:
+        """The process joins or leaves a group; `contacts` are the processes that it asks.
+
+        `apart`: its application reads the group by itself, in no order with its other groups.
+        """
         row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
-        self.rows.append(row | {"detail": compact_json({"contacts": contacts})} if contacts else row)
+        detail = ({"contacts": contacts} if contacts else {}) | ({"apart": True} if apart else {})
+        self.rows.append(row | {"detail": compact_json(detail)} if detail else row)
 
     def parted(self, effect: Left, now: int) -> None:
         """The protocol is done with a formation of a group, or with the group.
@@ -137,10 +143,10 @@ class Recorder:
             self._numbers[group] -= len(self._waiting[group])
             self._waiting[group].clear()
 
-    def left(self, effect: Left, now: int) -> None:
-        """The application has left the group, as it wanted."""
+    def left(self, effect: Left, now: int, *, unread: bool = False) -> None:
+        """The application has left the group, as it wanted; `unread`: it has not read all events before that."""
         group = name_of(effect.group)
-        detail = compact_json({"graceful": effect.graceful})
+        detail = compact_json({"graceful": effect.graceful} | ({"unread": True} if unread else {}))
         row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}
         self.rows.append(row)
 

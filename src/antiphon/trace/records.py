@@ -265,9 +265,10 @@ class Moved(_Record, tag=12):
     kind: str
     group: GroupId
     contacts: tuple[ProcessId, ...]
+    apart: bool
 
     def repeat(self, history: Recorder, now: int) -> None:
-        history.moved(self.kind, self.group, now, self.contacts)
+        history.moved(self.kind, self.group, now, self.contacts, apart=self.apart)
 
 
 class Parted(_Record, tag=13):
@@ -281,9 +282,10 @@ class Parted(_Record, tag=13):
 class Departed(_Record, tag=14):
     now: int
     effect: Left
+    unread: bool
 
     def repeat(self, history: Recorder, now: int) -> None:
-        history.left(self.effect, now)
+        history.left(self.effect, now, unread=self.unread)
 
 
 class Snapshot(_Record, tag=15):

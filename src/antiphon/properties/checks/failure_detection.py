@@ -12,7 +12,14 @@ from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.receive_only import Loss, ReceiveOnly
 from antiphon.properties.tables.stability_reports import StabilityReports
-from antiphon.properties.verdicts.findings import Found, Violations, as_violations, no_opportunity, over_groups
+from antiphon.properties.verdicts.findings import (
+    Found,
+    Violations,
+    as_violations,
+    no_opportunity,
+    not_quiet,
+    over_groups,
+)
 from antiphon.properties.verdicts.phrases import about, counted, installed, names, view_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
 from antiphon.types import split_process_id
@@ -99,8 +106,10 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
 
     The bound with an idle probe: twice the sum of probe period and time-silence, plus one suspicion timeout. The bound
     for members that transmit periodically: twice the longer of their periods. A process that was paused, slowed, or
-    stalled by its application is not judged.
+    stalled by its application is not judged, and nothing is where no row would tell that.
     """
+    if history.world.is_open:
+        return not_quiet(history, promises, "L10")
     bound = _bounds(membership)
     bound[_hindered(history) | ~history.in_part] = 0
     asked = membership.asked("L10", private=True)

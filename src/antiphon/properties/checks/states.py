@@ -75,9 +75,10 @@ def check_states(history: History, promises: Promises, membership: Membership) -
     if not promised.any():
         return no_opportunity(history, promises, "D12")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    for (group, _), entries in _entries(history, membership, promised).items():
+    early = _early_snapshots(history)
+    for (group, view), entries in _entries(history, membership, promised).items():
         opportunities[group] += sum(max(len(entry.states), len(entry.needs)) for entry in entries)
-        found += _one_digest(history, entries)
+        found += _one_digest(history, entries, early.get((group, view), ()))
         found += _too_early(history, membership, entries)
         found += _incomplete(history, membership, entries)
         found += _differently_merged(history, membership, entries)
@@ -128,9 +129,23 @@ def _state_rows(history: History) -> dict[tuple[int, int, int], list[_StateRow]]
     return found
 
 
-def _one_digest(history: History, entries: list[_Entry]) -> Iterable[Found]:
+def _early_snapshots(history: History) -> dict[tuple[int, int], list[_StateRow]]:
+    """By group and view: states handed over by processes whose applications never entered that view.
+
+    An application without a state is not asked for it, so that its process hands over nothing at once.
+    """
+    stays = history.stays
+    entered = {*zip(stays.process.tolist(), stays.group.tolist(), stays.view.tolist(), strict=True)}
+    found = defaultdict[tuple[int, int], list[_StateRow]](list)
+    for place, states in _state_rows(history).items():
+        if place not in entered:
+            found[place[1:]] += [state for state in states if state.role == "snapshot"]
+    return found
+
+
+def _one_digest(history: History, entries: list[_Entry], early: Iterable[_StateRow]) -> Iterable[Found]:
     """Snapshots of a class that differ or come from another class; states taken over that no process handed over."""
-    handed: dict[int, _StateRow] = {}
+    handed: dict[int, _StateRow] = {state.class_index: state for state in early}
     for entry in entries:
         for state in entry.rows("snapshot"):
             first = handed.setdefault(state.class_index, state)
@@ -196,11 +211,17 @@ def _incomplete(history: History, membership: Membership, entries: list[_Entry])
             continue
         here = _last_before_the_next(membership, entry.stay)  # it merges before it reaches a view without a class
         lacking = _alive(membership, here, entry, taken)
-        if lacking and not history.logs.crashed[process]:
+        if lacking and not history.logs.crashed[process] and not _stopped_reading(history, here):
             yield merged.row, group, partial(_describe_lacking, history, membership, entry, here, lacking)
         only = entry.rows("installed")
         if membership.preceding[entry.stay] < 0 and len(only) == 1 and merged.digest != only[0].digest:
             yield _found(history, merged, "is not the one that it took over, although it had none itself", only[0])
+
+
+def _stopped_reading(history: History, stay: int) -> bool:
+    """True if the application left without having read all events: views that it did not read have no rows."""
+    leave = int(history.stays.leave[stay])
+    return leave != NEVER and history.details.get(leave, {}).get("unread") is True
 
 
 def _last_of_formation(membership: Membership, stay: int) -> int:

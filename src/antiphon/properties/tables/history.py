@@ -118,6 +118,8 @@ class World:
     """If not quiet: why liveness cannot be judged."""
     component: IntArray
     """For each process its stable component, -1 if it is in none."""
+    is_open: bool = False
+    """True if members started and ended independently: no row tells when one was paused, or read no events."""
 
 
 class History:
@@ -363,7 +365,7 @@ def _world(history: History) -> World:
     if not len(ends):
         is_open = any(history.details[row].get("open") is True for row in history.of_kind("start").tolist())
         reason = _OPEN if is_open else "the trace has no end row: the run was cut off"
-        return World(quiet=False, reason=reason, component=component)
+        return World(quiet=False, reason=reason, component=component, is_open=is_open)
     detail = history.details[int(ends[-1])]
     if detail.get("quiet", True) is True:
         return World(quiet=True, reason="", component=component)
