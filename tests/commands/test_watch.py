@@ -47,7 +47,7 @@ def test_what_cannot_be_watched_is_said_in_a_sentence(antiphon: Console, tmp_pat
     add_part(tmp_path, 1, EVENTS)
     assert "file is a file" in antiphon.refused("watch", tmp_path, "--once", "--checkpoint", tmp_path / "file")
     held = antiphon.refused("watch", tmp_path, "--once", "--checkpoint", tmp_path / "events")
-    assert "holds something else than the checkpoint of a watch" in held
+    assert "is not the checkpoint of a watch" in held
     (tmp_path / "events/part-0002.parquet").write_bytes(b"PAR1 not at all PAR1")
     assert "part-0002.parquet is truncated, damaged or not Parquet" in antiphon.refused("watch", tmp_path, "--once")
 

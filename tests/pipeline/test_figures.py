@@ -100,7 +100,7 @@ def test_figures_of_a_trace_written_by_hand() -> None:
 
 
 def test_figures_are_of_one_run() -> None:
-    with pytest.raises(TraceError, match="figures are of one run, and this table has 2"):
+    with pytest.raises(TraceError, match="figures need a table with one run, but this table has 2"):
         figures(table([*two_members(), *of_run(two_members(), "r2")]))
     with pytest.raises(TraceError, match="a detail is not JSON"):
         figures(table([row("a", 0, 0, "transmit") | {"detail": "{"}]))

@@ -59,7 +59,7 @@ def test_rows_that_are_there_twice_are_not_counted(
     (file,) = (directory / "events").iterdir()
     shutil.copy(file, file.with_name("copy.parquet"))
     for command in (["stats", directory], ["tables", directory, "--out", tmp_path / "tables"]):
-        assert "some are there more than once" in antiphon.refused(*command)
+        assert "some rows occur more than once" in antiphon.refused(*command)
     assert [path.name for path in tmp_path.iterdir()] == ["copied"]
     assert antiphon("report", directory).code == 0
     assert "has two rows with index 0" in (directory / "report.html").read_text(encoding="utf-8")

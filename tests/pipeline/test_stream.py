@@ -199,9 +199,9 @@ def with_strange_offsets(checkpoint: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (without_state, r"^the checkpoint \S+/checkpoint has lost state\.msgpack, .*; name a new folder$"),
-        (without_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: "),
-        (with_strange_offsets, r"^the checkpoint \S+/checkpoint cannot be gone on from: .*offsets/0"),
+        (without_state, r"^the checkpoint \S+/checkpoint has no state\.msgpack, .*; name a new folder$"),
+        (without_offsets, r"^cannot continue from the checkpoint \S+/checkpoint: "),
+        (with_strange_offsets, r"^cannot continue from the checkpoint \S+/checkpoint: .*offsets/0"),
     ],
 )
 def test_a_damaged_checkpoint_is_named(

@@ -163,10 +163,10 @@ def test_percentiles_are_two_percent_off_at_most(batches: list[list[int]]) -> No
     ("change", "sentence"),
     [
         ({"kind": "nap"}, "there are events of unknown kind nap"),
-        ({"detail": "{"}, r"row 0 \(start\) of a in r1 has a detail that cannot be read: "),
+        ({"detail": "{"}, r"row 0 \(start\) of a in r1 has an invalid detail: "),
         (
             {"detail": '{"groups": 3}'},
-            r"row 0 \(start\) of a in r1 has a detail that cannot be read: Expected `object`",
+            r"row 0 \(start\) of a in r1 has an invalid detail: Expected `object`",
         ),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_state_is_of_one_directory_and_of_one_play(tmp_path: Path) -> None:
     state = State.load(tmp_path / "state", tmp_path)
     state.take(table(rows).select(SEEN.names))
     with pytest.raises(
-        TraceError, match="the checkpoint is of another play of r1: row 1 of a is not the one that it has"
+        TraceError, match="the checkpoint belongs to another execution of r1: row 1 of a differs from"
     ):
         state.take(table([rows[0], {**rows[1], "time": 8}]).select(SEEN.names))
     with pytest.raises(TraceError, match=r"is the checkpoint of a watch of .*; name another one"):

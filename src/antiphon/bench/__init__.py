@@ -1,1 +1,5 @@
-"""How fast ordered messages are on real sockets, beside what the same processes reach without any order."""
+"""The speed of ordered messages on real sockets, compared with the same processes without any order.
+
+`measure.py` plans rounds and ratios; `team.py` starts the processes; each runs `worker.py`, with a group
+(`ordered.py`) and the baseline of bare sockets (`bare.py`).
+"""

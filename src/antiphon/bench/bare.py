@@ -1,8 +1,8 @@
-"""The floor: the same processes, one TCP connection a pair, and nothing else. No order, no membership, no window.
+"""The baseline: the same processes with one TCP connection for each pair, without order, membership or window.
 
-What is fanned out goes to every peer by asyncio's own means, with its length before it. Unpacked, every message is
-written by itself and taken out by itself, as a program would do that needs no more. Packed, blocks of many messages are
-written, made beforehand, and only counted where they come: nothing in Python can be faster.
+Messages are written to every peer with plain asyncio, each with its length first. Unpacked, every message is written
+and read by itself, as a simple program would do it. Packed, prepared blocks of many messages are written and only
+counted at the receiver: nothing in Python can be faster.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ _HIGH_WATER_BYTES: Final = 1 << 20
 _REQUEST: Final = b"?"
 _REPLY: Final = b"!"
 _BURST: Final = 64
-"""So many messages are written before others have their turn."""
+"""How many messages are written before other tasks get a turn."""
 
 
 class BareMesh:
-    """One process of the floor."""
+    """One process of the baseline."""
 
     def __init__(self) -> None:
         self._links: dict[int, _Link] = {}
@@ -32,13 +32,13 @@ class BareMesh:
         self._met = asyncio.Event()
 
     async def open(self) -> tuple[str, int]:
-        """Listen; gives where."""
+        """Listen, and return the address."""
         self._server = await asyncio.get_running_loop().create_server(lambda: _Link(self), "127.0.0.1", 0)
         host, port = self._server.sockets[0].getsockname()
         return host, port
 
     async def meet(self, me: int, addresses: list[tuple[str, int]]) -> None:
-        """Be connected with all others: the lower rank calls."""
+        """Connect with all others: the lower rank connects to the higher one."""
         loop = asyncio.get_running_loop()
         for rank, (host, port) in enumerate(addresses):
             if rank > me:
@@ -50,13 +50,13 @@ class BareMesh:
             await self._met.wait()
 
     def greeted(self, link: "_Link", rank: int) -> None:
-        """We know who is at the other end."""
+        """Record the rank of the peer of a connection."""
         link.greeted = True
         self._links[rank] = link
         self._met.set()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._server.close()
         for link in self._links.values():
             link.close()
@@ -64,7 +64,7 @@ class BareMesh:
     async def fan_out(
         self, size: int, begin_ns: int, end_ns: int, *, packed: bool, senders: list[int], me: int
     ) -> float:
-        """Messages a second that came to us, our own among them."""
+        """Return the messages per second that reached this process, its own included."""
         self._meter = Meter()
         for link in self._links.values():
             link.begin(self._meter, size, counting=packed)
@@ -96,7 +96,7 @@ class BareMesh:
             await asyncio.sleep(0)
 
     async def ask(self, peers: list[int], size: int, times_ns: list[int]) -> list[int]:
-        """Request and reply at these times: how long it took until all had replied, in nanoseconds."""
+        """Send requests at these times; return how long each took until all had replied, in nanoseconds."""
         took = []
         for moment in times_ns:
             await until(moment)
@@ -114,7 +114,7 @@ class _Link(asyncio.BufferedProtocol):
         self._mesh = mesh
         self.greeted = False
         self.over = asyncio.Event()
-        """The other side has sent all that it wanted to."""
+        """Set when the peer has sent everything."""
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._end = 0
         self._meter = Meter()
@@ -125,16 +125,16 @@ class _Link(asyncio.BufferedProtocol):
         self._room.set()
 
     def begin(self, meter: Meter, size: int, *, counting: bool) -> None:
-        """Count messages of that size; or take each out, and count these."""
+        """Count messages of that size; unless `counting`, also copy each one out of the buffer."""
         self._meter, self._size, self._counting, self._fanned = meter, size, counting, True
         self.over.clear()
 
     def end(self) -> None:
-        """What comes from now on are requests and replies."""
+        """From now on, expect requests and replies."""
         self._counting = self._fanned = False
 
     def ask(self, size: int) -> asyncio.Future[None]:
-        """One request; done when its reply is here."""
+        """Send one request; the future is done when the reply is here."""
         self._reply = asyncio.get_running_loop().create_future()
         self.write(_LENGTH.pack(size) + _REQUEST + bytes(size - 1))
         return self._reply

@@ -1,7 +1,7 @@
-"""What is measured, in which order, and what comes of it: medians over rounds, and ratios within one round.
+"""What is measured and in which order; medians over rounds, and ratios within one round.
 
-A machine is never as idle as one thinks. So the floor and the group take turns, and what is compared was measured
-within seconds; a ratio is that of one round, and the median of these is told with the smallest and largest.
+No machine is ever quite idle. So the baseline and the group take turns, and compared figures are measured within
+seconds. A ratio is taken within one round; the report shows the median, the smallest and the largest of them.
 """
 
 import os
@@ -16,7 +16,7 @@ from antiphon.bench.team import Team
 LATENCY_BYTES: Final = 32
 RATES: Final = (10, 100)
 TURNS: Final = 4
-"""In a round, so often each kind of latency has its turn."""
+"""How many turns each kind of latency has in a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class Plan:
     seconds: float = 1.0
     transport: str = "tcp"
     batch: bool = True
-    """Whether members and floor are batch processes: who is woken does not push aside who wakes it."""
+    """Run all as batch processes, so that a woken process does not preempt the one that woke it."""
 
     @property
     def steps(self) -> int:
-        """How many rounds of all kinds there are."""
+        """The number of rounds of all kinds."""
         return len(self.members) * (len(self.sizes) + len(RATES)) * self.rounds
 
 
@@ -42,36 +42,36 @@ QUICK: Final = Plan(members=(3,), sizes=(32, 10_240), rounds=3, seconds=0.5)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One figure, as it was in each round."""
+    """One figure in each round."""
 
     values: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """What is told of it."""
+        """The reported value."""
         return statistics.median(self.values)
 
     def over(self, other: "Series") -> "Series":
-        """Round by round."""
+        """The ratios, round by round."""
         return Series(tuple(mine / its for mine, its in zip(self.values, other.values, strict=True)))
 
     def document(self) -> dict[str, float]:
-        """For programs."""
+        """The JSON document."""
         return {"median": self.median, "smallest": min(self.values), "largest": max(self.values)}
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured of one load, and how it compares."""
+    """The figures of one load, and their ratios."""
 
     members: int
     load: int
-    """Bytes of a message, or messages that each member sends in a second."""
+    """Bytes of a message, or messages per second of each member."""
     measured: dict[str, Series]
     ratios: dict[str, Series]
 
     def document(self, load: str, measured: str) -> dict[str, Any]:
-        """For programs, who want to know what is what."""
+        """The JSON document; the arguments name the load and the measured unit."""
         return {
             "members": self.members,
             load: self.load,
@@ -82,16 +82,16 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was measured."""
+    """Everything that was measured."""
 
     plan: Plan
     throughput: list[Figures]
-    """Messages a second at the slowest member."""
+    """Messages per second at the slowest member."""
     latency: list[Figures]
     """Microseconds."""
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The JSON document."""
         return {
             "machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()},
             "transport": self.plan.transport,
@@ -104,7 +104,7 @@ class Report:
 
 
 def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
-    """All of a plan; `advance` is called after each round."""
+    """Measure everything in a plan; `advance` is called after each round."""
     report = Report(plan, [], [])
     for members in plan.members:
         with Team(members, plan.transport, batch=plan.batch) as team:
@@ -114,7 +114,7 @@ def measure(plan: Plan, advance: Callable[[], None] = lambda: None) -> Report:
 
 
 def profile(plan: Plan) -> list[tuple[str, float]]:
-    """Where the slowest of the smallest group spends its time, all members sending the smallest messages."""
+    """Where the slowest member of the smallest group spends its time, when all send the smallest messages."""
     with Team(min(plan.members), plan.transport, batch=plan.batch) as team:
         team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)])
         profiled = team.order(min(plan.sizes), plan.seconds, senders=[*range(team.members)], profile=True)
@@ -143,12 +143,12 @@ def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterato
             ("all_active", "bare_unpacked"),
             ("all_active", "bare_packed"),
             ("one_active", "all_active"),
-            ("bare_one_active", "bare_packed"),  # what one sender alone can do here, whoever it is
+            ("bare_one_active", "bare_packed"),  # what a single sender can reach here
         )
 
 
 def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Figures]:
-    """A request to one other and its reply; to all others, until the last has replied; messages in order."""
+    """A request to one peer and its reply; a request to all peers until the last reply; ordered messages."""
     for rate in RATES:
         rounds: list[dict[str, float]] = []
         for _ in range(plan.rounds):
@@ -172,9 +172,10 @@ def _latencies(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[
 
 
 def _in_turns(team: Team, rate: int, seconds: float) -> dict[str, list[int]]:
-    """Nanoseconds of every kind, each measured so long, several times: how fast processes are woken changes within one.
+    """Nanoseconds of every kind, measured in several short turns.
 
-    Where the system puts them makes a request twice as fast from one second to the next.
+    The wake-up time of processes changes within a round: where the system schedules them can make a request twice as
+    fast from one second to the next.
     """
     kinds: dict[str, Callable[[], list[int]]] = {
         "bare_one_replies": lambda: team.ask(LATENCY_BYTES, seconds, rate, peers=1),

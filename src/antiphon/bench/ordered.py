@@ -1,4 +1,4 @@
-"""The same loads through a group: every message in one order at all members, by the API that applications use."""
+"""The same loads through a group: every message in one order at all members, through the public API."""
 
 import asyncio
 import time
@@ -11,28 +11,28 @@ from antiphon.api.group import Group
 from antiphon.bench.meter import Meter, until
 
 _END: Final = b"end"
-"""The last message of a sender; no other is so short."""
+"""The last message of a sender; no other message is this short."""
 _RING: Final = 1024
-"""So many different messages there are of a sender; what comes after one another tells orders apart all the same."""
+"""How many different messages a sender has; their succession still distinguishes orders."""
 _BURST: Final = 256
-"""So many messages are sent before the clock is looked at."""
+"""How many messages are sent between two readings of the clock."""
 _HEAD_BYTES: Final = 32
-"""A message differs from others in these."""
+"""Messages differ within these first bytes."""
 
 
 class Outcome:
-    """What one member has read in one measurement."""
+    """What one member read in one measurement."""
 
     def __init__(self) -> None:
         self.meter = Meter()
         self.rate = 0.0
         self.digest = 0
-        """Of the messages, in the order in which they came; equal at all members."""
+        """Checksum of the messages in the order in which they came; equal at all members."""
         self.foreign: list[str] = []
-        """Events that are no messages: nothing but flow control should happen."""
+        """Events other than messages: only flow control should occur."""
 
     async def read(self, group: Group, senders: int) -> None:
-        """Until all senders have sent all."""
+        """Read until all senders have sent everything."""
         ended = 0
         while ended < senders:
             events = await group.receive()
@@ -45,7 +45,7 @@ class Outcome:
 
 
 async def throughput(group: Group, size: int, begin_ns: int, end_ns: int, *, senders: list[int], me: int) -> Outcome:
-    """Send as fast as the group takes it, if it is our turn."""
+    """Send as fast as the group accepts messages, if this member is a sender."""
     outcome = Outcome()
     reader = asyncio.create_task(outcome.read(group, len(senders)))
     measured = asyncio.create_task(outcome.meter.rate(begin_ns, end_ns))
@@ -62,7 +62,7 @@ async def throughput(group: Group, size: int, begin_ns: int, end_ns: int, *, sen
 
 
 async def latency(group: Group, size: int, times_ns: list[int], members: int) -> list[int]:
-    """Send at these times; how long each message of anybody took to get here, in nanoseconds."""
+    """Send at these times; return how long each message of any member took to arrive here, in nanoseconds."""
     took: list[int] = []
 
     async def read() -> None:

@@ -1,4 +1,4 @@
-"""The processes of a benchmark, from outside: started, told the same all at once, asked what came of it."""
+"""The processes of a benchmark, seen from outside: start them, send them commands, collect their answers."""
 
 import json
 import subprocess
@@ -11,28 +11,28 @@ from typing import Any, Final, Self
 from antiphon.errors import AntiphonError
 
 _AHEAD_NS: Final = 100_000_000
-"""So far ahead all are told when to begin."""
+"""How far ahead the start of a measurement is announced."""
 _FAREWELL_S: Final = 10.0
 
 
 class BenchmarkFailed(AntiphonError):  # noqa: N818 - what happened
-    """A process of a benchmark ended by itself, or members did not read the same."""
+    """A process of a benchmark ended unexpectedly, or members did not read the same messages."""
 
 
 class Team:
-    """So many members, a process each, connected and in one group."""
+    """The members of a benchmark, one process each, connected and in one group."""
 
     def __init__(self, members: int, transport: str, *, batch: bool = True) -> None:
-        """`batch`: they are scheduled as batch processes, where the system knows such."""
+        """`batch`: schedule them as batch processes, if the system supports it."""
         self.members = members
         self._policy = "batch" if batch else "default"
         self._children: list[subprocess.Popen[str]] = []
-        told: list[dict[str, Any]] = []
+        ready: list[dict[str, Any]] = []
         try:
             for rank in range(members):
-                self._start(rank, transport, told[0]["members"] if told else {})
-                told.append(self._hear(rank))
-            self._all(do="meet", bare=[each["bare"] for each in told])
+                self._start(rank, transport, ready[0]["members"] if ready else {})
+                ready.append(self._hear(rank))
+            self._all(do="meet", bare=[each["bare"] for each in ready])
         except BaseException:
             self.close()
             raise
@@ -46,7 +46,7 @@ class Team:
         self.close()
 
     def close(self) -> None:
-        """Let all end; whoever does not is killed."""
+        """Let all processes end; kill those that do not."""
         for child in self._children:
             assert child.stdin is not None
             child.stdin.close()
@@ -61,21 +61,21 @@ class Team:
                 pipe.close()
 
     def fan_out(self, size: int, seconds: float, *, packed: bool, senders: list[int]) -> float:
-        """Messages a second at the slowest of the bare floor."""
+        """Messages per second at the slowest process of the baseline."""
         answers = self._together(seconds, do="fan-out", size=size, packed=packed, senders=senders)
         return min(float(each["rate"]) for each in answers)
 
     def order(self, size: int, seconds: float, *, senders: list[int], profile: bool = False) -> dict[str, Any]:
-        """The same of the group: what the slowest member says, who all must have read the same."""
+        """The answer of the slowest member of the group; all members must have read the same messages."""
         answers = self._together(seconds, do="order", size=size, senders=senders, profile=profile)
         if len({(each["digest"], each["delivered"]) for each in answers}) > 1:
-            raise BenchmarkFailed("members have read different messages, or the same in different orders")
+            raise BenchmarkFailed("members read different messages, or the same messages in different orders")
         if any(each["views"] for each in answers):
             raise BenchmarkFailed("a member was excluded: this machine is too busy for a measurement")
         return min(answers, key=lambda each: float(each["rate"]))
 
     def ask(self, size: int, seconds: float, per_second: int, *, peers: int) -> list[int]:
-        """How long bare requests to so many others took until all had replied, in nanoseconds."""
+        """How long bare requests to this many peers took until all had replied, in nanoseconds."""
         return self._samples("ask", size, seconds, per_second, first=1, peers=peers)
 
     def latency(self, size: int, seconds: float, per_second: int, *, mode: str) -> list[int]:
@@ -85,9 +85,9 @@ class Team:
     def _samples(
         self, what: str, size: int, seconds: float, per_second: int, *, first: int, **more: int | str
     ) -> list[int]:
-        """Everybody at that rate, one after the other within each interval.
+        """Samples of all members at that rate, one after another within each interval.
 
-        `first`: so many at each member do not count, those before which all have slept longer than the rate says.
+        `first`: how many samples of each member do not count, because all processes had slept longer before them.
         """
         begin, interval = time.monotonic_ns() + _AHEAD_NS, 10**9 // per_second
         numbers = range(1 + ceil(seconds * per_second))
@@ -136,6 +136,8 @@ class Team:
         line = child.stdout.readline()
         if not line:
             last = child.stderr.read().strip().rpartition("\n")[2]
-            raise BenchmarkFailed(f"member {rank + 1} of the benchmark ended by itself: {last or 'it said nothing'}")
+            raise BenchmarkFailed(
+                f"member {rank + 1} of the benchmark ended unexpectedly: {last or 'no error message'}"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer

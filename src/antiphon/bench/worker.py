@@ -1,4 +1,4 @@
-"""One process of a benchmark: a member of a group, and beside it, on sockets of its own, one of the bare floor."""
+"""One process of a benchmark: a member of a group, and a process of the baseline on sockets of its own."""
 
 import asyncio
 import cProfile
@@ -19,14 +19,14 @@ from antiphon.node.lines import orders, tell
 
 GROUP: Final = "bench"
 MODES: Final = ("symmetric", "sequenced")
-"""Everybody numbers its own messages, or one member those of all; each a group of members of its own."""
+"""All members number their own messages, or one member numbers all; each mode has a group of its own."""
 
 
 class Worker:
-    """Does what it is told, line by line."""
+    """Executes commands, one per line."""
 
     def __init__(self, rank: int, transport: str, peers: dict[str, str]) -> None:
-        """`peers`: by mode, the address of somebody who is there."""
+        """`peers`: by mode, the address of a running member."""
         self._rank = rank
         self._bare = BareMesh()
         self._members = {
@@ -34,7 +34,7 @@ class Worker:
                 name=f"m{rank + 1}",
                 peers=[peers[mode]] if peers else [],
                 preset="local",
-                suspect_after=5.0,  # a benchmark is no failure, however busy the machine
+                suspect_after=5.0,  # a busy machine is not a failure
                 merge_every=5.0,
                 transport=transport,
                 sequenced=frozenset({GROUP} if mode == "sequenced" else ()),
@@ -44,11 +44,11 @@ class Worker:
         self._groups: dict[str, Group] = {}
 
     async def run(self) -> None:
-        """Until there is nothing more to do."""
+        """Execute commands until there are no more."""
         async with AsyncExitStack() as stack:
             for mode, member in self._members.items():
                 await stack.enter_async_context(member)
-                self._groups[mode] = await member.join(GROUP)  # the first, who is alone, founds it at once
+                self._groups[mode] = await member.join(GROUP)  # the first member is alone, and forms the group at once
             addresses = {mode: member.address for mode, member in self._members.items()}
             tell({"bare": await self._bare.open(), "members": addresses})
             async for order in orders():
@@ -113,11 +113,11 @@ def _place(file: str, _line: int, function: str) -> str:
 
 def main() -> None:
     """`python -m antiphon.bench.worker RANK TRANSPORT POLICY PEERS`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts a benchmark interrupts who started us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is handled by the parent
     rank, transport, policy, peers = sys.argv[1:]
     if policy == "batch" and hasattr(os, "SCHED_BATCH"):
-        # Members and floor alike: where processes are more than cores, who is woken does not push aside who wakes it.
-        with suppress(OSError):  # some sandboxes refuse it
+        # For members and baseline alike: with more processes than cores, a woken one must not preempt its waker.
+        with suppress(OSError):  # some sandboxes reject it
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     asyncio.run(Worker(int(rank), transport, json.loads(peers)).run())
 

@@ -1,4 +1,4 @@
-"""Runs that differ in their seed alone are one configuration: the mean of each figure, and how sure it is."""
+"""Configurations: runs that differ only in their seed. The mean of each figure, and its confidence interval."""
 
 import json
 import tomllib
@@ -21,7 +21,7 @@ _NORMAL: Final = 1.959964
 
 
 def configurations(directory: Path, runs: Iterable[RunStatistics]) -> tuple[Configuration, ...]:
-    """The configurations of the runs in a directory, in the order of their first runs; none without an index of it."""
+    """The configurations of the runs in a directory, in the order of their first runs; none without an index."""
     if not any((directory / name).is_file() for name in ("runs.parquet", "run.json")):
         return ()
     measured = {run.run: figures_of(run) for run in runs if run.run is not None}
@@ -40,7 +40,7 @@ def configurations(directory: Path, runs: Iterable[RunStatistics]) -> tuple[Conf
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Their mean with the half width of its 95 % confidence interval; one value has none."""
+    """The mean of the values with the half width of its 95 % confidence interval; a single value has none."""
     half_width = None
     if len(values) > 1:
         half_width = student_t(len(values) - 1) * stdev(values) / sqrt(len(values))
@@ -48,7 +48,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def student_t(degrees: int) -> float:
-    """The quantile for a two-sided 95 %: from a table, beyond it by its series in 1 / degrees; good to four digits."""
+    """The two-sided 95 % quantile: from a table, beyond it by its series in 1 / degrees; accurate to four digits."""
     if degrees <= len(_QUANTILES):
         return _QUANTILES[degrees - 1]
     z = _NORMAL
@@ -59,9 +59,9 @@ def student_t(degrees: int) -> float:
 
 
 def _intervals(runs: Sequence[Figures]) -> dict[str, Interval]:
-    """Of every figure that some run has, over the runs that have it."""
-    told = {name: [value for run in runs if (value := run[name]) is not None] for name in FIGURES.names}
-    return {name: interval(values) for name, values in told.items() if values}
+    """The interval of every figure that some run has, over the runs that have it."""
+    known = {name: [value for run in runs if (value := run[name]) is not None] for name in FIGURES.names}
+    return {name: interval(values) for name, values in known.items() if values}
 
 
 def _without_seed(record: RunRecord, text: str) -> str:
@@ -73,14 +73,14 @@ def _without_seed(record: RunRecord, text: str) -> str:
 
 
 def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of each scenario the settings in which it differs from another."""
+    """For each scenario the settings in which it differs from another."""
     keys = dict.fromkeys(key for scenario in scenarios for key in scenario)
     differ = [key for key in keys if len({repr(scenario.get(key)) for scenario in scenarios}) > 1]
     return [{key: scenario.get(key) for key in differ} for scenario in scenarios]
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Every setting by its path, as sweeps address it; in lists by name where there is one, else by number."""
+    """Every setting by its path, as sweeps address it; list entries by name if they have one, else by number."""
     if isinstance(value, dict):
         items = list(value.items())
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):

@@ -1,4 +1,4 @@
-"""Distributions of a dataset: deliveries by latency, messages over time; in bins of equal width, by one query each."""
+"""Distributions of a dataset: deliveries by latency, messages over time; in bins of equal width, one query each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ class LatencyHistogram:
 
     group: str
     edges_ns: list[int]
-    """One more than there are bins; a bin holds its lower edge and not its upper."""
+    """One more than there are bins; a bin includes its lower edge and excludes its upper edge."""
     counts: list[int]
 
 
 @dataclass(frozen=True, slots=True)
 class MessagesOverTime:
-    """How many sends, deliveries and null frames fell into each bin of time."""
+    """The numbers of sends, deliveries and null frames in each bin of time."""
 
     edges_ns: list[int]
-    """One more than there are bins; a bin holds its lower edge and not its upper."""
+    """One more than there are bins; a bin includes its lower edge and excludes its upper edge."""
     sends: list[int]
     deliveries: list[int]
     nulls: list[int]
@@ -37,7 +37,7 @@ class MessagesOverTime:
 def latency_histogram(
     spark: SparkSession, directory: Path, *, run: str | None = None, bins: int = 40
 ) -> list[LatencyHistogram]:
-    """For each group, its deliveries by latency in at most `bins` bins from the least to the largest."""
+    """For each group, its deliveries by latency, in at most `bins` bins from the smallest to the largest."""
     rows = deliveries(_of_run(events(spark, directory), run)).select("group", "latency_ns").dropna()
     bounds = rows.groupBy("group").agg(F.min("latency_ns").alias("low"), F.max("latency_ns").alias("high"))
     binned = _binned(rows.join(F.broadcast(bounds), on="group", how="inner"), "latency_ns", bins)
@@ -77,7 +77,7 @@ def _of_run(events: DataFrame, run: str | None) -> DataFrame:
 
 
 def _binned(rows: DataFrame, column: str, bins: int) -> DataFrame:
-    """Adds the number of the bin in which a value lies between the row's `low` and `high`."""
+    """Add the number of the bin of a value between the row's `low` and `high`."""
     return rows.withColumn("bin", F.expr(f"({column} - low) div ((high - low) div {bins} + 1)"))
 
 
@@ -91,6 +91,6 @@ def _edges(row: Row, bins: int) -> list[int]:
 
 
 def _filled(rows: Sequence[Row], column: str, bins: int) -> list[int]:
-    """The counts of all bins, those without rows included."""
+    """The counts of all bins, including empty ones."""
     counts = {row["bin"]: row[column] for row in rows}
     return [counts.get(i, 0) for i in range(len(_edges(rows[0], bins)) - 1)]

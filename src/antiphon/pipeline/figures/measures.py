@@ -1,4 +1,4 @@
-"""What is measured of a dataset: latency, traffic, flow control, costs; `dataclasses.asdict` gives its JSON."""
+"""The measures of a dataset: latency, traffic, flow control, costs; `dataclasses.asdict` gives the JSON."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long after the application's request something came about, over the `count` times that it did."""
+    """How long after the application's request something happened, over `count` occurrences."""
 
     count: int
     mean_ns: float
@@ -18,7 +18,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What was sent, delivered and transmitted; a ratio is None where its divisor is zero."""
+    """What was sent, delivered and transmitted; a ratio is None if its divisor is zero."""
 
     sent: int
     """Application messages sent."""
@@ -36,38 +36,38 @@ class Traffic:
     stamp_bytes_per_message: float | None
     """Ordering information of all frames, nulls included, per application message."""
     stamp_bytes_per_data_frame: float | None
-    """Ordering information of the frames that carry messages or pieces of one, nulls left out."""
+    """Ordering information of the frames that carry messages or fragments, without nulls."""
     announcements_per_message: float | None
-    """Frames that only say what their sender has completed (`alive`)."""
+    """Frames that only announce what their sender has completed (`alive`)."""
     repairs_per_message: float | None
-    """Frames that make up for a transport that loses: `status`, `ack`, `request`, `repair`."""
+    """Frames that recover from losses of the transport: `status`, `ack`, `request`, `repair`."""
     messages_per_data_frame: float | None
-    """How well packing did."""
+    """How well packing worked."""
     copies_per_message: float | None
-    """Point-to-point messages: every frame counted as often as it has receivers; None where a trace does not tell."""
+    """Point-to-point messages: every frame counted once per receiver; None if a trace does not tell."""
     wire_bytes_per_message: float | None
-    """Protocol and payload bytes of all those copies, likewise."""
+    """Protocol and payload bytes of all those copies; None if a trace does not tell."""
     acknowledgments_per_message: float | None
     """Frames that only acknowledge (`acknowledgment`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How often flow control held senders back, and the highest readings of what it bounds."""
+    """How often flow control blocked senders, and the highest readings of what it limits."""
 
     blocked_times: int
-    """How often a member had to wait before it could send, added up over members and groups."""
+    """How often a member was blocked, added up over members and groups."""
     blocked_ns: int
-    """How long, likewise; a member that was never released waits until its trace ends."""
+    """How long, added up likewise; a member that was never released waits until its trace ends."""
     unstable_blocks_max: int | None
-    """The most blocks that a member held as unstable at once; None where the trace has no such gauge."""
+    """The most blocks that a member held as unstable at once; None if the trace has no such gauge."""
     buffers_max: int | None
-    """The most frames that a member held in its pool at once, likewise."""
+    """The most frames that a member held in its pool at once; None if the trace has no such gauge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Elementary operations that the protocol's own bookkeeping took, of the processes that did not crash."""
+    """Elementary operations of the protocol's own bookkeeping, in the processes that did not crash."""
 
     sender_work: int
     receiver_work: int
@@ -75,17 +75,17 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What the papers' experiments measure, by their definitions (Macedo94 §7.3, §8.2); see docs/reference/stats.md."""
+    """What the experiments of the papers measure (Macedo94 §7.3, §8.2); see docs/reference/stats.md."""
 
     delay_overhead_ns: float | None
-    """From the receipt of a message, of its own from the transmission, to its delivery.
+    """From the receipt of a message (for an own message, its transmission) to its delivery.
 
     The mean over the messages at each member, then over the members.
     """
     nulls: int
     """Null frames of all members, each counted once whatever the fan-out."""
     nulls_per_inactive_member: float | None
-    """The mean over the members that sent at most a reply while another sent more; None where there is none."""
+    """The mean over the members that sent at most a reply while another sent more; None if there is no such member."""
     first_sender_per_second: float | None
     """Messages that the first sender sent, from its first request to its last delivery; groups are added up."""
 
@@ -101,7 +101,7 @@ class MemberStatistics:
     """Messages delivered per second, from the group's first request to this member's last delivery."""
     latency: Latency | None
     delay_overhead_ns: float | None
-    """From the receipt of a message, of its own from the transmission, to its delivery: the mean."""
+    """From the receipt of a message (for an own message, its transmission) to its delivery: the mean."""
     unstable_max: int | None
     """The most frames it held as unstable at once."""
     nulls: int
@@ -114,7 +114,7 @@ class GroupStatistics:
 
     group: str
     per_second: float | None
-    """The rate of the slowest member that was there all along: that neither crashed, left nor joined.
+    """The rate of the slowest member that was there all the time: it neither crashed, left nor joined.
 
     Over all runs, the mean of the runs.
     """
@@ -123,14 +123,14 @@ class GroupStatistics:
     stability_latency: Latency | None
     """Until the sender itself first calls its message stable."""
     sent_to_nobody: int
-    """Messages that are not in it: their sender had no receivers when it sent them, and called them stable at once."""
+    """Messages left out of it: their sender had no receivers, and called them stable at once."""
     request_latency: Latency | None
-    """Until a request to the group has its answers."""
+    """Until a request to the group is answered."""
     traffic: Traffic
     busy_traffic: Traffic
-    """The same up to the run's last send, delivery, report of stability or answer.
+    """The traffic up to the run's last send, delivery, stability report or answer.
 
-    A protocol that speaks at regular times goes on while a run is waited out; what it costs a message is seen here.
+    A periodic protocol goes on transmitting until the run ends. This shows its cost per message without that.
     """
     unstable_max: int | None
     flow: Flow
@@ -144,11 +144,11 @@ class RunStatistics:
     """One run, or several together."""
 
     run: str | None
-    """None: several runs."""
+    """None for several runs."""
     seconds: float
-    """From the first row of a process to the last; of several runs, added up."""
+    """From the first row of a process to the last; for several runs, added up."""
     view_changes: int
-    """Views that took the place of another, each counted once whoever installed it."""
+    """Views that replaced another, each counted once."""
     latency: Latency | None
     stability_latency: Latency | None
     sent_to_nobody: int
@@ -156,15 +156,15 @@ class RunStatistics:
     traffic: Traffic
     busy_traffic: Traffic
     idle_copies_per_second: float | None
-    """Point-to-point messages of all members, from the run's last send, delivery, report of stability or answer on.
+    """Point-to-point messages of all members after the run's last send, delivery, stability report or answer.
 
-    None where a run ends as soon as it falls silent, or was cut off before it was quiet.
+    None if a run ends as soon as it falls silent, or was cut off before it was quiet.
     """
     unstable_max: int | None
     """The most frames that a member held as unstable in one group at once."""
     flow: Flow
     costs: Costs | None
-    """None where the protocol does not count them."""
+    """None if the protocol does not count them."""
     experiment: Experiment
     """Over all runs, the mean of the runs; nulls are added up."""
     groups: tuple[GroupStatistics, ...]
@@ -175,10 +175,10 @@ class Interval:
     """A figure over several runs."""
 
     count: int
-    """How many of them tell it."""
+    """How many runs have it."""
     mean: float
     half_width: float | None
-    """Of the 95 % confidence interval of the mean (Student's t); None of a single run."""
+    """Half the 95 % confidence interval of the mean (Student's t); None for a single run."""
     least: float
     most: float
 
@@ -189,10 +189,10 @@ class Configuration:
 
     scenario: str
     settings: dict[str, Any]
-    """In what it differs from the other configurations of the directory, as sweeps address it."""
+    """The settings in which it differs from the other configurations of the directory, as sweeps address them."""
     runs: tuple[str, ...]
     figures: dict[str, Interval]
-    """By the names of `schemas.FIGURES`; without those that no run tells."""
+    """By the names of `schemas.FIGURES`; without figures that no run has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +203,4 @@ class Statistics:
     overall: RunStatistics
     runs: tuple[RunStatistics, ...]
     configurations: tuple[Configuration, ...] = ()
-    """None where nothing stands beside the events that tells the runs' scenarios."""
+    """Empty if the directory does not record the scenarios of its runs."""

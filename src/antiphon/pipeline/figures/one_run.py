@@ -1,4 +1,4 @@
-"""The figures of one run: from its Arrow table in this process, or from the measures that Spark took of it."""
+"""The figures of one run: from its Arrow table in this process, or from measures that Spark computed."""
 
 import pyarrow as pa
 
@@ -9,7 +9,7 @@ from antiphon.pipeline.figures.summing import mean_ns, summed
 from antiphon.pipeline.tables.schemas import FIGURES
 
 Figures = dict[str, float | int | None]
-"""By the names of `FIGURES`; None where a trace does not tell."""
+"""By the names of `FIGURES`; None if a trace does not tell."""
 
 
 def figures(events: pa.Table) -> Figures:
@@ -18,10 +18,10 @@ def figures(events: pa.Table) -> Figures:
 
 
 def run_statistics(events: pa.Table) -> RunStatistics:
-    """One run's measures, equal to those that Spark takes of it; TraceError where the table is not of one run."""
+    """One run's measures, equal to those that Spark computes; TraceError if the table does not hold exactly one run."""
     runs = events["run"].unique()
     if len(runs) != 1:
-        raise TraceError(f"figures are of one run, and this table has {len(runs)}")
+        raise TraceError(f"figures need a table with one run, but this table has {len(runs)}")
     [statistics] = summed(tallies(events), latencies(events), exact=True).runs
     return statistics
 
@@ -30,7 +30,7 @@ def figures_of(run: RunStatistics) -> Figures:
     """The figures among a run's measures, with the names and in the order of `FIGURES`."""
     traffic, flow, experiment, latency = run.traffic, run.flow, run.experiment, run.latency
     rates = [group.per_second for group in run.groups if group.per_second is not None]
-    told: Figures = {
+    values: Figures = {
         "sent": traffic.sent,
         "delivered": traffic.delivered,
         "seconds": run.seconds,
@@ -58,4 +58,4 @@ def figures_of(run: RunStatistics) -> Figures:
         "blocked_ns": flow.blocked_ns,
         "view_changes": run.view_changes,
     }
-    return {name: told[name] for name in FIGURES.names}
+    return {name: values[name] for name in FIGURES.names}

@@ -1,6 +1,6 @@
-"""The tallies and latencies of one run, from its Arrow table and without Spark: a sweep measures where it simulates.
+"""The tallies and latencies of one run, from its Arrow table without Spark: a sweep measures where it simulates.
 
-They are those of `statistics.py`, which takes them of many runs at once; a test keeps the two equal.
+They equal those of `statistics.py`, which computes them for many runs at once; a test keeps the two equal.
 """
 
 import json
@@ -38,13 +38,13 @@ _Columns = dict[str, Any]
 
 def tallies(events: pa.Table) -> list[Row]:
     """Everything that can be added up, for each group, process incarnation and frame type, busy and idle."""
-    told = _details(events)
-    done_ns, idle_ns = _phases(events, told)
+    details = _details(events)
+    done_ns, idle_ns = _phases(events, details)
     keys = {name: events[name] for name in ("run", *_WHO)} | {
-        "type": told["type"],
+        "type": details["type"],
         "idle": pc.greater(events["time"], _FOR_EVER if done_ns is None else done_ns),
     }
-    sums, smallest, largest = _sums(events, told), _smallest(events), _largest(events, told)
+    sums, smallest, largest = _sums(events, details), _smallest(events), _largest(events, details)
     table = pa.table({**keys, **sums, **smallest, **largest})
     added = (
         table.filter(pc.not_equal(events["process"], WORLD))
@@ -59,7 +59,7 @@ def tallies(events: pa.Table) -> list[Row]:
     return [{**row, **of_run} for row in added.rename_columns(table.column_names).to_pylist()]
 
 
-def _sums(events: pa.Table, told: _Columns) -> _Columns:
+def _sums(events: pa.Table, details: _Columns) -> _Columns:
     kind, time, is_frame = events["kind"], events["time"], _is(events["kind"], "transmit")
     frame_bytes = pc.add(pc.fill_null(events["payload_bytes"], 0), pc.fill_null(events["header_bytes"], 0))
     signed_time = pc.if_else(_is(kind, "unblock"), time, pc.if_else(_is(kind, "block"), pc.negate(time), 0))
@@ -72,14 +72,14 @@ def _sums(events: pa.Table, told: _Columns) -> _Columns:
         "unblocks": _is(kind, "unblock"),
         "payload_bytes": _where(is_frame, events["payload_bytes"]),
         "header_bytes": _where(is_frame, events["header_bytes"]),
-        "stamp_bytes": told["stamp_bytes"],
-        "packed": told["count"],
-        "frames_with_copies": pc.is_valid(told["copies"]),
-        "copies": told["copies"],
-        "wire_bytes": pc.multiply(told["copies"], frame_bytes),
-        "sender_work": told["costs.sender_work"],
-        "receiver_work": told["costs.receiver_work"],
-        "waits_ns": pc.cast(signed_time, pa.decimal128(20)),  # times since 1970: 64 bits hold the sum of four
+        "stamp_bytes": details["stamp_bytes"],
+        "packed": details["count"],
+        "frames_with_copies": pc.is_valid(details["copies"]),
+        "copies": details["copies"],
+        "wire_bytes": pc.multiply(details["copies"], frame_bytes),
+        "sender_work": details["costs.sender_work"],
+        "receiver_work": details["costs.receiver_work"],
+        "waits_ns": pc.cast(signed_time, pa.decimal128(20)),  # times since 1970: 64 bits hold only the sum of four
     }
 
 
@@ -88,35 +88,35 @@ def _smallest(events: pa.Table) -> _Columns:
     return {"first_request_ns": first_request, "first_ns": events["time"]}
 
 
-def _largest(events: pa.Table, told: _Columns) -> _Columns:
+def _largest(events: pa.Table, details: _Columns) -> _Columns:
     return {
         "last_ns": events["time"],
         "last_delivery_ns": _where(_is(events["kind"], "deliver"), events["time"]),
         "unstable_max": events["unstable"],
-        "unstable_blocks_max": _where(_is(told["name"], "unstable_blocks"), told["value"]),
-        "buffers_max": _where(_is(told["name"], "buffers"), told["value"]),
+        "unstable_blocks_max": _where(_is(details["name"], "unstable_blocks"), details["value"]),
+        "buffers_max": _where(_is(details["name"], "buffers"), details["value"]),
     }
 
 
 def _view_changes(events: pa.Table) -> int:
-    """How many views took the place of another."""
+    """The number of views that replaced another."""
     is_later = pc.and_(_is(events["kind"], "view"), pc.is_valid(events["previous"]))
     return len(events.filter(is_later).select(["group", "view"]).group_by(["group", "view"]).aggregate([]))
 
 
-def _phases(events: pa.Table, told: _Columns) -> tuple[int | None, int | None]:
-    """When all was done, and for how long the run was idle then, where it was waited out."""
+def _phases(events: pa.Table, details: _Columns) -> tuple[int | None, int | None]:
+    """When all useful work was done, and how long the run was idle after that, if it did not end by itself."""
     done_ns = pc.max(events["time"].filter(_is(events["kind"], *USEFUL))).as_py()
-    quiet_ns = pc.max(events["time"].filter(_is(told["quiet"], "true"))).as_py()
-    speaks_always = told[SPEAKS_ALWAYS].null_count < len(events)
-    is_cut_off = pc.any(_is(told["reason"], "duration")).as_py()
+    quiet_ns = pc.max(events["time"].filter(_is(details["quiet"], "true"))).as_py()
+    speaks_always = details[SPEAKS_ALWAYS].null_count < len(events)
+    is_cut_off = pc.any(_is(details["reason"], "duration")).as_py()
     if done_ns is None or quiet_ns is None or not (is_cut_off or speaks_always):
         return done_ns, None
     return done_ns, quiet_ns - done_ns
 
 
 def _details(events: pa.Table) -> _Columns:
-    """What details tell, each as a column of all rows."""
+    """The values of details, each as a column over all rows."""
     columns: _Columns = {}
     for kind in {*_TEXTS, *_NUMBERS}:
         mask = pc.equal(events["kind"], kind).combine_chunks()
@@ -129,7 +129,7 @@ def _details(events: pa.Table) -> _Columns:
 
 
 def latencies(events: pa.Table) -> list[Row]:
-    """Each measure per member, group and run: how often, the mean, percentiles and the longest; null stands for all."""
+    """Each measure per member, group and run: count, mean, percentiles and maximum; null stands for all."""
     run = events["run"][0].as_py()
     delivered = _deliveries(events)
     taken = (_taken(run, measure, waits) for measure, waits in _waits(events, delivered).items())
@@ -146,10 +146,10 @@ def _overheads(run: str, waits: pa.Table) -> list[Row]:
 
 
 def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
-    told = waits.filter(pc.is_valid(waits["latency_ns"]))
-    values = told["latency_ns"].to_numpy()
-    for scope in _SCOPES if len(told) else ():
-        for names, chosen in _parts(told.select(scope)):
+    known = waits.filter(pc.is_valid(waits["latency_ns"]))
+    values = known["latency_ns"].to_numpy()
+    for scope in _SCOPES if len(known) else ():
+        for names, chosen in _parts(known.select(scope)):
             spread = values[chosen]
             p50, p90, p99 = np.quantile(spread, (0.5, 0.9, 0.99)).tolist()
             yield {
@@ -168,7 +168,7 @@ def _taken(run: str, measure: Measure, waits: pa.Table) -> Iterator[Row]:
 
 
 def _parts(keys: pa.Table) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Rows that are alike: what they have in common, and where they are; all rows where there are no columns."""
+    """Groups of equal rows: their common values, and their positions; all rows if there are no columns."""
     if not keys.num_columns:
         yield {}, slice(None)
         return
@@ -181,7 +181,7 @@ def _parts(keys: pa.Table) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 def _waits(events: pa.Table, delivered: pa.Table) -> dict[Measure, pa.Table]:
-    """For each time that a request led to something: where it came about, and how long it took."""
+    """For each result of a request: where it happened, and how long it took."""
     stable = _stabilities(events)
     answers = events.filter(pc.equal(events["kind"], "answer"))
     return {
@@ -212,7 +212,7 @@ def _deliveries(events: pa.Table) -> pa.Table:
 
 
 def _arrived(delivered: pa.Table) -> Any:
-    """When a message reached the one who delivers it: of its own, when it left."""
+    """When a message reached the process that delivers it; for an own message, when it left."""
     is_own = pc.and_(
         pc.equal(delivered["process"], delivered["sender"]),
         pc.equal(delivered["incarnation"], delivered["sender_incarnation"]),
@@ -221,7 +221,7 @@ def _arrived(delivered: pa.Table) -> Any:
 
 
 def _stabilities(events: pa.Table) -> pa.Table:
-    """Each message that its own sender called stable: how long after the request it first did, and whether in vain."""
+    """Each message that its own sender called stable: the time since the request, and whether it had no receivers."""
     rows = events.filter(_is(events["kind"], "send", "stable"))
     deserted = _without_receivers(events)
     parts = [_first_covered(rows.take(chosen), who, deserted) for who, chosen in _parts(rows.select(_WHO))]
@@ -229,7 +229,7 @@ def _stabilities(events: pa.Table) -> pa.Table:
 
 
 def _first_covered(own: pa.Table, who: Row, deserted: AbstractSet[tuple[Any, ...]]) -> pa.Table:
-    """The first report that covers a message is the earliest of all that reach its number or beyond."""
+    """The first report that covers a message is the earliest of those that reach its number or beyond."""
     sends, reports = (own.filter(pc.equal(own["kind"], kind)) for kind in ("send", "stable"))
     upto = pc.map_lookup(reports["upto"], process_id(who["process"], who["incarnation"]), "first")
     reports = reports.append_column("reach", upto).filter(pc.is_valid(upto)).sort_by([("reach", "descending")])
@@ -250,7 +250,7 @@ def _first_covered(own: pa.Table, who: Row, deserted: AbstractSet[tuple[Any, ...
 
 
 def _without_receivers(events: pa.Table) -> set[tuple[Any, ...]]:
-    """The private views in which a process had nobody to send to."""
+    """The private views in which a process had no receivers."""
     views = events.filter(pc.equal(events["kind"], "view")).select([*_WHO, "view", "detail"]).to_pylist()
     return {
         (*(row[name] for name in _WHO), row["view"]) for row in views if _at(_parsed(row["detail"]), "receivers") == []

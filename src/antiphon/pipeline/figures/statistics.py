@@ -1,7 +1,7 @@
-"""Figures of a dataset: latency, throughput, overhead, flow control, buffers; per run, and over all or some runs.
+"""Statistics of a dataset: latency, throughput, overhead, flow control, buffers; per run, and over all or some runs.
 
-Two Spark jobs give everything: one adds up whatever can be added, per run, group, process and frame type, and
-the rest of the adding is done here; the other takes the latency percentiles, which cannot be added up.
+Two Spark jobs compute everything. One adds up whatever can be added, per run, group, process and frame type; the rest
+of the adding is done here. The other computes latency percentiles, which cannot be added up.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from antiphon.pipeline.tables.silver import answers, count_kinds, deliveries, de
 from antiphon.types import WORLD, process_id
 
 EXACT_EVENTS_MAX: Final = 2_000_000
-"""Up to this many events the percentiles are exact (interpolated); above, their ranks are good to 0.01 %."""
+"""Up to this many events percentiles are exact (interpolated); above, their ranks are accurate to 0.01 %."""
 
 _TALLIED: Final = "run group process incarnation index kind time requested payload_bytes header_bytes unstable".split()
 
@@ -32,9 +32,9 @@ _TALLIED: Final = "run group process incarnation index kind time requested paylo
 def statistics(
     spark: SparkSession, directory: Path, *, exact_events_max: int = EXACT_EVENTS_MAX, once: bool = True
 ) -> Statistics:
-    """All figures of a run directory or of a directory of many runs.
+    """Compute all figures of a run directory or of a directory of many runs.
 
-    TraceError where rows are there more than once, unless that is as it may be (`once`).
+    Raises TraceError if rows occur more than once, unless `once` is False.
     """
     source, exact = _source(spark, directory, exact_events_max)
     with as_trace_error(directory):
@@ -53,7 +53,7 @@ def statistics_of_parts(
     *,
     exact_events_max: int = EXACT_EVENTS_MAX,
 ) -> dict[str, Statistics]:
-    """All figures of each part of a directory of many runs; a part is some of its runs, and no run is in two."""
+    """Compute all figures of each part of a directory; a part is a set of runs, and no run is in two parts."""
     source, exact = _source(spark, directory, exact_events_max)
     part_of = {run: part for part, runs in parts.items() for run in runs}
     pairs = spark.createDataFrame(list(part_of.items()), "run string, part string")
@@ -74,7 +74,7 @@ def _source(spark: SparkSession, directory: Path, exact_events_max: int) -> tupl
 
 
 def _require_each_once(directory: Path, rows: Iterable[Row]) -> None:
-    """Refuse a history with more rows than places: a file that is there twice would count four times in a join."""
+    """Reject a history with more rows than indexes: a duplicated file would count four times in a join."""
     count: Counter[tuple[str, str, int]] = Counter()
     last: Counter[tuple[str, str, int]] = Counter()
     for row in rows:
@@ -85,15 +85,15 @@ def _require_each_once(directory: Path, rows: Iterable[Row]) -> None:
         if number > last[log] + 1:
             run, who = log[0], process_id(*log[1:])
             raise TraceError(
-                f"{directory}: {who} has {number:,} rows in {run}, and {last[log]:,} is the last index among them: "
-                "some are there more than once"
+                f"{directory}: {who} has {number:,} rows in {run}, but their last index is {last[log]:,}: "
+                "some rows occur more than once"
             )
 
 
 def tallies(events: DataFrame) -> DataFrame:
-    """Everything that can be added up, for each run, group, process incarnation and frame type; the world left out.
+    """Everything that can be added up, for each run, group, process incarnation and frame type; without the world.
 
-    What happened after the last useful row of its run is added up apart, as `idle`.
+    What happened after the last useful row of its run is added up separately, as `idle`.
     """
     timed = events.join(F.broadcast(phases(events)), on="run", how="left")
     rows = timed.filter(F.col("process") != WORLD).select(
@@ -131,7 +131,7 @@ def tallies(events: DataFrame) -> DataFrame:
         F.max("unstable").alias("unstable_max"),
         count_kinds("block").alias("blocks"),
         count_kinds("unblock").alias("unblocks"),
-        F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # of times since 1970 a bigint holds the sum of four
+        F.sum(waits_ns.cast("decimal(20,0)")).alias("waits_ns"),  # times since 1970: a bigint holds the sum of four
         F.count("index").alias("rows"),
         F.max("index").alias("last_index"),
         F.min("time").alias("first_ns"),
@@ -144,9 +144,9 @@ def tallies(events: DataFrame) -> DataFrame:
 
 
 def phases(events: DataFrame) -> DataFrame:
-    """One row for each run: when all was done, for how long it was idle then if it was waited out, its view changes.
+    """One row for each run: when all useful work was done, how long it was idle after that, and its view changes.
 
-    A run that ends when it falls silent has no idle time, and neither has one that was cut off while it was busy.
+    A run that ends when it falls silent has no idle time, nor has a run that was cut off while it was busy.
     """
     rows = events.filter(F.col("kind").isin("start", "end", *USEFUL)).select(
         "run",
@@ -170,20 +170,20 @@ def phases(events: DataFrame) -> DataFrame:
 
 
 def _view_changes(events: DataFrame) -> DataFrame:
-    """How many views of a run took the place of another."""
+    """The number of views of a run that replaced another."""
     later = events.filter("kind = 'view' AND previous IS NOT NULL").select("run", "group", "view").distinct()
     return later.groupBy("run").agg(F.count("*").alias("changes"))
 
 
 def waits(events: DataFrame) -> DataFrame:
-    """One row for each time that a request led to something: what that is, where it came about, how long it took."""
+    """One row for each result of a request: what it is, where it happened, and how long it took."""
     stable = stability(events).withColumn("measure", F.when(F.col("to_nobody"), "to nobody").otherwise("stability"))
-    told = (
+    results = (
         deliveries(events).withColumn("measure", F.lit("delivery")),
         stable.withColumns({"process": F.col("sender"), "overhead_ns": F.lit(None)}),
         answers(events).withColumns({"measure": F.lit("request"), "overhead_ns": F.lit(None)}),
     )
-    alike = [rows.select("run", "group", "process", "measure", "latency_ns", "overhead_ns") for rows in told]
+    alike = [rows.select("run", "group", "process", "measure", "latency_ns", "overhead_ns") for rows in results]
     return reduce(DataFrame.unionByName, alike).filter("latency_ns IS NOT NULL OR overhead_ns IS NOT NULL")
 
 

@@ -1,6 +1,6 @@
 """From tallies and latencies to the measures of runs, groups and members: additions and ratios, no query.
 
-Spark adds up for many runs (`statistics.py`), Arrow for one (`single.py`); what the sums mean is said here, once.
+Spark adds up for many runs (`statistics.py`), Arrow for one (`single.py`); what the sums mean is defined here, once.
 """
 
 from collections import defaultdict
@@ -26,34 +26,34 @@ Row = Mapping[str, Any]
 """A row of a result, by column."""
 
 Measure = Literal["delivery", "stability", "to nobody", "request"]
-"""What a latency is the latency of."""
+"""What the latency is measured to."""
 
 USEFUL: Final = ("send", "deliver", "stable", "answer")
-"""While such rows are still to come, a run is busy; afterwards it only sends what it sends at all times."""
+"""While such rows are still to come, a run is busy; afterwards it only transmits periodic frames."""
 SPEAKS_ALWAYS: Final = "options.send_every"
-"""What the `start` of a process tells where it speaks at regular times, so that a run is ended and does not end."""
+"""The option in the `start` row of a process that transmits periodically, so that its run does not end by itself."""
 
 _DATA: Final = frozenset({"data", "fragment"})
 _REPAIRS: Final = frozenset({"status", "ack", "request", "repair"})
 
 _Latencies = Mapping[tuple[Measure, str | None, str | None, str | None], Latency]
-"""By what is measured, run, group and process, None standing for all."""
+"""By measure, run, group and process; None stands for all."""
 _Overheads = Mapping[tuple[str | None, str | None, str | None], float | None]
-"""The mean delay overhead by run, group and process, likewise."""
+"""The mean delay overhead by run, group and process; None stands for all."""
 _Ends = Mapping[tuple[str, str, int], int]
 """By run, process and incarnation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What cannot be added up."""
+    """The figures that cannot be added up."""
 
     latencies: _Latencies
     overheads: _Overheads
 
 
 def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
-    """Rows by the value of a column, in its order; rows without a value are left out."""
+    """Rows by the value of a column, sorted; rows without a value are left out."""
     parts = defaultdict(list)
     for row in rows:
         if row[column] is not None:
@@ -62,7 +62,7 @@ def parted(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:
 
 
 def summed(rows: Sequence[Row], latencies: Sequence[Row], *, exact: bool) -> Statistics:
-    """All figures of the runs whose tallies and latencies these are."""
+    """All figures of the runs with these tallies and latencies."""
     taken = _Taken(_by_scope(latencies), _overheads(latencies))
     runs = tuple(_run(run, own, taken) for run, own in parted(rows, "run").items())
     return Statistics("exact" if exact else "approximate", _overall(rows, runs, taken), runs)
@@ -177,7 +177,7 @@ def _member(
 
 
 def _per_second(count: int, first_request_ns: int | None, last_delivery_ns: int | None) -> float | None:
-    """Zero for a member that had something to deliver, its own or another's, and delivered nothing."""
+    """Zero for a member that delivered nothing although there was a request."""
     if first_request_ns is None:
         return None
     if last_delivery_ns is None:
@@ -236,7 +236,7 @@ def _mean_experiment(runs: Sequence[Experiment]) -> Experiment:
 
 
 def _first_sender_per_second(rows: Sequence[Row]) -> float | None:
-    """Just before its first send is when the application asks for it; the end is its last delivery: of the replies."""
+    """The rate of the first sender, from its first request to its last delivery: that of the replies."""
     first_requests = {
         process: first_ns
         for process, own in parted(rows, "process").items()
@@ -280,7 +280,7 @@ def _traffic(rows: Sequence[Row]) -> Traffic:
 
 
 def _idle_copies_per_second(rows: Sequence[Row]) -> float | None:
-    """Over all runs that were idle for a time: those of a run, added up over its members, in the time that it was."""
+    """Over all runs that were idle for a time: the copies of all members, divided by the idle time."""
     runs = [own for own in parted(rows, "run").values() if (_largest(own, "idle_ns") or 0) > 0]
     if not all(map(_tells_copies, runs)):
         return None
@@ -316,7 +316,7 @@ def _flow(rows: Sequence[Row], ends_ns: _Ends) -> Flow:
 
 
 def _blocked_ns(row: Row, end_ns: int) -> int:
-    """The ends of all waits less their beginnings; the last may lack its end."""
+    """The ends of all waits minus their beginnings; the last wait may have no end."""
     open_waits: int = row["blocks"] - row["unblocks"]
     return int(row["waits_ns"] or 0) + open_waits * end_ns
 
@@ -348,7 +348,7 @@ def _added(values: Iterable[float | None]) -> float | None:
 
 
 def mean_ns(latency: Latency | None) -> float | None:
-    """None where nothing came about."""
+    """The mean, or None if there is no latency."""
     return None if latency is None else latency.mean_ns
 
 

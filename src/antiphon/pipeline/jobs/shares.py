@@ -1,4 +1,4 @@
-"""What the tasks of a Spark job judge: units of files, and what the tasks of a large run look at."""
+"""The shares of a Spark job: units of files, and the tasks of a large run."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,24 +17,24 @@ from antiphon.properties.registry import LOGS
 from antiphon.properties.verdicts.verdict import Verdict
 
 Judge = Callable[[pa.Table], Iterable[Verdict]]
-"""Judges all runs of an events table."""
+"""Judges all runs of an event table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What is judged in one go."""
+    """What is judged in one piece."""
 
     files: Sequence[Path]
     judge: Callable[[], Iterable[Verdict]]
     bytes: int
     task: Task | None = None
-    """Of a large run: which part of it this is."""
+    """For a large run: the part that this share covers."""
 
 
 def deal(files: Sequence[Path], judge: Judge, required: frozenset[str], rows_per_task: int | None) -> list[Share]:
-    """A unit of files in one share; or, of one run with more rows than that, in several.
+    """One share for a unit of files; several shares for one run with more than `rows_per_task` rows.
 
-    What cannot be read is for a task to say, as it is of a small unit.
+    An unreadable large run is reported by its task, like an unreadable small unit.
     """
     size = sum(path.stat().st_size for path in files)
     if rows_per_task is None or count_events(files) <= rows_per_task or not one_run(files):
@@ -58,9 +58,9 @@ def _refuse(error: TraceError) -> NoReturn:
 
 
 def pointless(shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]]) -> set[int]:
-    """The shares, by place, that ask more than whether a run is well formed of one that is not.
+    """The shares, by position, that judge more than W of a run that is not well formed.
 
-    What becomes of them does not matter: checkers rely on it.
+    Their results do not matter, because checkers rely on well-formed traces.
     """
     ill_formed = {tuple(shares[place].files) for place, found in verdicts.items() for each in found if _is_flaw(each)}
     large = [
@@ -76,7 +76,7 @@ def _is_flaw(verdict: Verdict) -> bool:
 def put_together(
     shares: Sequence[Share], verdicts: Mapping[int, Sequence[Verdict]], failed: Iterable[int]
 ) -> list[Verdict]:
-    """The verdicts on all runs, from those on each share; none on a large run of which a task failed."""
+    """The verdicts on all runs, from those on each share; none on a large run if one of its tasks failed."""
     found = [verdict for place, share in enumerate(shares) if share.task is None for verdict in verdicts.get(place, ())]
     spoilt = {tuple(shares[place].files) for place in failed}
     large: dict[tuple[Path, ...], list[tuple[Task, Sequence[Verdict]]]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""One run too large for one task: dealt out in parts, each judged by the same functions, the verdicts put together.
+"""A run that is too large for one task: split into parts, each judged by the same functions, with combined verdicts.
 
-Nothing is judged in another way than a small run is. A task gets some checkers and those rows that they look at
-(`registry.py`): of some processes, about some senders, of some groups, or of all. What the parts say adds up: counts
-are sums, and of all examples the earliest is told, which the whole run would have told too.
+A large run is judged exactly as a small run is. A task gets some checkers and the rows that they need (`registry.py`):
+of some processes, about some senders, of some groups, or of all. The results of the parts add up: counts are summed,
+and of all examples the earliest is reported, as for the whole run.
 """
 
 from collections import Counter, defaultdict
@@ -30,23 +30,23 @@ from antiphon.types import ProcessId, split_process_id
 _ALWAYS: Final = (
     "process incarnation index time kind group sender number sender_incarnation service view orderer clock digest"
 ).split()
-"""What is read of every row of the bulk."""
+"""The columns that are read of every row of the bulk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Some properties, and the part of the run that shows whether they hold."""
+    """Some properties, and the part of the run that decides them."""
 
     properties: frozenset[str]
     needs: RowNeeds
     processes: frozenset[str] | None = None
-    """The part of the processes that it is about; None for all."""
+    """The processes that it covers; None for all."""
     groups: frozenset[str] | None = None
-    """The groups that it is about; None for all."""
+    """The groups that it covers; None for all."""
     rows: int = 0
-    """About how many rows of the bulk it holds."""
+    """The approximate number of bulk rows."""
     place: int = 0
-    """Among the tasks of the run."""
+    """Its position among the tasks of the run."""
 
 
 # -------------------------------------------------------------------------------- the plan
@@ -68,7 +68,7 @@ def plan(survey: Survey, rows_per_task: int, required: frozenset[str] = frozense
 
 
 def _promised(survey: Survey, required: frozenset[str]) -> frozenset[str]:
-    """The properties that somebody promises; none if the trace does not tell, which a task will find too."""
+    """The properties that some process promises; none if the trace does not tell, which a task reports too."""
     try:
         promises = RunTables(load(pa.concat_tables([survey.backbone, survey.shadows])), required).promises
     except TraceError:
@@ -99,7 +99,7 @@ def _count(rows: Counter[tuple[str, str]], name: str, kinds: Iterable[str]) -> i
 
 
 def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]]:
-    """Neighbours together as long as there is room; one that needs more has a part to itself."""
+    """Pack neighbours together while there is room; a name that needs more gets a part to itself."""
     packs: list[tuple[list[str], int]] = []
     for name, size in sizes.items():
         if packs and (packs[-1][1] + size <= room or not size):
@@ -110,7 +110,7 @@ def _packed(sizes: dict[str, int], room: int) -> list[tuple[frozenset[str], int]
 
 
 def _gathered(tasks: list[Task]) -> list[Task]:
-    """Tasks over the whole run go along with one that holds all that they look at."""
+    """Merge each task over the whole run into one that holds all the rows that it needs."""
     over_all = [task for task in tasks if task.processes is None and task.groups is None and not task.needs.rare]
     host_of = {
         task: max(
@@ -133,33 +133,33 @@ def _gathered(tasks: list[Task]) -> list[Task]:
 def judge_part(
     files: Sequence[Path], survey: Survey, task: Task, required: frozenset[str] = frozenset()
 ) -> list[Verdict]:
-    """The verdicts of one task; of a part that cannot be read as a trace one that says why."""
-    wanted, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
+    """The verdicts of one task; a part that cannot be read as a trace gets one that says why."""
+    remaining, found = [checker for checker in CHECKERS if checker.property_id in task.properties], list[Verdict]()
     for needs in dict.fromkeys((task.needs.usual, task.needs)):
-        events = [_events(files, survey, replace(task, needs=needs))]  # a file that cannot be read is another matter
+        events = [_events(files, survey, replace(task, needs=needs))]  # an unreadable file is another error
         try:
-            history = load(events.pop(), task.processes, needs.kinds)  # which alone holds them now
+            history = load(events.pop(), task.processes, needs.kinds)  # the only reference to them now
             pa.default_memory_pool().release_unused()
             if needs == LOGS:
                 return [wellformed.check(history)]
-            told, wanted = _judged(history, wanted, required)
+            judged, remaining = _judged(history, remaining, required)
         except TraceError as error:
             return [Verdict(survey.run, "W", None, "harness error", survey.rows, 1, Violation(str(error)))]
-        found += told
-        if not wanted:
+        found += judged
+        if not remaining:
             return found
-    raise LackingError(f"{', '.join(checker.property_id for checker in wanted)} looked at more than was named")
+    raise LackingError(f"{', '.join(checker.property_id for checker in remaining)} needed more rows than declared")
 
 
-def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -> tuple[list[Verdict], list[Checker]]:
-    """The verdicts of those for whom the rows are enough, and the others.
+def _judged(history: History, checkers: list[Checker], required: frozenset[str]) -> tuple[list[Verdict], list[Checker]]:
+    """The verdicts of the checkers for which the rows are enough, and the other checkers.
 
-    One look after the other: what the checkers of one share is large, and of no use to those of another.
+    Checkers with the same needs are judged together: the tables that they share are large, and useless for others.
     """
     found, lacking = list[Verdict](), list[Checker]()
-    for needs in dict.fromkeys(checker.needs for checker in wanted):
+    for needs in dict.fromkeys(checker.needs for checker in checkers):
         tables = RunTables(history, required)
-        for checker in wanted:
+        for checker in checkers:
             if checker.needs == needs:
                 try:
                     found += checker.judge(tables)
@@ -169,7 +169,7 @@ def _judged(history: History, wanted: list[Checker], required: frozenset[str]) -
 
 
 def _events(files: Sequence[Path], survey: Survey, task: Task) -> pa.Table:
-    """The rows that a task looks at, with the backbone of the run and the shadows of the others."""
+    """The rows that a task needs, with the backbone of the run and the shadows of the other rows."""
     shadows = survey.shadows
     if task.needs == LOGS and task.processes is not None:
         shadows = shadows.filter(pa.array(~is_process(shadows["process"], shadows["incarnation"], task.processes)))
@@ -195,11 +195,11 @@ def _pieces(path: Path, run: str, task: Task) -> Iterator[pa.Table]:
 
 
 _KEYS: Final = frozenset("process incarnation kind group sender sender_incarnation".split())
-"""What decides whether a task looks at a row."""
+"""The columns that decide whether a task needs a row."""
 
 
 def _may_hold(footer: pq.FileMetaData, group: int, task: Task) -> bool:
-    """Whether a row group may have rows for the task, by the least and the last process in it."""
+    """True if a row group may have rows for the task, according to its smallest and largest process."""
     if task.processes is None or task.needs.all_processes or task.needs.own_senders:
         return True
     columns = footer.row_group(group)
@@ -221,7 +221,7 @@ def _chosen(keys: pa.Table, task: Task) -> Flags:
                 keys["process"], keys["incarnation"], task.processes
             )
         if needs.own_senders:
-            # Reports speak of many senders; a receipt that names none may be of a frame of anybody.
+            # Reports concern many senders; a receipt that names none may be of any sender.
             unsaid = np.asarray(keys["sender"].is_null().to_numpy(), np.bool_)
             named = is_process(keys["sender"], keys["sender_incarnation"], task.processes)
             chosen |= is_one_of(kind, needs.own_senders) & (named | unsaid)
@@ -229,11 +229,11 @@ def _chosen(keys: pa.Table, task: Task) -> Flags:
 
 
 def _restricted(piece: pa.Table, run: str, task: Task) -> pa.Table:
-    """The rows without what the task does not look at."""
+    """The rows without the values that the task does not need."""
     columns = dict(zip(piece.column_names, piece.columns, strict=True))
     if task.needs.with_text:
-        told = pa.array(is_one_of(piece["kind"], task.needs.with_text))
-        columns |= {name: pc.if_else(told, piece[name], None) for name in ("detail", "peer")}
+        has_text = pa.array(is_one_of(piece["kind"], task.needs.with_text))
+        columns |= {name: pc.if_else(has_text, piece[name], None) for name in ("detail", "peer")}
     if task.needs.own_senders & REPORTS and task.processes is not None:
         columns["upto"] = _about(piece["upto"].combine_chunks(), task.processes)
     columns["run"] = repeated(run, piece.num_rows)
@@ -269,9 +269,9 @@ def _by_property(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> dict[tuple[
 
 
 def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
-    """The verdicts on the run, from those of its tasks, as `judge` would give them.
+    """Combine the verdicts of the tasks to those on the run, as `judge` would give them.
 
-    What cannot be read comes before what is not well formed, and that before all else.
+    A part that cannot be read comes first, then a trace that is not well formed, then all else.
     """
     ordered = sorted(parts, key=lambda part: part[0].place)
     logs = [verdict for task, found in ordered if task.needs == LOGS for verdict in found]
@@ -288,12 +288,12 @@ def joined(parts: Iterable[tuple[Task, Sequence[Verdict]]]) -> list[Verdict]:
 
 
 def _is_unread(verdict: Verdict) -> bool:
-    """It tells why a part cannot be read, of which no event can be blamed."""
+    """True if it says why a part cannot be read; then it names no event."""
     return verdict.property == "W" and verdict.example is not None and verdict.example.seen is None
 
 
 def _sum(parts: Sequence[Verdict]) -> Verdict:
-    """One verdict for what several parts of a run say about one property."""
+    """Combine the verdicts of several parts of a run on one property."""
     opportunities, violations = (sum(getattr(part, name) for part in parts) for name in ("opportunities", "violations"))
     asked = [part for part in parts if part.outcome != "not promised"]
     if not asked:
@@ -313,7 +313,7 @@ def _sum(parts: Sequence[Verdict]) -> Verdict:
 
 
 def _place(property_id: str, example: Violation) -> tuple[object, ...]:
-    """Where an example stands among others: of W the lowest rule first, else what is seen first."""
+    """The sort key of an example: for W the lowest rule first, else the earliest event."""
     assert example.seen is not None, "a violation is seen somewhere"
     time, process, index = example.seen
     rule = example.sentence[: len("W1")] if property_id == "W" else ""

@@ -1,8 +1,8 @@
-"""What must be known of a large run before its rows are dealt out: one pass over a few of its columns.
+"""What must be known about a large run before it is split: one pass over a few of its columns.
 
-It gathers the backbone, which every part of the run needs; how many rows there are of whom and about whom; and, for
-the names that only the bulk bears, shadows: rows that stand where a row of the bulk stands and bear its names, and that
-say nothing. With backbone and shadows, every part of a run knows the same processes, groups and services as the whole.
+The survey collects the backbone, which every part needs, and counts the rows of each process and about each sender. For
+names that occur only in the bulk it adds shadows: rows in the place of a bulk row that carry its names and nothing
+else. With backbone and shadows, every part of a run has the same processes, groups and services as the whole.
 """
 
 import re
@@ -29,47 +29,47 @@ _Ints = npt.NDArray[np.int64]
 CODED_EVENTS: Final = pa.schema(
     [field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.name in CODED else field for field in EVENTS]
 )
-"""The schema of the parts of a run: that of events, with codes for strings that repeat."""
+"""The schema of the parts of a run: that of events, with dictionary codes for strings that repeat."""
 
 _SILENT: Final = "refute"
-"""The kind of shadows: no checker looks at such rows."""
+"""The kind of shadows: no checker reads such rows."""
 
 REPORTS: Final = frozenset(["stable", "discard"])
-"""Kinds of rows that speak of the messages of several senders."""
+"""Kinds of rows that concern the messages of several senders."""
 
 _ENTRIES: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
 _PROCESS: Final = re.compile(r"[^#]+(#[1-9][0-9]{0,8})?")
 
 _NAMED: Final = ("process", "incarnation", "kind", "group", "sender", "sender_incarnation", "service", "orderer")
-"""The columns in which shadows bear names."""
+"""The columns in which shadows carry names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What one pass over a run has found."""
+    """The result of one pass over a run."""
 
     run: str
     rows: int
     backbone: pa.Table
     shadows: pa.Table
     by: Counter[tuple[str, str]]
-    """How many rows of the bulk a process has of each kind."""
+    """The number of bulk rows of each process and kind."""
     about: Counter[tuple[str, str]]
-    """How many such rows of each kind there are about a sender; reports are about every sender."""
+    """The number of such rows about each sender and of each kind; reports count for every sender."""
     within: Counter[tuple[str, str]]
-    """How many such rows of each kind there are in a group."""
+    """The number of such rows in each group and of each kind."""
     processes: tuple[str, ...]
-    """Everybody who is named, in the order of names and incarnations."""
+    """All named processes, in the order of names and incarnations."""
     groups: tuple[str, ...]
 
 
 def survey(files: Sequence[Path]) -> Survey:
-    """Looks through the files of one run."""
+    """Survey the files of one run."""
     found = _Found()
     for path, file in ((path, open_coded(path)) for path in files):
         for group in range(file.metadata.num_row_groups):
             found.take(path, file, group)
-    return found.told()
+    return found.survey()
 
 
 class _Found:
@@ -99,7 +99,7 @@ class _Found:
         if is_one_of(rows["kind"], REPORTS).any():
             entries = pc.list_flatten(read_coded(path, file, group, ["upto"])["upto"].cast(_ENTRIES))
             keys = pc.unique(entries.combine_chunks().field("key")).to_pylist()
-            self._reported |= {who for who in keys if _PROCESS.fullmatch(who)}  # W finds others
+            self._reported |= {who for who in keys if _PROCESS.fullmatch(who)}  # W reports other names
 
     def _count(self, rows: list[dict[str, Any]], counts: list[int]) -> None:
         for row, count in zip(rows, counts, strict=True):
@@ -110,7 +110,7 @@ class _Found:
             if row["sender"] is not None:
                 self._about[process_id(row["sender"], row["sender_incarnation"] or 0), kind] += count
 
-    def told(self) -> Survey:
+    def survey(self) -> Survey:
         backbone, shadows = (_joined(tables) for tables in (self._backbone, self._shadows))
         place = pa.concat_tables([backbone, shadows]).slice(0, 1)
         shadows = _joined([shadows, _ghosts(place, sorted(self._reported))])
@@ -148,7 +148,7 @@ def _shadows(rows: pa.Table) -> pa.Table:
 
 
 def _ghosts(place: pa.Table, names: list[str]) -> pa.Table:
-    """Shadows that name as senders those of whom reports speak: perhaps nobody else does."""
+    """Shadows that name the senders in reports, because no other row may name them."""
     where = {**place.select(["run", "process", "incarnation", "index", "time"]).to_pylist()[0], "kind": _SILENT}
     senders = [split_process_id(ProcessId(name)) for name in names]
     rows = [{**where, "sender": name, "sender_incarnation": incarnation} for name, incarnation in senders]
@@ -156,19 +156,19 @@ def _ghosts(place: pa.Table, names: list[str]) -> pa.Table:
 
 
 def repeated(text: str, count: int) -> pa.DictionaryArray:
-    """One text for each of so many rows."""
+    """One text for each of `count` rows."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([text]))
 
 
 def _in_order(rows: pa.Table) -> pa.Table:
-    """The rows of each process in its own order, which they mostly are in."""
+    """The rows of each process in its own order; usually they already are."""
     process, incarnation, index = _codes(rows["process"]), *(_whole(rows[name]) for name in ("incarnation", "index"))
     follows = (np.diff(index) > 0) | (np.diff(process) != 0) | (np.diff(incarnation) != 0)
     return rows if follows.all() else rows.take(pa.array(np.lexsort((index, incarnation, process))))
 
 
 def _last_of_each(columns: list[pa.ChunkedArray]) -> tuple[_Ints, _Ints]:
-    """Where each combination of values stands last, and how often it occurs."""
+    """The last position of each combination of values, and how often it occurs."""
     key: _Ints = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         code = (
@@ -189,14 +189,14 @@ def _whole(column: Any, null: int = 0) -> _Ints:
 
 
 def is_one_of(column: pa.ChunkedArray, names: frozenset[str]) -> Flags:
-    """By row of a column with a dictionary: it has one of these values."""
+    """For each row of a dictionary-encoded column: whether it has one of these values."""
     values = column.combine_chunks().dictionary.to_pylist()
     flags: Flags = np.array([*(value in names for value in values), False], np.bool_)[_codes(column)]
     return flags
 
 
 def is_process(names: pa.ChunkedArray, incarnations: pa.ChunkedArray, chosen: frozenset[str]) -> Flags:
-    """By row: name and incarnation are those of one of these processes."""
+    """For each row: whether name and incarnation are those of one of these processes."""
     name, values = _codes(names), names.combine_chunks().dictionary.to_pylist()
     numbers, number = np.unique(_whole(incarnations), return_inverse=True)
     known = [[process_id(value, each) in chosen for each in numbers.tolist()] for value in values]

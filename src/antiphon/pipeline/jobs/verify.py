@@ -1,9 +1,8 @@
-"""Every run of a dataset judged under Spark, and the verdicts added up.
+"""Judge every run of a dataset with Spark, and combine the verdicts.
 
-The properties are the plain functions of `antiphon.properties`; Spark only spreads units of files over its
-workers with `mapInArrow` and shuffles nothing. A run with too many rows for one task is dealt out to several
-(`shares.py`), in the same job. What goes wrong inside a task comes back as a row that names its file, and is raised
-here as one sentence.
+The properties are the plain functions of `antiphon.properties`. Spark only distributes units of files over its workers
+with `mapInArrow`, and shuffles nothing. A run with too many rows for one task is split into several (`shares.py`), in
+the same job. An error inside a task comes back as a row that names its file, and is raised here as one sentence.
 """
 
 import traceback
@@ -30,10 +29,10 @@ from antiphon.properties.promises import known
 from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, Violation, from_table, to_table
 
 ROWS_PER_TASK: Final = 4_000_000
-"""A run with more rows is judged in parts, which hold about so many at most, as far as it can be divided."""
+"""A run with more rows is judged in parts of about this size, as far as it can be divided."""
 
 UNKNOWN_RUN: Final = "unknown run"
-"""Which runs a damaged file held nobody can say."""
+"""Stands for the runs of a damaged file, which are unknown."""
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
     + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
@@ -50,11 +49,11 @@ def verify(
     judge: Judge | None = None,
     rows_per_task: int = ROWS_PER_TASK,
 ) -> list[Verdict]:
-    """The verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
+    """Return the verdicts on every run under `directory`, ordered by run; TraceError if a file cannot be judged.
 
-    What is `required` is judged as if every service promised it. With `keep_going` a file that cannot be judged gets a
-    verdict that says why. Without `judge` the properties are judged, those of a run with more than `rows_per_task` rows
-    in parts.
+    The `required` properties are judged as if every service promised them. With `keep_going`, a file that cannot be
+    judged gets a verdict that says why. `judge` replaces the properties; without it, a run with more than
+    `rows_per_task` rows is judged in parts.
     """
     required = known(required)
     files, unusable = sound_event_files(directory)
@@ -95,9 +94,9 @@ def _results(spark: SparkSession, directory: Path, shares: Sequence[Share], prog
 
 
 def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
-    """The units that can be judged, and why others cannot: where a file is damaged, it may hold rows of their runs.
+    """The units that can be judged, and why others cannot: a damaged file may hold rows of the same runs.
 
-    Who has as many files as runs is taken to have one file a run.
+    If there are as many files as runs, each file is assumed to hold one run.
     """
     if not damaged:
         return units, []
@@ -115,7 +114,7 @@ def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
 
 
 def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """A run whose events should be there and are not must not pass unnoticed."""
+    """A run without its events must not pass unnoticed."""
     lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
     sentence = "runs.parquet names this run, and no file in events that can be read holds it"
     return [_cannot_tell(run, sentence) for run in lost]
@@ -126,7 +125,7 @@ def _cannot_tell(run: str, sentence: str) -> Verdict:
 
 
 def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a worker does with the number of its task: task i takes every share i + k·tasks."""
+    """The function of a worker, given the number of its task: task i takes every share i + k·tasks."""
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -145,18 +144,18 @@ def _judged(share: Share, place: int) -> pa.Table:
         rows = to_table(_placed(files, verdict) for verdict in share.judge()).to_pylist()
     except TraceError as error:
         rows = [{"error": _located(files, str(error))}]
-    except Exception as error:  # a checker's own fault must not become a Java stack trace
+    except Exception as error:  # an error of a checker must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
         rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
     return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
 
 
 def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
-    """A run that could not even be read names no process: whoever looks into it wants to know the file."""
+    """Add the file to a verdict on a run that could not be read, because it names no process."""
     if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
         return verdict
-    told = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
-    return replace(verdict, example=told)
+    example = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
+    return replace(verdict, example=example)
 
 
 def _located(files: Sequence[Path], message: str) -> str:

@@ -1,4 +1,4 @@
-"""What a watch shows: figures and verdicts so far, from its state; `dataclasses.asdict` gives its JSON."""
+"""What a watch shows: figures and verdicts so far, from its state; `dataclasses.asdict` gives the JSON."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from antiphon.pipeline.live.state import GroupLatencies, Run, State
 from antiphon.types import ProcessId, split_process_id
 
 PROPERTIES: Final = ("M2", "D2", "D8", "O1", "O5")
-"""What is judged on the way; all else, and what takes a whole run, `check` judges."""
+"""The properties that are judged while a run goes on; `check` judges all of them at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """From the request to the delivery. Percentiles are 2 % off at most; None where nothing was delivered."""
+    """From the request to the delivery. Percentiles are accurate to 2 %; None if nothing was delivered."""
 
     count: int
     mean_ns: float | None
@@ -29,7 +29,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process incarnation in a group; rates are of the last ten seconds of the run."""
+    """A process incarnation in a group; rates are those of the last ten seconds of the run."""
 
     process: str
     state: str
@@ -55,13 +55,13 @@ class Group:
     sent: int
     delivered: int
     views: int
-    """How many views there were, each counted once."""
+    """The number of views, each counted once."""
     latency: Latency
     recent_latency: Latency
     alike: int | None
-    """Members of the last view delivered the same sequence up to here; None where nothing can be compared."""
+    """How many messages the members of the last view delivered in the same sequence; None if not comparable."""
     differ: bool
-    """They do not: a violation, unless their ways part with this view."""
+    """True if their sequences differ: a violation, unless they part after this view."""
     members: list[Member]
 
 
@@ -90,28 +90,28 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All of it."""
+    """Everything that a watch shows."""
 
     runs: list[WatchedRun]
     properties: list[Property]
     waiting: int
-    """Rows that are not counted, since some before them are missing."""
+    """Rows that are not counted yet, because earlier ones are missing."""
     unmatched: int
-    """Deliveries whose request is not on record."""
+    """Deliveries whose request is not known."""
 
     @property
     def violated(self) -> bool:
-        """Whether a property that was judged on the way does not hold."""
+        """True if a property that was judged so far is violated."""
         return any(each.violations for each in self.properties)
 
     @property
     def over(self) -> bool:
-        """Whether every run has ended."""
+        """True if every run has ended."""
         return bool(self.runs) and not self.waiting and all(run.ended for run in self.runs)
 
 
 def figures(state: State) -> Figures:
-    """As of now."""
+    """The figures of the current state."""
     runs = [_run(name, run) for name, run in sorted(state.runs.items())]
     return Figures(runs, _properties(state.runs.values()), state.waiting, state.unmatched)
 
@@ -177,7 +177,7 @@ def _member(who: str, log: Log, seat: Seat, now_ns: int) -> Member:
 
 
 def _alike(seats: Iterable[Seat]) -> tuple[int | None, bool]:
-    """Up to where the members of the latest view agree, by the marks that two or more of them have passed."""
+    """How far the members of the latest view agree, by the marks that at least two of them have passed."""
     present = [seat for seat in seats if seat.view is not None and not seat.private and not seat.left]
     latest = max((seat.view or "" for seat in present), default="")
     found: dict[int, set[int]] = defaultdict(set)
@@ -214,14 +214,14 @@ def _judged(run: Run) -> Iterator[tuple[tuple[str, str], Count]]:
         yield from log.counts.items()
     for group in sorted({group for log in run.members.values() for group in log.seats}):
         yield ("M2", group), _over_incarnations(run, group)
-        yield ("D8", group), _same_sets(group, _companies(run, group, "D8"))
-        yield ("O5", group), _same_sequences(group, _companies(run, group, "O5"))
+        yield ("D8", group), _same_sets(group, _surviving_together(run, group, "D8"))
+        yield ("O5", group), _same_sequences(group, _surviving_together(run, group, "O5"))
 
 
 def _over_incarnations(run: Run, group: str) -> Count:
     """M2 from the last view of a process to the first one of its next incarnation that has any.
 
-    One that is taken into a formed group has forgotten how often it was formed.
+    Exception: an incarnation that enters a formed group has forgotten how often the group was formed.
     """
     count = Count()
     lives: dict[str, list[tuple[int, str, Log, Seat]]] = defaultdict(list)
@@ -238,13 +238,13 @@ def _over_incarnations(run: Run, group: str) -> Count:
     return count
 
 
-_Gone = tuple[str, Passage]
-"""Who, and its stay."""
+_Survivor = tuple[str, Passage]
+"""A process and its stay."""
 
 
-def _companies(run: Run, group: str, property_id: str) -> list[list[_Gone]]:
-    """Those who left the same view for the same next one; a quiet end is one too for those who are connected."""
-    found: dict[tuple[str, str], list[_Gone]] = defaultdict(list)
+def _surviving_together(run: Run, group: str, property_id: str) -> list[list[_Survivor]]:
+    """Processes that left the same view for the same next one; connected processes also share a quiet end."""
+    found: dict[tuple[str, str], list[_Survivor]] = defaultdict(list)
     for who, log, seat in _seats(run, group):
         if not log.promises(property_id, group):
             continue
@@ -254,7 +254,7 @@ def _companies(run: Run, group: str, property_id: str) -> list[list[_Gone]]:
         component = _component(run, who, log)
         if run.quiet and component is not None and seat.view is not None and not seat.left and who in seat.members:
             found[seat.view, f"end {component}"].append((who, Passage(seat.view, None, seat.stay)))
-    return [company for company in found.values() if len(company) > 1]
+    return [survivors for survivors in found.values() if len(survivors) > 1]
 
 
 def _component(run: Run, who: str, log: Log) -> int | None:
@@ -262,56 +262,56 @@ def _component(run: Run, who: str, log: Log) -> int | None:
         return None
     if run.components is None:
         return 0
-    names = {who, split_process_id(ProcessId(who))[0]}  # who recovered goes by its name too
+    names = {who, split_process_id(ProcessId(who))[0]}  # a recovered process is also found by its plain name
     return next((number for number, each in enumerate(run.components) if names & {*each}), None)
 
 
-def _same_sets(group: str, companies: Iterable[list[_Gone]]) -> Count:
-    """D8: they delivered the same messages. Each is held against the largest camp that agrees."""
+def _same_sets(group: str, together: Iterable[list[_Survivor]]) -> Count:
+    """D8: they delivered the same messages. Each is compared with the largest camp that agrees."""
     count = Count()
-    for company in companies:
-        camps = _camps(company)
-        if any(stay.count for stay in _stays(company)):
-            count.opportunities += len(company) * (len(company) - 1) // 2
+    for survivors in together:
+        camps = _camps(survivors)
+        if any(stay.count for stay in _stays(survivors)):
+            count.opportunities += len(survivors) * (len(survivors) - 1) // 2
         largest = max(camps, key=lambda camp: (len(camp), camp[0][1].stay.count))
         for camp in camps:
             for who, passage in camp if camp is not largest else ():
-                count.violated(_told(who, largest[0][0], passage, group, "other messages"))
+                count.violated(_described(who, largest[0][0], passage, group, "different messages"))
     return count
 
 
-def _same_sequences(group: str, companies: Iterable[list[_Gone]]) -> Count:
-    """O5, of those who delivered the same messages: in the same order. Of others `check` looks at what they share."""
+def _same_sequences(group: str, together: Iterable[list[_Survivor]]) -> Count:
+    """O5 for processes that delivered the same messages: the same order. `check` compares the others."""
     count = Count()
-    for company in companies:
-        comparable = [gone for gone in company if gone[1].stay.count > 1]
+    for survivors in together:
+        comparable = [survivor for survivor in survivors if survivor[1].stay.count > 1]
         count.opportunities += len(comparable) * (len(comparable) - 1) // 2
         for camp in _camps(comparable):
             for (one, passage), (other, _) in _disagreeing(camp):
-                count.violated(_told(one, other, passage, group, "the same messages in another order"))
+                count.violated(_described(one, other, passage, group, "the same messages in a different order"))
     return count
 
 
-def _camps(company: Iterable[_Gone]) -> list[list[_Gone]]:
-    """Those who delivered the same messages, together."""
-    camps: dict[tuple[int, int], list[_Gone]] = defaultdict(list)
-    for gone in company:
-        camps[gone[1].stay.count, gone[1].stay.set].append(gone)
+def _camps(survivors: Iterable[_Survivor]) -> list[list[_Survivor]]:
+    """Group the processes by the messages that they delivered."""
+    camps: dict[tuple[int, int], list[_Survivor]] = defaultdict(list)
+    for survivor in survivors:
+        camps[survivor[1].stay.count, survivor[1].stay.set].append(survivor)
     return [*camps.values()]
 
 
-def _stays(company: Iterable[_Gone]) -> Iterator[Stay]:
-    return (passage.stay for _, passage in company)
+def _stays(survivors: Iterable[_Survivor]) -> Iterator[Stay]:
+    return (passage.stay for _, passage in survivors)
 
 
-def _disagreeing(camp: list[_Gone]) -> Iterator[tuple[_Gone, _Gone]]:
-    """Pairs, if there is any disagreement at all."""
+def _disagreeing(camp: list[_Survivor]) -> Iterator[tuple[_Survivor, _Survivor]]:
+    """All pairs that disagree."""
     if len({stay.sequence for stay in _stays(camp)}) > 1:
         for one, other in combinations(camp, 2):
             if one[1].stay.sequence != other[1].stay.sequence:
                 yield one, other
 
 
-def _told(who: str, other: str, passage: Passage, group: str, what: str) -> str:
+def _described(who: str, other: str, passage: Passage, group: str, what: str) -> str:
     onward = f"to {passage.onward}" if passage.onward else "to the end"
     return f"{who} delivered {what} than {other} in view {passage.view} of {group}, and both went on {onward}"

@@ -1,6 +1,6 @@
-"""Latencies of deliveries whose request is another member's row, perhaps in a part that is still to come.
+"""Latencies of deliveries whose request is in another member's log, perhaps in a part that is still to come.
 
-Requests wait for their deliveries, and deliveries for their request, until nobody can be late any more.
+Requests wait for their deliveries, and deliveries for their request, until none can be late any more.
 """
 
 from collections import Counter
@@ -19,15 +19,15 @@ _REQUESTS: Final = pa.schema([SEEN.field(name) for name in (*_MESSAGE, "requeste
 _DELIVERIES: Final = pa.schema([SEEN.field(name) for name in (*_MESSAGE, "time")])
 
 PATIENCE_NS: Final = 60_000_000_000
-"""So long after its request a message may be delivered: later, its latency is not known any more."""
+"""The longest time from a request to a delivery that is matched; later deliveries have no known latency."""
 SECOND_NS: Final = 1_000_000_000
 RECENT_S: Final = 10
-"""What happened lately is what happened in so many seconds, of the time of events."""
+"""The number of seconds, in the time of events, that count as recent."""
 _BINS_PER_DOUBLING: Final = 16
 
 
 class Spread(msgspec.Struct):
-    """Latencies by size, in bins of which 16 double; percentiles are those of a bin's middle, 2 % off at most."""
+    """A histogram of latencies with 16 bins per doubling; percentiles are the middle of a bin, accurate to 2 %."""
 
     count: int = 0
     sum: int = 0
@@ -35,7 +35,7 @@ class Spread(msgspec.Struct):
     bins: dict[int, int] = msgspec.field(default_factory=dict)
 
     def take(self, values: IntArray) -> None:
-        """More of them."""
+        """Add values."""
         bins, counts = np.unique(_bins(values), return_counts=True)
         self.count += len(values)
         self.sum += int(values.sum())
@@ -43,7 +43,7 @@ class Spread(msgspec.Struct):
         self.bins = dict(Counter(self.bins) + Counter(dict(zip(bins.tolist(), counts.tolist(), strict=True))))
 
     def percentile(self, share: float) -> float | None:
-        """The value that this share of all do not exceed."""
+        """The value that this share of all values does not exceed."""
         rank, seen = share * self.count, 0
         for number, count in sorted(self.bins.items()):
             seen += count
@@ -53,7 +53,7 @@ class Spread(msgspec.Struct):
 
 
 def together(spreads: Iterable[Spread]) -> Spread:
-    """All of them as one."""
+    """Merge histograms."""
     spreads = [*spreads]
     bins = sum((Counter(each.bins) for each in spreads), Counter[int]())
     return Spread(
@@ -70,14 +70,14 @@ def _bins(values: IntArray) -> IntArray:
 
 
 class Open:
-    """Requests and deliveries that wait for one another, of all runs."""
+    """Requests and deliveries of all runs that wait for each other."""
 
     def __init__(self, requests: pa.Table | None = None, deliveries: pa.Table | None = None) -> None:
         self.requests = requests or _REQUESTS.empty_table()
         self.deliveries = deliveries or _DELIVERIES.empty_table()
 
     def take(self, events: pa.Table) -> pa.Table:
-        """New events; gives `run`, `group`, `time` and `latency` of the deliveries whose request is known by now."""
+        """Take new events; return `run`, `group`, `time` and `latency` of the deliveries whose request is now known."""
         sends = events.filter(pc.equal(events.column("kind"), "send")).select(_REQUESTS.names)
         delivers = events.filter(pc.equal(events.column("kind"), "deliver")).select(_DELIVERIES.names)
         self.requests = pa.concat_tables([self.requests, sends])
@@ -90,7 +90,7 @@ class Open:
         return found.select(["run", "group", "time"]).append_column("latency", latency)
 
     def forget(self, upto_ns: Mapping[str, int]) -> int:
-        """What was requested or delivered before these times of each run waits no longer; gives how many deliveries."""
+        """Drop requests and deliveries before these times of each run; return the number of deliveries dropped."""
         self.requests = _later(self.requests, "requested", upto_ns)
         before: int = self.deliveries.num_rows
         self.deliveries = _later(self.deliveries, "time", upto_ns)

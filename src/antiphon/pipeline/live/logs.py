@@ -1,4 +1,4 @@
-"""What one process incarnation has done so far, by group: what its rows tell when they are read in their order."""
+"""What one process incarnation has done so far, by group, from its rows in order."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from antiphon.properties.families import promised_by
 
 _COUNTED: Final = {"suspect": "suspicions", "refute": "refutations", "confirm": "confirmations"}
 _TURNS: Final = ("view", "leave", "block", "unblock", *_COUNTED)
-"""Rows that are few, and are looked at one by one."""
+"""Kinds of rows that are rare, and processed one by one."""
 
 
 class _Service(msgspec.Struct, frozen=True):
@@ -32,31 +32,31 @@ class _Start(msgspec.Struct):
 
 class _View(msgspec.Struct):
     receivers: list[str] | None = None
-    """Of a private view."""
+    """Only in a private view."""
     classes: list[list[str]] = []
-    """Of the first one of a formed group."""
+    """Only in the first view of a formed group."""
 
 
 class Count(msgspec.Struct):
-    """How often a property was put to the test, and how often it failed."""
+    """The opportunities and violations of a property."""
 
     opportunities: int = 0
     violations: int = 0
     first: str | None = None
-    """The first violation, in a sentence."""
+    """The sentence of the first violation."""
 
     def violated(self, sentence: str) -> None:
-        """Once more."""
+        """Count a violation."""
         self.violations += 1
         self.first = self.first or sentence
 
 
 class Passage(msgspec.Struct):
-    """A stay that is over."""
+    """A stay that has ended."""
 
     view: str
     onward: str | None
-    """The next view, None if it left the group."""
+    """The next view; None if it left the group."""
     stay: Stay
 
 
@@ -67,11 +67,11 @@ class Seat(msgspec.Struct):
     sent: int = 0
     delivered: int = 0
     recent: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """By second: sent and delivered in it."""
+    """By second: the numbers of messages sent and delivered."""
     views: int = 0
     first_view: str | None = None
     joined_formed: bool = False
-    """Its first view was the first one of a formed group."""
+    """True if its first view was the first one of a formed group."""
     view: str | None = None
     members: tuple[str, ...] = ()
     private: bool = False
@@ -87,13 +87,13 @@ class Seat(msgspec.Struct):
 
 
 class Log(msgspec.Struct):
-    """One process incarnation. `counts` of its own properties are by property and group."""
+    """One process incarnation. `counts` is by property and group."""
 
     protocol: str = ""
     suspects: bool = True
-    """Members may suspect one another, so that views may change."""
+    """True if members may suspect one another, so that views may change."""
     rows: int = 0
-    """So many are counted; the next one has this index."""
+    """The number of rows counted; the next row has this index."""
     last_ns: int = 0
     state: str = "up"
     """`up`, `stopped` or `crashed`."""
@@ -101,14 +101,14 @@ class Log(msgspec.Struct):
     counts: dict[tuple[str, str], Count] = msgspec.field(default_factory=dict)
 
     def promises(self, property_id: str, group: str) -> bool:
-        """Whether it is to keep the property there (docs/spec/properties.md 8)."""
+        """True if it promises the property in the group (docs/spec/properties.md 8)."""
         promised = promised_by(self.protocol)
         if property_id in promised.moving and not self.suspects:
             return False
         return property_id in promised.services.get(self.seats[group].service, ())
 
     def take(self, who: str, rows: Rows) -> None:
-        """The rows that follow, none left out."""
+        """Take the next rows, without gaps."""
         for position in rows.where("start").tolist():
             self._start(rows.detail(position, _Start))
         for code, positions in by(rows.group):
@@ -121,11 +121,11 @@ class Log(msgspec.Struct):
         if len(ends):
             self.state = "crashed" if rows.names.kinds[rows.kind[ends[-1]]] == "crash" else "stopped"
 
-    def _start(self, told: "_Start") -> None:
-        self.protocol = told.protocol
-        after = told.options.suspect_after
+    def _start(self, start: "_Start") -> None:
+        self.protocol = start.protocol
+        after = start.options.suspect_after
         self.suspects = after is None or any(digit in after for digit in "123456789")
-        for group, chosen in told.groups.items():
+        for group, chosen in start.groups.items():
             self.seats[group] = Seat(service=chosen.service)
 
     def _take_group(self, who: str, group: str, rows: Rows) -> None:
@@ -185,10 +185,10 @@ class Log(msgspec.Struct):
 
     def _install(self, who: str, group: str, rows: Rows, at: int) -> None:
         seat, view, previous = self.seats[group], str(rows.cell(at, "view")), rows.cell(at, "previous")
-        told = rows.detail(at, _View)
-        seat.private = told.receivers is not None
+        detail = rows.detail(at, _View)
+        seat.private = detail.receivers is not None
         if seat.view is None:
-            seat.first_view, seat.joined_formed = view, bool(told.classes)
+            seat.first_view, seat.joined_formed = view, bool(detail.classes)
         else:
             seat.passages.append(Passage(seat.view, None if seat.left and previous is None else view, seat.stay))
             seat.stay.marks.clear()
@@ -203,14 +203,14 @@ class Log(msgspec.Struct):
         count = self._count("M2", group)
         count.opportunities += 1
         if later <= earlier:
-            count.violated(f"{who} installed view {later} after view {earlier}, and its id is not the larger")
+            count.violated(f"{who} installed view {later} after view {earlier}, but its id is not larger")
 
     def _count(self, property_id: str, group: str) -> Count:
         return self.counts.setdefault((property_id, group), Count())
 
 
 def _count_recent(seat: Seat, times: IntArray, place: int) -> None:
-    """Seconds before the last few are not counted, and forgotten."""
+    """Count the messages of the last few seconds, and forget the older ones."""
     seconds, counts = np.unique(times // SECOND_NS, return_counts=True)
     for second, count in zip(seconds[-RECENT_S - 1 :].tolist(), counts[-RECENT_S - 1 :].tolist(), strict=True):
         before = seat.recent.get(second, (0, 0))

@@ -1,4 +1,4 @@
-"""Which messages of one sender a process has delivered: O1 and D2 as they come (docs/spec/properties.md 7.1)."""
+"""The messages of one sender that a process has delivered: judges O1 and D2 online (docs/spec/properties.md 7.1)."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from antiphon.pipeline.live.rows import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What new deliveries showed, by their positions."""
+    """The findings on new deliveries, by their positions."""
 
     compared: int
-    """How many of them were held against the one before, of the same sender."""
+    """How many were compared with the previous one of the same sender."""
     repeated: list[int]
     overtaken: list[tuple[int, int]]
-    """The position of a message that came too late, and the number that came before it."""
+    """The position of a message that came too late, and the number that was delivered before it."""
 
 
 class Numbers(msgspec.Struct):
-    """Numbers delivered, as stretches without gaps: one, as a rule."""
+    """The numbers delivered, as stretches without gaps: usually one."""
 
     last: int = -1
     stretches: list[tuple[int, int]] = msgspec.field(default_factory=list)
     """First and last number of each, in order; no two touch."""
 
     def take(self, numbers: IntArray) -> Taken:
-        """More deliveries, in their order."""
+        """Take more deliveries, in order."""
         first, last = int(numbers[0]), int(numbers[-1])
         compared = len(numbers) - (self.last < 0)
         if (not self.stretches or first > self.stretches[-1][1]) and bool((np.diff(numbers) == 1).all()):

@@ -1,4 +1,4 @@
-"""Where the events of a run are while it goes on, and when it is over."""
+"""Where the events of a run are, while it goes on and after its end."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,29 +12,29 @@ class Place(NamedTuple):
     directory: Path
     """Its parent, which looks like a run directory."""
     key: str
-    """A name that no other place has, nor had."""
+    """A name that no other place has or had."""
     whole: bool
-    """Nothing more will come."""
+    """True if nothing more will come."""
     began_ns: int = 0
-    """When the run began that is written there, in nanoseconds since 1970; 0 if nobody knows."""
+    """When that run began, in nanoseconds since 1970; 0 if unknown."""
 
     @property
     def events(self) -> Path:
-        """The folder itself."""
+        """The folder of event files."""
         return self.directory / "events"
 
     @property
     def goes_on(self) -> bool:
-        """Whether more may come."""
+        """True if more may come."""
         if self.began_ns:
             return goes_on(self.directory)
         return not self.whole and not _is_whole(self.directory)
 
 
 def find(directory: Path) -> Place | None:
-    """Where to read what is in `directory`, or will be: first of all the parts of a run that goes on.
+    """Find the events in `directory`; the parts of a run that goes on come first.
 
-    Parts that a killed run left behind are read if there is nothing else.
+    Parts that a killed run left behind are used only if there is nothing else.
     """
     live = [Place(each, each.parent.name, not goes_on(each), began_ns(each)) for each in live_folders(directory)]
     going_on = [place for place in live if not place.whole]

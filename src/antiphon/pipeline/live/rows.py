@@ -1,6 +1,6 @@
 """New events as numpy columns: every string a code, rows in the order of each process incarnation.
 
-Of a large trace most rows are frames that come and go; they only count. So no more than these columns is read.
+Most rows of a large trace are transmitted and received frames, which are only counted. So only these columns are read.
 """
 
 from collections.abc import Iterator
@@ -18,25 +18,25 @@ from antiphon.trace.schema import EVENTS, KINDS
 from antiphon.types import process_id
 
 IntArray = npt.NDArray[np.int64]
-Told = TypeVar("Told")
+Detail = TypeVar("Detail")
 
 _COLUMNS: Final = (
     "run process incarnation index time requested kind group sender sender_incarnation number service view members "
     "previous detail"
 ).split()
 SEEN: Final = pa.schema([EVENTS.field(name) for name in _COLUMNS])
-"""The columns that are read; `detail` of some kinds only."""
-TELLING: Final = ("start", "view", "faults_end", "end")
+"""The columns that are read; `detail` only of some kinds."""
+WITH_DETAIL: Final = ("start", "view", "faults_end", "end")
 """The kinds of rows whose detail is read."""
 _REQUIRED: Final = [field.name for field in SEEN if not field.nullable]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one process incarnation, or of several, with what their codes stand for. A null has the code -1."""
+    """Rows of one or several process incarnations, with the meaning of their codes. A null has the code -1."""
 
     place: IntArray
-    """Where each row is in the table."""
+    """The position of each row in the table."""
     log: IntArray
     index: IntArray
     time: IntArray
@@ -48,27 +48,27 @@ class Rows:
     names: "Names"
 
     def at(self, chosen: Any) -> "Rows":
-        """Some of them."""
+        """The chosen rows."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in _ARRAYS})
 
     def where(self, *kinds: str) -> IntArray:
         """The positions of the rows of these kinds."""
-        wanted = [code for code, kind in enumerate(self.names.kinds) if kind in kinds]
-        return np.flatnonzero(np.isin(self.kind, wanted))
+        chosen = [code for code, kind in enumerate(self.names.kinds) if kind in kinds]
+        return np.flatnonzero(np.isin(self.kind, chosen))
 
     def cell(self, position: int, column: str) -> Any:
-        """One value, as Python has it."""
+        """One value as a Python object."""
         return self.names.table.column(column)[int(self.place[position])].as_py()
 
-    def detail(self, position: int, form: type[Told]) -> Told:
-        """What the `detail` of a row tells; whatever else is in it is passed over."""
+    def detail(self, position: int, form: type[Detail]) -> Detail:
+        """The parsed `detail` of a row; unknown keys are ignored."""
         try:
             return msgspec.json.decode(self.cell(position, "detail") or "{}", type=form)
         except msgspec.MsgspecError as error:
             run, who = self.names.logs[self.log[position]]
             kind = self.names.kinds[self.kind[position]]
             place = f"row {self.index[position]} ({kind}) of {who} in {run}"
-            raise TraceError(f"{place} has a detail that cannot be read: {error}") from error
+            raise TraceError(f"{place} has an invalid detail: {error}") from error
 
 
 _ARRAYS: Final = [field.name for field in fields(Rows) if field.name != "names"]
@@ -76,11 +76,11 @@ _ARRAYS: Final = [field.name for field in fields(Rows) if field.name != "names"]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What codes stand for, and the table itself."""
+    """The names behind the codes, and the table itself."""
 
     table: pa.Table
     logs: list[tuple[str, str]]
-    """Run and process, the incarnation with it."""
+    """Run, and process with incarnation."""
     kinds: list[str]
     groups: list[str]
     senders: list[str]
@@ -120,7 +120,7 @@ def read(table: pa.Table) -> Rows:
 
 
 def by(values: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Each value that occurs, but for what stands for nulls, with its positions."""
+    """Each value that occurs, except the code of nulls, with its positions."""
     order = np.argsort(values, kind="stable")
     each, begin = np.unique(values[order], return_index=True)
     for value, positions in zip(each.tolist(), np.split(order, begin[1:]), strict=False):
@@ -129,7 +129,7 @@ def by(values: IntArray) -> Iterator[tuple[int, IntArray]]:
 
 
 def codes(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
-    """The strings of a column, each once, and for each row the place of its own; -1 for a null."""
+    """The distinct strings of a column, and for each row the position of its string; -1 for a null."""
     encoded = pc.dictionary_encode(column).combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # of an empty column
         return [], np.zeros(0, np.int64)
@@ -138,7 +138,7 @@ def codes(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
 
 
 def _identities(names: pa.ChunkedArray, incarnations: pa.ChunkedArray) -> tuple[list[str], IntArray]:
-    """Process incarnations, by what they go by elsewhere in the trace."""
+    """Process incarnations, as they are named elsewhere in the trace."""
     known, name = codes(names)
     incarnation = _integers(incarnations)
     width = int(incarnation.max(initial=0)) + 1

@@ -1,4 +1,4 @@
-"""What a process delivers in one view, as growing fingerprints: of the set, and of the sequence (properties.md 7.2)."""
+"""Incremental fingerprints of the deliveries in one view: of the set and of the sequence (properties.md 7.2)."""
 
 import hashlib
 from functools import cache
@@ -13,7 +13,7 @@ from antiphon.pipeline.live.rows import IntArray
 _Words = npt.NDArray[np.uint64]
 
 MARK_EVERY: Final = 64
-"""Every so many deliveries the sequence is marked: there members that are still in the view are compared."""
+"""The sequence is marked after every this many deliveries, to compare members that are still in the view."""
 _MARKS_KEPT: Final = 64
 
 
@@ -24,10 +24,10 @@ class Stay(msgspec.Struct):
     set: int = 0
     sequence: int = 0
     marks: list[tuple[int, int]] = msgspec.field(default_factory=list)
-    """How many were delivered, and the fingerprint of their sequence; the latest ones."""
+    """The latest marks: the number of deliveries, and the fingerprint of their sequence."""
 
     def take(self, streams: _Words, numbers: IntArray) -> None:
-        """More messages, each delivered for the first time, in their order."""
+        """Take more messages, each delivered for the first time, in order."""
         messages = _mixed(streams ^ _mixed(numbers.astype(np.uint64)))
         places = np.arange(self.count, self.count + len(messages), dtype=np.uint64)
         running = np.cumsum(_mixed(messages ^ _mixed(places)), dtype=np.uint64) + np.uint64(self.sequence)
@@ -42,7 +42,7 @@ class Stay(msgspec.Struct):
 
 @cache
 def stream_word(group: str, sender: str) -> int:
-    """64 bits for the messages of a sender in a group."""
+    """A 64-bit hash for the stream of a sender in a group."""
     return int.from_bytes(hashlib.blake2b(f"{group}/{sender}".encode(), digest_size=8).digest())
 
 

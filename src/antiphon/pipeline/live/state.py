@@ -1,8 +1,8 @@
-"""The state of a watch: what has been counted of every run, and what is to be counted when more is there.
+"""The state of a watch: what has been counted of every run, and the rows that wait for missing ones.
 
-Rows are taken in the order of each process incarnation, and each once: `index` has no gaps, so how many are counted
-says which one is next. What comes again is passed over, what comes too early waits. So it does not matter how often or
-in which order parts are read, and the state, stored, is all that a restart needs.
+Rows are counted once, in the order of each process incarnation. `index` has no gaps, so the number of counted rows
+tells which row is next. Repeated rows are ignored, and rows that come too early wait. So it does not matter how often
+or in which order parts are read, and the stored state is all that a restart needs.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _NEVER: Final = 2**63 - 1
 
 
 class GroupLatencies(msgspec.Struct):
-    """Of one group."""
+    """The latencies of one group."""
 
     all: Spread = msgspec.field(default_factory=Spread)
     recent: dict[int, Spread] = msgspec.field(default_factory=dict)
@@ -34,11 +34,11 @@ class Run(msgspec.Struct):
     """One run."""
 
     logs: dict[str, Log] = msgspec.field(default_factory=dict)
-    """By process, the incarnation with it; the world has one too."""
+    """By process with incarnation; the world has one too."""
     latencies: dict[str, GroupLatencies] = msgspec.field(default_factory=dict)
     """By group."""
     quiet: bool | None = None
-    """Whether it ended quiet; None while it has not ended."""
+    """True if it ended quiet; None while it has not ended."""
     components: list[list[str]] | None = None
 
     @property
@@ -53,12 +53,12 @@ class Run(msgspec.Struct):
 
     @property
     def over(self) -> bool:
-        """It has ended, and so has every process in it."""
+        """True if it has ended, and every process in it too."""
         return self.quiet is not None and not self._missing and all(log.state != "up" for log in self.members.values())
 
     @property
     def forget_ns(self) -> int:
-        """What was requested before will be delivered by nobody: all who are up are that much further."""
+        """Requests before this time will not be delivered any more: all running processes are much further."""
         if self.over:
             return _NEVER
         up = [log.last_ns for log in self.members.values() if log.state == "up"]
@@ -66,7 +66,7 @@ class Run(msgspec.Struct):
 
     @property
     def _missing(self) -> bool:
-        """Somebody is in a view of whom nothing has been read yet."""
+        """True if a view names a process whose log has not been read yet."""
         named = {who for log in self.logs.values() for seat in log.seats.values() for who in seat.members}
         return not named <= {*self.logs}
 
@@ -86,23 +86,23 @@ class _Stored(msgspec.Struct):
 
 
 class State:
-    """Of all runs of one directory."""
+    """The state of all runs of one directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
         self.runs: dict[str, Run] = {}
         self.unmatched = 0
-        """Deliveries without a latency: their request is not on record, or was too long ago."""
+        """Deliveries without a latency: their request is unknown, or was too long ago."""
         self._held = SEEN.empty_table()
         self._open = Open()
 
     @property
     def waiting(self) -> int:
-        """Rows that wait for the ones before them."""
+        """The number of rows that wait for earlier ones."""
         return int(self._held.num_rows)
 
     def take(self, events: pa.Table) -> pa.Table:
-        """More events, of the columns `SEEN`; gives those that are counted now."""
+        """Take more events, with the columns `SEEN`; return those that are counted now."""
         rows = read(pa.concat_tables([self._held, events]))
         new, early = list[Rows](), list[Rows]()
         for code, positions in by(rows.log):
@@ -119,13 +119,13 @@ class State:
         return counted
 
     def _next_ones(self, run: str, who: str, rows: Rows) -> tuple[Rows, Rows]:
-        """Those that follow what is counted without a gap, and those that do not yet."""
+        """The rows that follow the counted ones without a gap, and the others."""
         log = self.runs.setdefault(run, Run()).logs.setdefault(who, Log())
         again = np.flatnonzero(rows.index == log.rows - 1)
         if len(again) and rows.time[again[0]] != log.last_ns:
             raise TraceError(
-                f"the checkpoint is of another play of {run}: row {log.rows - 1} of {who} is not the one that it "
-                "has counted; begin a new checkpoint"
+                f"the checkpoint belongs to another execution of {run}: row {log.rows - 1} of {who} differs from "
+                "the one it has counted; use a new checkpoint"
             )
         rows = rows.at(np.unique(rows.index, return_index=True)[1])
         rows = rows.at(rows.index >= log.rows)
@@ -139,11 +139,11 @@ class State:
         run = self.runs[run_id]
         run.logs[who].take(who, rows)
         for position in rows.where("faults_end", "end").tolist():
-            told = rows.detail(position, _World)
+            detail = rows.detail(position, _World)
             if rows.names.kinds[rows.kind[position]] == "end":
-                run.quiet = told.quiet
+                run.quiet = detail.quiet
             else:
-                run.components = told.components
+                run.components = detail.components
 
     def _measure(self, counted: pa.Table) -> None:
         found = self._open.take(counted)
@@ -162,7 +162,7 @@ class State:
     # On disk
 
     def save(self, path: Path) -> None:
-        """The file is there whole, or as it was before."""
+        """Store the state; the file is complete, or as it was before."""
         requests, deliveries = _packed(self._open.requests), _packed(self._open.deliveries)
         stored = _Stored(str(self.directory), self.runs, _packed(self._held), requests, deliveries, self.unmatched)
         aside = path.with_name(f".{path.name}")
@@ -171,7 +171,7 @@ class State:
 
     @staticmethod
     def load(path: Path, directory: Path) -> "State":
-        """What is stored there; a new one if nothing is."""
+        """Load the stored state, or create a new one."""
         state = State(directory)
         try:
             stored = msgspec.msgpack.decode(path.read_bytes(), type=_Stored)
@@ -181,7 +181,7 @@ class State:
         except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
             raise TraceError(f"{path} is not the state of a watch: {error}") from error
         if stored.directory != str(state.directory):
-            raise TraceError(f"{path.parent} is the checkpoint of a watch of {stored.directory}; name another one")
+            raise TraceError(f"{path.parent} is the checkpoint of a watch of {stored.directory}; use another folder")
         state.runs, state.unmatched = stored.runs, stored.unmatched
         state._open = Open(requests, deliveries)
         return state

@@ -1,8 +1,8 @@
-"""A run that is watched while it goes on: a Structured Streaming job over the parts of its trace.
+"""Watch a run while it goes on: a Structured Streaming job over the parts of its trace.
 
-Spark finds new parts, reads them and remembers which it has read; what they tell is added to a state (`watched/`) that
-is stored before Spark calls a batch done. A batch that Spark repeats after a restart adds nothing, for the state knows
-which rows it has counted: so none is lost, and none counted twice, whenever the watch is killed.
+Spark finds new parts, reads them and remembers which ones it has read. Their rows are added to a state (`state.py`),
+which is stored before Spark commits a batch. If Spark repeats a batch after a restart, nothing is added, because the
+state knows which rows it has counted. So no row is lost or counted twice, whenever the watch is killed.
 """
 
 import time
@@ -24,25 +24,25 @@ from antiphon.pipeline.dataset import checked, find_event_files, spark_path
 from antiphon.pipeline.live.figures import Figures, figures
 from antiphon.pipeline.live.latencies import Spread
 from antiphon.pipeline.live.places import Place, find
-from antiphon.pipeline.live.rows import SEEN, TELLING, IntArray
+from antiphon.pipeline.live.rows import SEEN, WITH_DETAIL, IntArray
 from antiphon.pipeline.live.state import State
 from antiphon.pipeline.spark.session import as_trace_error
 
 Show = Callable[[Figures], None]
-"""Called with the figures so far, again and again."""
+"""Called repeatedly with the figures so far."""
 
 _BATCH_BYTES: Final = 16 << 20
-"""Of event files, in one batch: about a million and a half events."""
+"""Bytes of event files in one batch: about a million and a half events."""
 _POLL_SECONDS: Final = 0.1
 _STATE: Final = "state.msgpack"
 _SPARK: Final = "spark"
 
 
 class Watch:
-    """All that is read of one directory, through whatever place it is in."""
+    """Reads the runs of one directory, wherever their events are at the moment."""
 
     def __init__(self, spark: SparkSession, directory: Path, checkpoint: Path, *, every_s: float = 0.5) -> None:
-        """What the checkpoint holds is counted already; `every_s` is the time from batch to batch."""
+        """Rows in the checkpoint are already counted; `every_s` is the interval between batches."""
         _require_checkpoint(checkpoint)
         self._spark, self._directory, self._checkpoint, self._every_s = spark, directory, checkpoint, every_s
         self._state = State.load(checkpoint / _STATE, directory)
@@ -51,17 +51,17 @@ class Watch:
         self._checked: set[Path] = set()
         self.figures = figures(self._state)
         self.delay = Spread()
-        """From an event to the figures that count it, in nanoseconds; of what happened since there were any."""
+        """From an event to the figures that count it, in nanoseconds; only for events since the first figures."""
         self._since_ns: int | None = None
 
     def read_what_is_there(self, place: Place) -> None:
-        """To the end of what is there now."""
+        """Read everything that is there now."""
         self._follow(place._replace(whole=True), lambda _figures: None)
 
     def follow(self, show: Show, place: Place | None = None) -> None:
-        """Until the run has ended, or for ever if nothing says that it has; waits for a run if there is none yet.
+        """Follow the run until it ends, or forever if nothing tells its end; waits for a run if there is none yet.
 
-        `place`: where its events are, if that is known.
+        `place`: where its events are, if known.
         """
         place = place or find(self._directory)
         while place is None:
@@ -75,8 +75,8 @@ class Watch:
         return place.whole or (place.began_ns > 0 and self.figures.over)
 
     def _successor(self, place: Place) -> Place | None:
-        """Where the rest is, now that nobody adds anything there."""
-        if place.began_ns and place.directory.exists():  # whoever wrote it was killed
+        """Where the rest of the run is, when nothing more is written to a place."""
+        if place.began_ns and place.directory.exists():  # its writer was killed
             return place._replace(whole=True)
         while place.began_ns and place.directory.parent.exists():
             time.sleep(_POLL_SECONDS)
@@ -84,7 +84,7 @@ class Watch:
 
     def _follow(self, place: Place, show: Show) -> None:
         if place.whole:
-            find_event_files(place.directory)  # what is wrong with a file is said at once
+            find_event_files(place.directory)  # report damaged files at once
         resumed = self._marks(place).exists()
         with self._explained(place, resumed=resumed), self._query(place) as query:
             while query.isActive:
@@ -93,11 +93,11 @@ class Watch:
                 if not place.whole and (self._is_over(place) or not place.goes_on):
                     return
                 time.sleep(_POLL_SECONDS)
-            query.awaitTermination()  # raises what it failed with
+            query.awaitTermination()  # raises its error
         show(self.figures)
 
     def _check_new(self, place: Place) -> None:
-        """Spark passes over an empty file, and takes nulls for a column that is missing."""
+        """Check new files, because Spark skips an empty file and reads a missing column as nulls."""
         for path in place.events.glob("[!._]*.parquet"):
             if path not in self._checked:
                 self._checked.add(path)
@@ -116,11 +116,11 @@ class Watch:
             yield query
         finally:
             query.stop()
-            with self._taking:  # a batch that Spark has given up may still be taken here
+            with self._taking:  # a batch that Spark has abandoned may still be running here
                 pass
 
     def _take(self, batch: DataFrame, began_ns: int) -> None:
-        """One batch. What goes wrong is kept: Spark would wrap it in pages of text, and choke on them."""
+        """Take one batch. An error is kept, because Spark would wrap it in pages of text and fail on them."""
         with self._taking:
             try:
                 counted = self._state.take(_arrow(batch))
@@ -140,16 +140,16 @@ class Watch:
 
     @staticmethod
     def _has_moved(place: Place) -> bool:
-        """The run has ended, and its parts went with it."""
+        """True if the run has ended, and its parts were moved."""
         return place.began_ns > 0 and not place.whole and not place.directory.exists()
 
     def _marks(self, place: Place) -> Path:
-        """Where Spark remembers what it has read there."""
+        """The folder where Spark remembers what it has read from a place."""
         return self._checkpoint / _SPARK / place.key
 
     @contextmanager
     def _explained(self, place: Place, *, resumed: bool) -> Iterator[None]:
-        """Says in one sentence what went wrong, and with which file if it is one."""
+        """Report an error in one sentence, with the file if one is damaged."""
         try:
             with as_trace_error(place.directory):
                 try:
@@ -158,32 +158,32 @@ class Watch:
                     raise self._failure or error from None
         except TraceError as error:
             if self._failure is None and self._has_moved(place):
-                return  # Spark was to read parts that are gone: the finished directory has what they told
+                return  # Spark tried to read parts that are gone; the finished directory has their rows
             if any(place.events.glob("*.parquet")):
                 find_event_files(place.directory)
             if resumed and self._failure is None:
-                raise TraceError(f"the checkpoint {self._checkpoint} cannot be gone on from: {error}") from error
+                raise TraceError(f"cannot continue from the checkpoint {self._checkpoint}: {error}") from error
             raise
 
 
 def _require_checkpoint(path: Path) -> None:
-    """A new folder, or one that a watch has left."""
+    """Require a new folder, or the checkpoint of a watch."""
     if path.is_file():
         raise ConfigurationError(f"{path} is a file; a checkpoint is a folder")
     path.mkdir(parents=True, exist_ok=True)
     if {each.name for each in path.iterdir()} - {_STATE, f".{_STATE}", _SPARK}:
-        raise ConfigurationError(f"{path} holds something else than the checkpoint of a watch; name a new folder")
-    # The state is stored before Spark calls a batch done: without it, what Spark would pass over is lost.
+        raise ConfigurationError(f"{path} is not the checkpoint of a watch; name a new folder")
+    # The state is stored before Spark commits a batch. Without it, rows that Spark would skip are lost.
     if not (path / _STATE).exists() and any((path / _SPARK).glob("*/commits/[0-9]*")):
-        raise TraceError(f"the checkpoint {path} has lost {_STATE}, which has all that was counted; name a new folder")
+        raise TraceError(f"the checkpoint {path} has no {_STATE}, so its counts are lost; name a new folder")
 
 
 def _seen(spark: SparkSession, place: Place) -> DataFrame:
-    """New parts as they come; those that are gone before they could be read are elsewhere by then."""
+    """New parts as they appear; parts that disappear before they are read are in the finished directory."""
     reader = spark.readStream.schema(from_arrow_schema(SEEN))
     reader = reader.option("maxBytesPerTrigger", _BATCH_BYTES).option("ignoreMissingFiles", "true")
     events = reader.parquet(spark_path(place.events))
-    detail = F.when(F.col("kind").isin(*TELLING), F.col("detail")).alias("detail")
+    detail = F.when(F.col("kind").isin(*WITH_DETAIL), F.col("detail")).alias("detail")
     return events.select(*(name for name in SEEN.names if name != "detail"), detail)
 
 

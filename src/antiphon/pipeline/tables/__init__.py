@@ -1,1 +1,1 @@
-"""Silver and gold tables, their schemas, and their export."""
+"""The silver and gold tables: `schemas.py` declares, `silver.py` and `gold.py` make, `export.py` writes them."""

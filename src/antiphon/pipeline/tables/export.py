@@ -1,4 +1,4 @@
-"""Silver and gold as folders of Parquet files, for people's own notebooks."""
+"""Export silver and gold tables as folders of Parquet files, for notebooks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,19 +37,19 @@ QUERIES: Final[dict[Table, Callable[[DataFrame], DataFrame]]] = {
     VIEW_CHANGES: view_changes,
     RECOVERY: recovery,
 }
-"""The tables that Spark makes of events and writes itself; the others are measures."""
+"""The tables that Spark computes from events and writes itself; the others are measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One table as it was written."""
+    """One table that was written."""
 
     table: Table
     rows: int
 
 
 def write_tables(spark: SparkSession, directory: Path, out: Path, progress: Progress) -> list[Written]:
-    """Writes every table of the runs in `directory` under `out`, each in a folder `layer/name`."""
+    """Write every table of the runs in `directory` under `out`, each in a folder `layer/name`."""
     total = len(QUERIES) + 1
     try:
         with as_trace_error(directory):
@@ -62,7 +62,7 @@ def write_tables(spark: SparkSession, directory: Path, out: Path, progress: Prog
             _write(rows, _folder(out, table))
         progress(total, total)
     except BaseException:
-        spark.sparkContext.cancelAllJobs()  # else a task could write on where everything was just removed
+        spark.sparkContext.cancelAllJobs()  # else a task could go on writing into a directory that was just removed
         raise
     return [Written(table, _count(_folder(out, table))) for table in (*SILVER, *GOLD)]
 

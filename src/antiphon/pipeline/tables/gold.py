@@ -1,7 +1,7 @@
-"""Gold tables: what a run comes to. Most are the measures of `measures.py` as rows; here is what those do not tell.
+"""Gold tables: the figures of a run. Most are the measures of `measures.py` as rows; the others are computed here.
 
-View changes and recovery are counted from the faults that the world wrote down: a trace of real processes that nobody
-disturbed has none.
+View changes and recovery are counted from the faults that the world recorded: a trace of real processes without faults
+has none.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ from antiphon.pipeline.tables.silver import HISTORY, INCARNATION, detail, lives,
 from antiphon.types import WORLD
 
 BREAKING: Final = ("crash", "partition", "cut", "pause", "stall")
-"""Kinds of faults that a group has to recover from."""
+"""Kinds of faults from which a group has to recover."""
 
 _Rows = Iterator[dict[str, Any]]
 
@@ -83,9 +83,9 @@ def _throughput(group: GroupStatistics) -> _Rows:
 
 
 def _overhead(group: GroupStatistics) -> _Rows:
-    told = asdict(group.traffic) | {"frames": sum(group.traffic.frames.values())}
+    figures = asdict(group.traffic) | {"frames": sum(group.traffic.frames.values())}
     delay_overhead_ns = group.experiment.delay_overhead_ns
-    yield {name: told[name] for name in OVERHEAD.columns.names if name in told} | {
+    yield {name: figures[name] for name in OVERHEAD.columns.names if name in figures} | {
         "delay_overhead_ns": delay_overhead_ns
     }
 
@@ -108,7 +108,7 @@ def _nulls(group: GroupStatistics) -> _Rows:
 
 
 def view_changes(events: DataFrame) -> DataFrame:
-    """One row for each view that took the place of another: who is lost and gained, when, how long after its cause."""
+    """One row for each view that replaced another: members lost and gained, when, and how long after the cause."""
     installed = views(events)
     before = installed.select(*HISTORY, F.col("view").alias("previous"), F.col("members").alias("before"))
     moves = installed.join(before, on=[*HISTORY, "previous"], how="inner").withColumns(
@@ -144,10 +144,10 @@ def view_changes(events: DataFrame) -> DataFrame:
 
 
 def recovery(events: DataFrame) -> DataFrame:
-    """One row for each time that something broke, in each group that delivered afterwards: how long it stood still.
+    """One row for each fault and each group that delivered afterwards: how long the group stood still.
 
-    Survivors are those who were there already. What they waited for is counted up to the next fault, and only if it
-    came: a group that is silent because nobody sends does not stand still.
+    Survivors are the processes that were already there. Their waiting time is counted up to the next fault, and only if
+    a delivery came: a group that is silent because no process sends does not stand still.
     """
     faults = _faults(events).withColumn(
         "next_fault", F.lead("fault_time").over(Window.partitionBy("run").orderBy("fault_time"))
@@ -171,7 +171,7 @@ def recovery(events: DataFrame) -> DataFrame:
 
 
 def _faults(events: DataFrame) -> DataFrame:
-    """When something broke that a group has to recover from, and what, each time once."""
+    """The times of faults from which a group has to recover, and the kinds of faults, each time once."""
     rows = events.filter((F.col("process") == WORLD) & (F.col("kind") == "fault")).select("run", "time", "detail")
     begun = rows.filter((detail("begins") == "true") & detail("kind").isin(*BREAKING))
     return begun.groupBy("run", F.col("time").alias("fault_time")).agg(

@@ -1,7 +1,7 @@
-"""Silver tables: what the events say of messages, deliveries, views, stability and waits, typed and joined once.
+"""Silver tables: messages, deliveries, views, stability and waits from the events, typed and joined once.
 
-Each function takes the events of any number of runs. A `select` at its entry states what it reads, `shaped` at its exit
-that it gives what `schemas.py` declares.
+Each function takes the events of any number of runs. A `select` at its entry states what it reads; `shaped` at its exit
+ensures that the result has the columns that `schemas.py` declares.
 """
 
 from typing import Any, Final
@@ -13,18 +13,18 @@ from pyspark.sql.pandas.types import from_arrow_type
 from antiphon.pipeline.tables.schemas import BLOCKED, DELIVERIES, MESSAGES, STABILITY, VIEWS, Table, meaning
 
 MESSAGE_KEY: Final = ("run", "group", "sender", "sender_incarnation", "number")
-"""What names a message; a well-formed trace has at most one `send` for each (docs/spec/properties.md, W3)."""
+"""The key of a message; a well-formed trace has at most one `send` for each (docs/spec/properties.md, W3)."""
 
 INCARNATION: Final = ("run", "process", "incarnation")
-"""What names the rows of one process incarnation."""
+"""The key of the rows of one process incarnation."""
 HISTORY: Final = ("run", "group", "process", "incarnation")
-"""What names the rows of one process incarnation in one group."""
+"""The key of the rows of one process incarnation in one group."""
 _STAY: Final = (*HISTORY, "view")
-"""What names the time that a process spends in one view."""
+"""The key of the stay of a process in one view."""
 
 
 def shaped(rows: DataFrame, table: Table) -> DataFrame:
-    """Exactly the declared columns, with their types and what they mean."""
+    """Select exactly the declared columns, with their types and meanings."""
     return rows.select(
         *(
             F.col(field.name).cast(from_arrow_type(field.type)).alias(field.name, metadata={"comment": meaning(field)})
@@ -34,7 +34,7 @@ def shaped(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def messages(events: DataFrame) -> DataFrame:
-    """One row for each message sent: who sent it, when it was requested, when it was taken into a frame."""
+    """One row for each message sent: its sender, when it was requested, and when a frame took it."""
     sends = events.filter(F.col("kind") == "send").select(
         *HISTORY, "number", "requested", "time", "payload_bytes", "service", "view"
     )
@@ -45,8 +45,8 @@ def messages(events: DataFrame) -> DataFrame:
 def deliveries(events: DataFrame) -> DataFrame:
     """One row for each delivery: how long after the request, and how long after the message had arrived.
 
-    `received` is when it arrived, of an own message when it left. What is told elsewhere is null where that is
-    not in the trace: the log of a killed sender may be cut short.
+    `received` is when it arrived; for an own message, when it left. Values from other logs are null if they are not in
+    the trace: the log of a killed sender may be cut short.
     """
     here = (*MESSAGE_KEY, "process", "incarnation")
     rows = events.filter("kind = 'deliver' OR (kind = 'receive' AND number IS NOT NULL)").select(*here, "kind", "time")
@@ -70,14 +70,14 @@ def deliveries(events: DataFrame) -> DataFrame:
 
 
 def views(events: DataFrame) -> DataFrame:
-    """One row for each view that a process installed: who is in it, why, and how long it was in force there."""
+    """One row for each view that a process installed: its members, the reason, and how long it was in force there."""
     rows = events.filter(F.col("kind").isin("view", "leave")).select(
         *_STAY, "index", "time", "kind", "previous", "members", "transitional", "detail"
     )
     timed = rows.withColumn("next", _next_time()).join(F.broadcast(lives(events)), on=list(INCARNATION), how="inner")
     reasons = F.from_json(detail("left"), "array<struct<reason:string>>").getField("reason")
     why = F.array_join(F.array_sort(F.array_distinct(reasons)), ", ")
-    told = timed.filter(F.col("kind") == "view").withColumns(
+    installed = timed.filter(F.col("kind") == "view").withColumns(
         {
             "installed": F.col("time"),
             "in_force_ns": F.coalesce("next", "ended") - F.col("time"),
@@ -86,11 +86,11 @@ def views(events: DataFrame) -> DataFrame:
             .when(why != "", why),
         }
     )
-    return shaped(told, VIEWS)
+    return shaped(installed, VIEWS)
 
 
 def blocked(events: DataFrame) -> DataFrame:
-    """One row for each time that a sender had to wait; one that was never released waits until its trace ends."""
+    """One row for each time that a sender was blocked; one that was never released waits until its trace ends."""
     rows = events.filter(F.col("kind").isin("block", "unblock")).select(*HISTORY, "index", "time", "kind", "peer")
     ends = lives(events).select(*INCARNATION, F.col("ended").alias("end"))
     waits = rows.withColumn("ended", _next_time()).filter(F.col("kind") == "block")
@@ -106,19 +106,19 @@ def lives(events: DataFrame) -> DataFrame:
 
 
 def _next_time() -> Column:
-    """When the next of these rows is in the same history; null after the last."""
+    """The time of the next of these rows in the same history; null after the last."""
     return F.lead("time").over(Window.partitionBy(*HISTORY).orderBy("index"))
 
 
 def stability(events: DataFrame) -> DataFrame:
     """One row for each message that its own sender called stable: when it first did, and how long after the request.
 
-    A report covers all numbers up to its own, so the first that covers a message is the earliest of all that reach its
-    number or beyond: a running minimum from the highest number down. Nothing is unfolded that a damaged report
-    could make endless.
+    A report covers all numbers up to its own. So the first report that covers a message is the earliest of those that
+    reach its number or beyond: a running minimum from the highest number down. Reports are never expanded into single
+    numbers, because a damaged report could make that endless.
 
-    `to_nobody` marks what was sent in a view of its sender's own that has no receivers: it is stable at once, and says
-    nothing of how long stability takes.
+    `to_nobody` marks messages sent in a private view without receivers: they are stable at once, and do not show how
+    long stability takes.
     """
     rows = events.filter(F.col("kind").isin("send", "stable")).select(
         *_STAY, "index", "time", "kind", "number", "requested", "upto"
@@ -138,8 +138,8 @@ def stability(events: DataFrame) -> DataFrame:
     first = F.min("report").over(downward)
     covered = marks.filter("number IS NOT NULL").withColumn("first", first)
     known = covered.filter("report IS NULL AND first IS NOT NULL")
-    told = known.join(_without_receivers(events), on=list(_STAY), how="left")
-    timed = told.withColumns(
+    marked = known.join(_without_receivers(events), on=list(_STAY), how="left")
+    timed = marked.withColumns(
         {
             "time": F.col("first.time"),
             "latency_ns": F.col("first.time") - F.col("requested"),
@@ -150,13 +150,13 @@ def stability(events: DataFrame) -> DataFrame:
 
 
 def _without_receivers(events: DataFrame) -> DataFrame:
-    """The private views in which a process had nobody to send to, each once."""
+    """The private views in which a process had no receivers, each once."""
     views = events.filter(F.col("kind") == "view").select(*_STAY, detail("receivers").alias("receivers"))
     return views.filter(F.col("receivers") == "[]").select(*_STAY, F.lit(True).alias("deserted")).distinct()
 
 
 def answers(events: DataFrame) -> DataFrame:
-    """One row for each request to a group that has its answers: who asked, when, and how long it took."""
+    """One row for each answered request to a group: which process asked, when, and how long it took."""
     rows = events.filter(F.col("kind") == "answer").select(
         "run", "group", "process", "incarnation", "time", "requested"
     )
@@ -164,27 +164,27 @@ def answers(events: DataFrame) -> DataFrame:
 
 
 def detail(key: str) -> Column:
-    """A value of the `detail` JSON as a string, null where the row has none."""
+    """A value of the `detail` JSON as a string, null if the row has none."""
     return F.get_json_object(F.col("detail"), f"$.{key}")
 
 
 def detail_number(key: str) -> Column:
-    """A value of the `detail` JSON as a whole number, null where the row has none."""
+    """A value of the `detail` JSON as a whole number, null if the row has none."""
     return detail(key).try_cast("bigint")
 
 
 def _identity() -> Column:
-    """What a process incarnation goes by in `upto` and `members`: its name, with a number once it has restarted."""
+    """The name of a process incarnation in `upto` and `members`: its name, with a number after a restart."""
     incarnation = F.col("incarnation")
     return F.when(incarnation == 0, F.col("process")).otherwise(F.concat_ws("#", "process", incarnation))
 
 
 def count_kinds(*kinds: str) -> Column:
-    """How many rows are of these kinds."""
+    """The number of rows of these kinds."""
     return F.count_if(F.col("kind").isin(*kinds))
 
 
 def fetched(frame: DataFrame) -> list[dict[str, Any]]:
-    """Runs the query; its rows, here."""
+    """Run the query, and return its rows."""
     rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return rows
