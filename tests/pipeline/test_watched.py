@@ -193,7 +193,7 @@ def test_a_state_is_of_one_directory_and_of_one_play(tmp_path: Path) -> None:
         TraceError, match="the checkpoint belongs to another execution of r1: row 1 of a differs from"
     ):
         state.take(table([rows[0], {**rows[1], "time": 8}]).select(SEEN.names))
-    with pytest.raises(TraceError, match=r"is the checkpoint of a watch of .*; name another one"):
+    with pytest.raises(TraceError, match=r"is the checkpoint of a watch of .*; use another folder"):
         State.load(tmp_path / "state", tmp_path / "other")
     (tmp_path / "state").write_bytes(b"no")
     with pytest.raises(TraceError, match="is not the state of a watch"):
