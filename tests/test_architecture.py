@@ -143,7 +143,7 @@ def test_examples_in_the_documents_run(path: Path, tmp_path: Path) -> None:
     for block in blocks:
         ours = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
         subprocess.run(
-            [sys.executable, "-c", block], cwd=tmp_path, env=ours, check=True, capture_output=True, timeout=60
+            [sys.executable, "-c", block], cwd=tmp_path, env=ours, check=True, capture_output=True, timeout=300
         )
 
 

@@ -4,7 +4,6 @@ import random
 import shlex
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from antiphon.sim.run import Run, simulate
 from antiphon.trace.recorder import Recorder
 from antiphon.trace.table import events_table
 from tests.support.console import Console
+from tests.support.patience import until
 from tests.support.scripts import contents
 from tests.support.traces.mutations import MUTATIONS
 
@@ -191,8 +191,7 @@ def interrupt(tmp_path: Path) -> Iterator[None]:
     """Ctrl-C as soon as some runs are judged."""
 
     def watch() -> None:
-        while not [*tmp_path.rglob("parts/*.parquet")]:
-            time.sleep(0.02)
+        until(lambda: [*tmp_path.rglob("parts/*.parquet")], "the first result")
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=watch, daemon=True)

@@ -51,7 +51,7 @@ def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
     result = antiphon("simulate", Path(__file__).parents[2] / "scenarios/first.toml")
     assert result.code == 70
     assert "an invariant is broken" in result.err
-    assert "fault of antiphon itself" in result.err
+    assert "this is a bug in antiphon" in result.err
 
 
 def test_what_is_not_installed_is_named() -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from antiphon.trace.directory import write_events
 from tests.support.console import Console
+from tests.support.patience import SECONDS_MAX, until
 from tests.support.traces.handmade import trio
 from tests.support.traces.mutations import MUTATIONS, Mutation
 from tests.support.traces.stability_mutations import STABILITY_MUTATIONS
@@ -143,10 +144,10 @@ def test_an_interrupt_while_spark_starts_ends_quietly(run_directory: Path, tmp_p
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        while not any(tmp_path.glob("antiphon-spark-*")):
-            assert process.poll() is None
+        until(lambda: process.poll() is not None or any(tmp_path.glob("antiphon-spark-*")), "the start of Spark")
+        assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)  # also waits until no Java holds the pipes
+        out, err = process.communicate(timeout=SECONDS_MAX)  # also waits until no Java holds the pipes
     assert (process.returncode, out) == (130, "")
     assert err == "antiphon: interrupted; no unfinished files were left\n"
 
@@ -182,10 +183,3 @@ def test_a_wrong_directory_is_named(antiphon: Console, tmp_path: Path, command: 
 @pytest.mark.parametrize("window", [["--from", "1s"], ["--from", "2s", "--to", "1s"], ["--from", "x", "--to", "1s"]])
 def test_a_wrong_window_is_refused(antiphon: Console, run_directory: Path, window: list[str]) -> None:
     assert "--from" in antiphon.refused("report", run_directory, *window)
-
-
-def test_the_demo_tells_the_whole_story(antiphon: Console, tmp_path: Path) -> None:
-    result = antiphon("demo", "--out", tmp_path / "demo")
-    assert result.code == 0
-    assert "hold: every judged property holds" in result.out
-    assert (tmp_path / "demo/report.html").is_file()

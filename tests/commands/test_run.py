@@ -10,18 +10,22 @@ from typing import Any
 import pytest
 
 from antiphon.node.supervisor import _Remote, run_locally
+from antiphon.properties.judge import judge
+from antiphon.properties.verdicts.summary import summarise
 from antiphon.scenario.read import parse_scenario
+from antiphon.trace.table import events_table
 from tests.support.console import Console
+from tests.support.patience import SECONDS_MAX, until
 from tools.lab.real_runs import SCENARIOS, play
 
 TROUBLE = """
 name = "trouble"
 duration = "20s"
-quiet = "1500ms"
+quiet = "4s"
 [options]
-suspect_after = "150ms"
-idle_probe = "200ms"
-merge_every = "300ms"
+suspect_after = "400ms"
+idle_probe = "400ms"
+merge_every = "800ms"
 flow_control = 3
 window = 8
 [[group]]
@@ -50,7 +54,7 @@ at = "300ms"
 kind = "crash"
 process = "p4"
 [[fault]]
-at = "500ms"
+at = "1s"
 kind = "recover"
 process = "p4"
 [[fault]]
@@ -82,9 +86,9 @@ def test_real_processes_keep_what_a_simulation_would(antiphon: Console, tmp_path
 RETURN = """
 name = "return"
 duration = "20s"
-quiet = "1500ms"
+quiet = "3500ms"
 [options]
-suspect_after = "150ms"
+suspect_after = "400ms"
 idle_probe = "0s"
 [[group]]
 name = "orders"
@@ -134,10 +138,13 @@ def test_who_begins_late_dates_what_came_before_by_the_clock_of_all(monkeypatch:
         asyncio.get_running_loop().call_later(wait_s, lambda: order(remote, **what))
 
     monkeypatch.setattr(_Remote, "order", with_delay)
-    late = next(history.rows for history in run_locally(scenario).histories if history.process == "p2")
+    run = run_locally(scenario)
+    late = next(history.rows for history in run.histories if history.process == "p2")
     times = [row["time"] for row in late]
     assert [row["kind"] for row in late][:2] == ["start", "receive"]
     assert times == sorted(times)
+    assert all("view" in row for row in late if row["kind"] == "send")  # its first messages were due before its view
+    assert summarise(judge(events_table(run.id, run.histories))) == "hold"
 
 
 def test_the_transport_can_be_chosen(antiphon: Console, tmp_path: Path) -> None:
@@ -177,11 +184,11 @@ def test_an_interrupted_run_leaves_no_process_and_no_directory(tmp_path: Path) -
     command = [sys.executable, "-m", "antiphon.cli.main", "run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "r")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while len(children.read_text().split()) < 4:
-            assert process.poll() is None
+        until(lambda: process.poll() is not None or len(children.read_text().split()) == 4, "the fourth process")
+        assert process.poll() is None
         workers = children.read_text().split()
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=SECONDS_MAX)
     assert process.returncode == 130
     assert not (tmp_path / "r").exists()
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)

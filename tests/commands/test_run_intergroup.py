@@ -19,7 +19,7 @@ MARKET = """
 name = "market"
 protocol = "intergroup"
 duration = "30s"
-quiet = "4500ms"
+quiet = "7s"
 [network]
 transport = "datagram"
 loss = 0.1
@@ -27,8 +27,8 @@ duplicate = 0.05
 reorder = 0.05
 latency = { kind = "fixed", value = "5ms" }
 [options]
-suspect_after = "700ms"
-keep_alive = { kind = "uniform", low = "100ms", high = "300ms" }
+suspect_after = "1100ms"
+keep_alive = { kind = "uniform", low = "100ms", high = "500ms" }
 [[group]]
 name = "prices"
 members = ["a", "b", "t1", "t2", "f1", "u1", "n1"]

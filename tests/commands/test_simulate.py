@@ -8,6 +8,7 @@ import pytest
 from antiphon.properties.promises import JUDGED
 from antiphon.trace.schema import EVENTS
 from tests.support.console import Console
+from tests.support.patience import SECONDS_MAX, until
 from tests.support.scripts import contents, script
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -37,7 +38,7 @@ def test_the_hash_seed_changes_nothing(name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / f"{name}.toml"
     for number in ("1", "2", "77"):
         with script("simulate", scenario, "--out", tmp_path / number, PYTHONHASHSEED=number) as process:
-            process.communicate(timeout=120)
+            process.communicate(timeout=SECONDS_MAX)
         assert process.returncode == 0
     first, second, third = (contents(tmp_path / number) for number in ("1", "2", "77"))
     assert first == second == third
@@ -147,10 +148,10 @@ def test_checking_without_a_trace_is_refused(antiphon: Console, tmp_path: Path) 
 
 def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     process = script("simulate", SCENARIOS / "troubled.toml", "--seeds", "1..5000", "--out", tmp_path / "run")
-    while not any(tmp_path.rglob("*.parquet")):
-        assert process.poll() is None
+    until(lambda: process.poll() is not None or any(tmp_path.rglob("*.parquet")), "the first trace")
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=SECONDS_MAX)
     assert process.returncode == 130
     assert "interrupted" in err
     assert not list(tmp_path.iterdir())
@@ -160,7 +161,7 @@ def test_a_reader_that_leaves_is_not_a_no() -> None:
     with script("simulate", FIRST, "--check") as process:
         assert process.stdout is not None
         process.stdout.close()
-        assert process.wait(timeout=60) == 141
+        assert process.wait(timeout=SECONDS_MAX) == 141
 
 
 def test_changes_of_views_are_told_with_who_left_and_why(antiphon: Console, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from antiphon.sweep import run as sweep_run
 from antiphon.sweep.plan import read_sweep
 from antiphon.trace.table import events_table
 from tests.support.console import Console
+from tests.support.patience import SECONDS_MAX, until
 from tests.support.scripts import contents, script
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -166,11 +166,10 @@ def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console
     arguments = ("sweep", path, "--out", tmp_path / "out", "--traces")
     process = script(*arguments)
     parts = tmp_path / "out.unfinished/parts"
-    while len([*parts.glob("*.parquet")]) < 3:
-        assert process.poll() is None
-        time.sleep(0.05)
+    until(lambda: process.poll() is not None or len([*parts.glob("*.parquet")]) >= 3, "the third result")
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=SECONDS_MAX)
     assert process.returncode == 130
     done = [run for part in parts.glob("*.parquet") for run in pq.read_table(part).column("run").to_pylist()]
     told, end = err.splitlines()

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from antiphon.pipeline.spark.java import java_home
 from tests.support.console import Console
+from tests.support.patience import SECONDS_MAX, until
 
 SPARK = Path(pyspark.__file__).parent
 PACKAGES = Path(__file__).parents[2] / "src"
@@ -69,7 +69,7 @@ def daemon(log: Path, kind: str, *arguments: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=SECONDS_MAX)
 
 
 @pytest.fixture
@@ -84,10 +84,8 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         for place in workers:
             arguments = ("--cores", "1", "--memory", "1g", "--work-dir", str(place), url)
             daemons.enter_context(daemon(place.with_suffix(".log"), "worker.Worker", *arguments))
-        give_up = time.monotonic() + 60
-        while not all("registered with master" in place.with_suffix(".log").read_text() for place in workers):
-            assert time.monotonic() < give_up
-            time.sleep(0.1)
+        logs = [place.with_suffix(".log") for place in workers]
+        until(lambda: all("registered with master" in log.read_text() for log in logs), "a worker at the master")
         yield url
 
 
@@ -110,7 +108,7 @@ def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console,
         env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS_MAX,
         check=False,
     )
     assert (process.returncode, process.stderr) == (0, "")

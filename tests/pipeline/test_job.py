@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from antiphon.pipeline.spark import job
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import collected
-
-SECONDS_MAX = 120.0
-"""For anything a busy machine has to do here."""
+from tests.support.patience import SECONDS_MAX, until
 
 
 @pytest.fixture
@@ -46,13 +44,6 @@ def quiet(_done: int, _total: int) -> None:
 
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
-
-
-def until(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not come in {SECONDS_MAX:.0f} s"
-        time.sleep(0.01)
 
 
 def assert_nothing_runs(spark: SparkSession) -> None:

@@ -14,6 +14,7 @@ from antiphon.errors import ConfigurationError
 from antiphon.pipeline.spark import java, session
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.session import spark_session
+from tests.support.patience import SECONDS_MAX
 
 LAUNCHER_NEEDS = ("bash", "sh", "dirname", "ps", "head", "uname", "cat", "env", "rm", "mkdir", "chmod", "ls")
 
@@ -129,7 +130,9 @@ def test_spark_runs_without_any_java_of_the_system(tmp_path: Path) -> None:
         (tools / name).symlink_to(str(shutil.which(name)))
     environ = {"PATH": str(tools), "HOME": str(tmp_path), "JAVA_HOME": str(tmp_path / "nowhere")}
     command = [sys.executable, "-c", SESSION]
-    answer = subprocess.run(command, cwd=work, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    answer = subprocess.run(
+        command, cwd=work, env=environ, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
     assert (answer.returncode, answer.stderr) == (0, "")
     printed = json.loads(answer.stdout)
     assert int(printed["java"]) >= java.OLDEST

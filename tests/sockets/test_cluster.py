@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_events_in_any_interpreter() -> None:
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         ).stdout
         for salt in ("1", "2")
     }
@@ -95,7 +95,7 @@ def test_time_passes_only_when_all_is_idle_and_costs_nothing() -> None:
 
     began = time.monotonic()
     assert 600 < run(scenario()) < 610
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 120  # a fifth, however busy the machine is
 
 
 def test_a_partition_splits_the_group_and_healing_merges_it() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import SECONDS_MAX
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -68,7 +70,7 @@ async def reap(process: asyncio.subprocess.Process) -> None:
 
 
 async def chat() -> None:
-    async with asyncio.timeout(30), running("chat.py", "ann", "bob", "eve") as (ann, bob, eve):
+    async with asyncio.timeout(SECONDS_MAX), running("chat.py", "ann", "bob", "eve") as (ann, bob, eve):
         for each in (ann, bob, eve):
             await each.prints(lambda lines: "* here: ann, bob, eve" in lines)
         ann.type("hello")
@@ -89,7 +91,7 @@ async def chat() -> None:
 
 
 async def bank() -> None:
-    async with asyncio.timeout(30), running("bank.py", "north", "south") as (north, south):
+    async with asyncio.timeout(SECONDS_MAX), running("bank.py", "north", "south") as (north, south):
         for each in (north, south):
             await each.prints(lambda lines: "* 2 branches" in lines)
         north.type("deposit ann 1000", "deposit bob 500", "transfer ann bob 300", "interest 5", "transfer eve ann 1")

@@ -132,7 +132,7 @@ def test_one_datagram_in_ten_is_lost_and_the_order_is_the_same() -> None:
         def lossy(name: str, seeds: list[str]) -> Member:
             addresses = [parse_address(seed) for seed in seeds]
             maker = lambda me: LossyMesh(me, (LOOPBACK, 0), addresses)  # noqa: E731
-            return Member(name=name, transport=maker, suspect_after=0.8)
+            return Member(name=name, transport=maker, suspect_after=5.0, merge_every=5.0)
 
         async with AsyncExitStack() as stack:
             _, groups = await together(stack, "a", "b", "c", make=lossy)

@@ -48,13 +48,16 @@ def _end_at_once() -> NoReturn:
 def main() -> None:
     """Entry point of the console script."""
     interrupts = _Interrupts()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of processes that an interrupt ended in their start
     try:
         from antiphon.cli.app import app  # noqa: PLC0415 - takes half a second, and may be interrupted too
 
         app()
-    except (SystemExit, KeyboardInterrupt):
-        if not interrupts.seen:
+    except SystemExit as end:
+        if not interrupts.seen and end.code != INTERRUPTED:
             raise
+    except KeyboardInterrupt:
+        pass  # a run of real processes takes the signal itself
     except ModuleNotFoundError as error:
         if not interrupts.seen:
             _explain(error)

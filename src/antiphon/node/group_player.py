@@ -116,6 +116,8 @@ class GroupPlayer(Player):
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group = self._member.find(workload.group)
         if group is not None and not group.leaving and (group.health.members or group.name in self._moving):
+            while group.view is None and group.health.members:  # it started late: the first view is still to be read
+                await asyncio.sleep(0.001)
             self._requested_at = self._clock()
             await group.send(payload)
 

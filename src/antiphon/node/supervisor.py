@@ -47,9 +47,9 @@ from antiphon.trace.segments import SegmentWriter
 from antiphon.trace.table import events_within
 from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_id
 
-_START_S: Final = 30.0
+_START_S: Final = 120.0
 """So long the processes may take to start and to find one another."""
-_GRACE_S: Final = 10.0
+_GRACE_S: Final = 60.0
 """So long a process may take to stop."""
 _POLL_S: Final = 0.05
 _SEGMENT_NS: Final = 500_000_000

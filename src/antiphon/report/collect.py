@@ -24,6 +24,7 @@ from antiphon.report.window import (
     Cast,
     cast,
     first_messages_window,
+    highlight,
     scene,
     violation_window,
     witness_events,
@@ -45,8 +46,8 @@ def collect(
     Raises TraceError if the directory cannot be read or has no such run, ConfigurationError for an empty window.
 
     `run` and `window` choose what the diagram shows; the window is in nanoseconds since the first event of that run.
-    The default is the first violation, or the first messages of the first run. Verdicts and statistics that the caller
-    already has are not computed again.
+    The default is the first violation, else what tells most about the first run: a kill, a pause, a change of view, or
+    its first messages. Verdicts and statistics that the caller already has are not computed again.
     """
     if window is not None and window[0] >= window[1]:
         raise ConfigurationError(f"the window ends at {duration(window[1])}, not after {duration(window[0])}")
@@ -88,6 +89,9 @@ def _diagram(
         around = violation_window(rows, players.began_ns, witness, end - begin)
         if around:
             return scene(rows, players, around, witness), _where(broken)
+    found = highlight(rows, players, end - begin)
+    if found is not None:
+        return scene(rows, players, found.window_ns, witness, found.gap_ns), found.reason
     return scene(rows, players, (begin, end), witness), "its first messages"
 
 

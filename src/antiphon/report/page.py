@@ -250,6 +250,9 @@ def _diagram_lines(page: Page, diagram: Diagram) -> list[str]:
     scene = page.scene
     begin, end = (f"{edge / 1e6:,.2f}" for edge in diagram.shown_ns)
     lines = [f"Run {page.shown.run} from {begin} to {end} ms: {page.window_reason}."]
+    if scene.gap_ns is not None:
+        left_out = " to ".join(f"{edge / 1e6:,.2f}" for edge in scene.gap_ns)
+        lines.append(f"The time from {left_out} ms is left out.")
     if diagram.arrows_total > diagram.arrows_shown:
         lines.append(
             f"The window up to {scene.window_ns[1] / 1e6:,.2f} ms has {diagram.arrows_total:,} arrows; "

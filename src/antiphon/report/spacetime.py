@@ -30,6 +30,9 @@ _SENDS_TOLD: Final = 2
 _DELIVERIES_TOLD: Final = 5
 """Lines of one label above and below a lifeline."""
 _COLOURS: Final = 6
+_WEIGHTY: Final = frozenset({"view", "crash", "recover"})
+"""Kinds that a label names before all others."""
+_GAP_WIDTH: Final = 64
 _MS: Final = 1_000_000
 _ON_MESSAGES: Final = ("send", "deliver")
 """Kinds that have a sign of their own and are labelled with their message."""
@@ -84,6 +87,8 @@ class Happening:
 
     time_ns: int
     text: str
+    kind: str = ""
+    """Of a fault that begins, as the scenario calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Scene:
     """How many processes the run has, should `lifelines` hold fewer."""
     marks_cut: bool = False
     """Whether the window has more marks than `marks` holds: then it holds the first."""
+    gap_ns: tuple[int, int] | None = None
+    """A part of the window that is not drawn: the time axis jumps over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,8 @@ class _Drawing:
     def __init__(self, scene: Scene, arrows: Sequence[Arrow], window_ns: tuple[int, int], prefix: str) -> None:
         self._scene, self._arrows, self._prefix = scene, arrows, prefix
         self._begin, self._end = window_ns
-        self.marks = [mark for mark in scene.marks if self._begin <= mark.time_ns <= self._end]
+        self._gap = scene.gap_ns if scene.gap_ns and scene.gap_ns[1] < self._end else None
+        self.marks = [mark for mark in scene.marks if self._shows(mark.time_ns)]
         names = [line.process for line in scene.lifelines]
         self._left = 26 + min(150.0, max([7.2 * len(name) for name in names], default=0))
         self._above = self._labels((mark for mark in self.marks if mark.kind != "deliver"), _SENDS_TOLD)
@@ -181,6 +189,7 @@ class _Drawing:
         self._happenings(root)
         self._lifelines(root)
         self._draw_arrows(root)
+        self._draw_gap(root)
         self._draw_marks(root)
         self._draw_labels(root)
         if not self._arrows and not self.marks:
@@ -191,9 +200,20 @@ class _Drawing:
     def is_witness(self, mark: Mark) -> bool:
         return (mark.process, mark.index) in self._scene.witness
 
+    def _shows(self, time_ns: int) -> bool:
+        in_gap = self._gap is not None and self._gap[0] < time_ns < self._gap[1]
+        return self._begin <= time_ns <= self._end and not in_gap
+
     def _x(self, time_ns: int) -> float:
-        share = (time_ns - self._begin) / max(1, self._end - self._begin)
-        return round(self._left + share * (_WIDTH - _RIGHT - self._left), 1)
+        width = _WIDTH - _RIGHT - self._left
+        if self._gap is None:
+            share = (time_ns - self._begin) / max(1, self._end - self._begin)
+            return round(self._left + share * width, 1)
+        low, high = self._gap
+        scale = (width - _GAP_WIDTH) / max(1, self._end - self._begin - (high - low))
+        if time_ns <= low:
+            return round(self._left + (time_ns - self._begin) * scale, 1)
+        return round(_WIDTH - _RIGHT - (self._end - max(time_ns, high)) * scale, 1)
 
     def _definitions(self, root: ET.Element) -> None:
         definitions = add(root, "defs")
@@ -219,17 +239,33 @@ class _Drawing:
         axis = add(root, "g", class_="axis")
         y, right = round(self._bottom, 1), _WIDTH - _RIGHT
         add(axis, "line", x1=self._left, y1=y, x2=right, y2=y)
-        step_ns, decimals = _step(self._end - self._begin)
-        for number in range(ceil(self._begin / step_ns), floor(self._end / step_ns) + 1):
+        low, high = self._gap or (self._end, self._end)
+        step_ns, decimals = _step(self._end - self._begin - (high - low))
+        for part in ((self._begin, low), (high, self._end)):
+            self._ticks(axis, part, step_ns, decimals)
+        add(axis, "text", "ms since the run began", x=right, y=y + 36, class_="unit")
+
+    def _ticks(self, axis: ET.Element, part_ns: tuple[int, int], step_ns: float, decimals: int) -> None:
+        y = round(self._bottom, 1)
+        for number in range(ceil(part_ns[0] / step_ns), floor(part_ns[1] / step_ns) + 1):
             x = self._x(round(number * step_ns))
             add(axis, "line", x1=x, y1=_TOP, x2=x, y2=y + 5, class_="grid")
             add(axis, "text", f"{number * step_ns / _MS:,.{decimals}f}", x=x, y=y + 18)
-        add(axis, "text", "ms since the run began", x=right, y=y + 36, class_="unit")
+
+    def _draw_gap(self, root: ET.Element) -> None:
+        if self._gap is None:
+            return
+        low, high = self._gap
+        x, group = self._x(low), add(root, "g", class_="gap")
+        add(group, "rect", x=x, y=_TOP - 8, width=_GAP_WIDTH, height=round(self._bottom - _TOP + 8, 1))
+        told = (f"{(high - low) / _MS:,.0f} ms", "not shown")
+        for row, text in enumerate(told):
+            add(group, "text", text, x=x + _GAP_WIDTH / 2, y=round((_TOP + self._bottom) / 2 + row * 13, 1))
 
     def _happenings(self, root: ET.Element) -> None:
         free_from = 0.0
         for happening in self._scene.happenings:
-            if not self._begin <= happening.time_ns <= self._end:
+            if not self._shows(happening.time_ns):
                 continue
             x = self._x(happening.time_ns)
             group = add(root, "g", class_="happening")
@@ -330,7 +366,8 @@ class _Drawing:
 
 
 def _told(marks: Sequence[Mark]) -> list[str]:
-    """The names of marks, runs of one sender drawn together with a dash."""
+    """The names of marks, the weighty ones first, runs of one sender drawn together with a dash."""
+    marks = sorted(marks, key=lambda mark: mark.kind not in _WEIGHTY)
     runs: list[list[Mark]] = [[marks[0]]]
     for before, mark in pairwise(marks):
         follows = (

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives 
 from antiphon.pipeline.tables.silver import MESSAGE_KEY, detail
 from antiphon.properties.verdicts.verdict import Violation
 from antiphon.report.spacetime import ARROWS_MAX, Arrow, Happening, Lifeline, Mark, Scene
-from antiphon.report.wording import fault
+from antiphon.report.wording import fault, fault_kind
 from antiphon.types import WORLD, process_id
 
 MESSAGES_SHOWN: Final = 12
@@ -27,6 +27,8 @@ _NOTED: Final = "view suspect confirm crash recover join leave block unblock".sp
 """Kinds beside sends and deliveries that a diagram shows by their name."""
 _MARGIN: Final = 0.03
 _SPAN_NS_MIN: Final = 100_000
+_GAP_SPANS_MIN: Final = 1.5
+"""A stretch of time is left out only if that makes the drawing clearly larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,15 @@ class Cast:
     lifelines: tuple[Lifeline, ...]
     """In natural order of their names: p2 before p10."""
     happenings: tuple[Happening, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The part of a run that tells most about it."""
+
+    window_ns: tuple[int, int]
+    reason: str
+    gap_ns: tuple[int, int] | None = None
 
 
 def cast(events: DataFrame) -> Cast:
@@ -52,7 +63,9 @@ def cast(events: DataFrame) -> Cast:
     ]
     world = events.filter((F.col("process") == WORLD) & (F.col("kind") == "fault"))
     told = _rows(world.select("index", "time", "detail").orderBy("index").limit(HAPPENINGS_MAX))
-    happenings = tuple(Happening(row["time"] - began_ns, fault(row["detail"])) for row in told)
+    happenings = tuple(
+        Happening(row["time"] - began_ns, fault(row["detail"]), fault_kind(row["detail"])) for row in told
+    )
     return Cast(began_ns, tuple(sorted(lifelines, key=lambda line: _natural(line.process))), happenings)
 
 
@@ -77,6 +90,47 @@ def first_messages_window(events: DataFrame, began_ns: int) -> tuple[int, int]:
     begin, met_ns = row["begin"], max(row["sent"], row["earliest"] or 0)
     end = min(max(row["sent"], row["latest"] or 0), begin + 2 * (met_ns - begin))
     return _widened(begin - began_ns, max(end, begin + _SPAN_NS_MIN) - began_ns)
+
+
+def highlight(events: DataFrame, cast: Cast, span_ns: int) -> Highlight | None:
+    """A kill and the view that answers it, else a pause, else a change of view, else another fault; None if calm.
+
+    About `span_ns` is shown around each of two moments; what lies between them is left out.
+    """
+    faults = {happening.kind: happening for happening in reversed(cast.happenings) if happening.kind}
+    changes = _view_changes(events, cast.began_ns)
+    kill, pause = faults.get("crash"), faults.get("pause")
+    if kill is not None:
+        answer = next((change for change in changes if change[0] > kill.time_ns), None)
+        reason = f"around the {kill.text}" + (" and the view that answers it" if answer else "")
+        return _between((kill.time_ns, kill.time_ns), answer, span_ns, reason)
+    if pause is not None:
+        ends = (each for each in cast.happenings if each.text == pause.text.replace("begins", "ends"))
+        end = next((each.time_ns for each in ends if each.time_ns > pause.time_ns), pause.time_ns)
+        return _between((pause.time_ns,) * 2, (end, end), span_ns, f"around the {pause.text.removesuffix(' begins')}")
+    if changes:
+        return _between(changes[0], None, span_ns, "around the first change of a view")
+    if faults:
+        first = min(faults.values(), key=lambda happening: happening.time_ns)
+        return _between((first.time_ns,) * 2, None, span_ns, f"around the moment when {first.text}")
+    return None
+
+
+def _view_changes(events: DataFrame, began_ns: int) -> list[tuple[int, int]]:
+    """When each view that follows another was first and last installed, in the order of time."""
+    views = events.filter((F.col("kind") == "view") & F.col("previous").isNotNull()).select("group", "view", "time")
+    each = views.groupBy("group", "view").agg(F.min("time").alias("first"), F.max("time").alias("last"))
+    return sorted((row["first"] - began_ns, row["last"] - began_ns) for row in _rows(each))
+
+
+def _between(first: tuple[int, int], second: tuple[int, int] | None, span_ns: int, reason: str) -> Highlight:
+    """From shortly before the first moment until shortly after the second, without what lies between."""
+    if second is None or second[0] < first[1]:
+        second = first
+    before, after = span_ns // 4, span_ns - span_ns // 4  # what follows from a moment is the more interesting part
+    window = max(0, first[0] - before), min(second[1], second[0] + span_ns) + after
+    gap = first[1] + after, second[0] - before
+    return Highlight(window, reason, gap if gap[1] - gap[0] > _GAP_SPANS_MIN * span_ns else None)
 
 
 def violation_window(
@@ -107,13 +161,20 @@ def witness_events(violation: Violation) -> list[tuple[str, int]]:
 
 
 def scene(
-    events: DataFrame, cast: Cast, window_ns: tuple[int, int], witness: Collection[tuple[str, int]] = ()
+    events: DataFrame,
+    cast: Cast,
+    window_ns: tuple[int, int],
+    witness: Collection[tuple[str, int]] = (),
+    gap_ns: tuple[int, int] | None = None,
 ) -> Scene:
-    """What one run did in a window."""
+    """What one run did in a window, without the gap in it."""
     shown = _shown(cast.lifelines, {process for process, _ in witness})
     names = {line.process for line in shown}
     begin, end = (edge + cast.began_ns for edge in window_ns)
     identified = events.withColumn("who", _identity_column()).filter(F.col("who").isin(names))
+    if gap_ns is not None:
+        left_out = F.col("time").between(gap_ns[0] + cast.began_ns + 1, gap_ns[1] + cast.began_ns - 1)
+        identified = identified.filter(~left_out)
     arrows, total = _arrows(identified, begin, end)
     marks = _marks(identified, begin, end, cast.began_ns, witness)
     return Scene(
@@ -126,6 +187,7 @@ def scene(
         arrows_total=total,
         processes_total=len(cast.lifelines),
         marks_cut=len(marks) > MARKS_MAX,
+        gap_ns=gap_ns,
     )
 
 

@@ -26,12 +26,22 @@ SYMBOLS: Final = {
 """A sign beside each outcome and verdict, so that colour is never the only difference."""
 
 
+_AT_ONCE: Final = frozenset({"heal", "crash", "recover"})
+"""Faults without an end."""
+
+
 def fault(detail: str | None) -> str:
     """Describe a fault from the detail of its `fault` row: "pause of p3 begins"."""
     detail_of = _parsed(detail)
     what = str(detail_of.get("kind", "fault"))
-    ending = "" if what == "heal" else " begins" if detail_of.get("begins", True) else " ends"
+    ending = "" if what in _AT_ONCE else " begins" if detail_of.get("begins", True) else " ends"
     return f"{what}{_place(detail_of)}{ending}"
+
+
+def fault_kind(detail: str | None) -> str:
+    """The kind of a fault that begins; empty for one that ends."""
+    detail_of = _parsed(detail)
+    return str(detail_of.get("kind", "")) if detail_of.get("begins", True) else ""
 
 
 def _parsed(detail: str | None) -> dict[str, Any]:

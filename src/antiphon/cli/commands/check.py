@@ -7,7 +7,7 @@ import typer
 
 from antiphon.cli.shared.output import Json, Master, print_json, progress, waiting
 from antiphon.cli.shared.traces import collected
-from antiphon.cli.shared.verdicts import as_document, exit_code, print_verdicts
+from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.properties.promises import known
 
 
@@ -27,6 +27,7 @@ def check(
         int,
         typer.Option(min=1, metavar="N", help="Judge a run with more events in parts of about this many."),
     ] = 4_000_000,
+    every: Every = False,
     json: Json = False,
     master: Master = None,
 ) -> None:
@@ -58,5 +59,5 @@ def check(
     if json:
         print_json(as_document(verdicts, required))
     else:
-        print_verdicts(verdicts, required)
+        print_verdicts(verdicts, required, every=every)
     raise typer.Exit(exit_code(verdicts))

@@ -10,7 +10,7 @@ import typer
 from antiphon.cli.commands.simulate import outcome_of, print_outcomes
 from antiphon.cli.shared.output import Json
 from antiphon.cli.shared.run_table import watching
-from antiphon.cli.shared.verdicts import exit_code
+from antiphon.cli.shared.verdicts import Every, exit_code
 from antiphon.errors import ConfigurationError
 from antiphon.node.supervisor import refuse, run_locally
 from antiphon.scenario.read import read_scenario, run_id, with_transport
@@ -33,6 +33,7 @@ def run(
         typer.Option("--transport", help="Transport to use; default: network.transport of the scenario."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    every: Every = False,
     json: Json = False,
 ) -> None:
     """Run a scenario with one process for each member, over TCP or UDP on this machine; a crash is a kill.
@@ -59,6 +60,6 @@ def run(
         outcome = outcome_of(played, started, check, aside, clock="wall")
         if aside is not None:
             write_run(aside, outcome.record, outcome.scenario_toml)
-    print_outcomes([outcome], out_directory, check, json, traced=True)
+    print_outcomes([outcome], out_directory, check, json, traced=True, every=every)
     if check:
         raise typer.Exit(exit_code(outcome.verdicts))

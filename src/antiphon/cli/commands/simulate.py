@@ -14,7 +14,7 @@ from rich.markup import escape
 from antiphon import __version__
 from antiphon.cli.shared.output import Json, out, print_json, progress
 from antiphon.cli.shared.pool import map_parallel
-from antiphon.cli.shared.verdicts import as_document, exit_code, print_verdicts
+from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
 from antiphon.cli.shared.views import ViewChange, sentences, view_changes
 from antiphon.errors import ConfigurationError, abbreviated
 from antiphon.properties.judge import judge
@@ -82,6 +82,7 @@ def simulate(
         Carry, typer.Option("--carry", help="What the simulated network carries; frames are faster than bytes.")
     ] = "bytes",
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,
+    every: Every = False,
     json: Json = False,
 ) -> None:
     """Run a scenario in virtual time: the same scenario and seed give the same trace, byte for byte."""
@@ -97,7 +98,7 @@ def simulate(
             write_run(aside, outcomes[0].record, outcomes[0].scenario_toml)
         elif aside is not None:
             write_index(aside, [(outcome.record, outcome.scenario_toml) for outcome in outcomes])
-    print_outcomes(outcomes, out_directory, check, json, traced=chosen.trace == "full")
+    print_outcomes(outcomes, out_directory, check, json, traced=chosen.trace == "full", every=every)
     if check:
         raise typer.Exit(exit_code([verdict for outcome in outcomes for verdict in outcome.verdicts]))
 
@@ -189,7 +190,7 @@ def _print_run(outcome: Outcome) -> None:
 
 
 def print_outcomes(
-    outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool
+    outcomes: Sequence[Outcome], directory: Path | None, check: bool, json: bool, *, traced: bool, every: bool
 ) -> None:
     """Print the results of the runs, as sentences or as one document."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
@@ -212,7 +213,7 @@ def print_outcomes(
         held = "trace" if traced else "scenario (tracing is off)"
         out.print(f"{held} in {escape(str(directory))}", highlight=False)
     if check:
-        print_verdicts(verdicts)
+        print_verdicts(verdicts, every=every)
 
 
 def _timed(outcome: Outcome) -> str:

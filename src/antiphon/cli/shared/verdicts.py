@@ -1,9 +1,10 @@
-"""The verdict table, and the exit code that follows from it."""
+"""Verdicts in words or as a table, and what they mean for the exit code."""
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,8 +17,17 @@ from antiphon.properties.verdicts.wording import promise
 _GROUPS_SHOWN_MAX: Final = 2
 """With more groups than this, the table shows how many groups share an outcome; `--json` lists each."""
 _ILL_FORMED_SHOWN_MAX: Final = 20
+Every = Annotated[bool, typer.Option("--all", help="Show the table of all properties.")]
 EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
+_COUNTED: Final = {
+    "violated": "violated",
+    "harness error": "unknown",
+    "pass": "hold",
+    "vacuous": "never put to the test",
+    "not promised": "not promised by the services in use",
+}
+"""What the counts call an outcome, the worst first."""
 _SENTENCE: Final = {
     "hold": "every judged property holds",
     "violated": "a promised or required property is violated",
@@ -61,11 +71,39 @@ def _lines(rows: Sequence[PropertySummary]) -> list[list[PropertySummary]]:
     return [*lines.values()]
 
 
-def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset()) -> None:
-    """Print the table, then a sentence for each violation and note, then the verdict."""
+def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = frozenset(), *, every: bool = False) -> None:
+    """Counts, a sentence for each violation, the verdict; with `every`, the table of all properties first."""
     rows = by_property(verdicts)
-    runs = len({verdict.run for verdict in verdicts})
-    table = Table(title=f"Verdicts over {runs} run{'s' if runs != 1 else ''}", title_justify="left")
+    if every:
+        out.print(_table(rows, runs=len({verdict.run for verdict in verdicts})))
+    _print_ill_formed(verdicts)
+    for row in rows:
+        if row["example"] and row["outcome"] != "harness error":
+            more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
+            sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
+            out.print(f"[bold]{row['property']} {promise(row['property']).name}[/]: {sentence}", soft_wrap=True)
+    if every:
+        _print_notes(rows)
+    if required:
+        out.print(f"required of every service: {', '.join(_in_order(required))}")
+    overall = summarise(verdicts)
+    unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
+    counts = f" ({_counts(rows)})" if rows else ""
+    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{counts}{unjudged}", highlight=False, soft_wrap=True)
+
+
+def _counts(rows: Sequence[PropertySummary]) -> str:
+    """How many properties have which outcome, each counted by the worst of its groups."""
+    worst: dict[str, int] = {}
+    for row in rows:
+        rank = [*_COUNTED].index(row["outcome"])
+        worst[row["property"]] = min(rank, worst.get(row["property"], rank))
+    counts = Counter(worst.values())
+    return ", ".join(f"{counts[rank]} {words}" for rank, words in enumerate(_COUNTED.values()) if counts[rank])
+
+
+def _table(rows: Sequence[PropertySummary], runs: int) -> Table:
+    table = Table(title=f"Verdicts over {runs:,} run{'s' if runs != 1 else ''}", title_justify="left")
     for heading in ("property", "group", "outcome"):
         table.add_column(heading)
     for heading in ("opportunities", "violations"):
@@ -80,25 +118,21 @@ def print_verdicts(verdicts: Sequence[Verdict], required: frozenset[str] = froze
             f"{sum(row['opportunities'] for row in together):,}",
             f"{sum(row['violations'] for row in together):,}",
         )
-    out.print(table)
+    return table
+
+
+def _print_ill_formed(verdicts: Sequence[Verdict]) -> None:
     ill_formed = _ill_formed(verdicts)
     for run, why in ill_formed[:_ILL_FORMED_SHOWN_MAX]:
         out.print(escape(f"run {run} could not be judged: {why}"), highlight=False, soft_wrap=True)
     if len(ill_formed) > _ILL_FORMED_SHOWN_MAX:
         out.print(f"and {len(ill_formed) - _ILL_FORMED_SHOWN_MAX:,} more runs; --json lists them all")
-    for row in rows:
-        if row["example"] and row["outcome"] != "harness error":
-            more = f" ({row['violations'] - 1:,} more)" if row["violations"] > 1 else ""
-            sentence = escape(f"{row['example']['sentence']}{more}, run {row['example']['run']}")
-            out.print(f"[bold]{row['property']}[/]: {sentence}", soft_wrap=True)
+
+
+def _print_notes(rows: Sequence[PropertySummary]) -> None:
     notes: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["note"]:
             notes.setdefault(row["note"], {})[row["property"]] = None
     for note, properties in notes.items():
         out.print(f"{', '.join(properties)}: {escape(note)}", soft_wrap=True)
-    overall = summarise(verdicts)
-    if required:
-        out.print(f"required of every service: {', '.join(_in_order(required))}")
-    unjudged = f"; promised but without a checker yet: {', '.join(NOT_JUDGED)}" if NOT_JUDGED else ""
-    out.print(f"[bold]{overall}[/]: {_SENTENCE[overall]}{unjudged}")
