@@ -113,7 +113,7 @@ def test_what_each_keeps_and_breaks(document: dict[str, Any]) -> None:
     assert standing(document, "classic:reliable", "S1") == (False, "no opportunity")
     [broken] = [each for each in entry(document, "classic:reliable")["properties"] if each["property"] == "O1"]
     assert broken["promise"] is None
-    assert "yet" in broken["worded"]["sentence"]
+    assert "but" in broken["worded"]["sentence"]
     assert broken["worded"]["run"] in entry(document, "classic:reliable")["runs"]
 
 
@@ -224,7 +224,8 @@ def test_the_protocol_whose_core_fails_is_named(
         return simulate_one(scenario, **options)
 
     monkeypatch.setattr("antiphon.cli.commands.compare.simulate_one", failing)
-    monkeypatch.setattr("antiphon.cli.commands.compare.spread", lambda work, tasks: (work(task) for task in tasks))
+    in_this_process = "antiphon.cli.commands.compare.map_parallel"
+    monkeypatch.setattr(in_this_process, lambda work, tasks: (work(task) for task in tasks))
     names = ["--protocols", "newtop:total,classic:fifo,acks:vector", "--seeds", "3..4"]
     result = antiphon("compare", written(tmp_path), *names, "--out", tmp_path / "out")
     assert result.code == 70
