@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.node.supervisor import _Remote, run_locally
+from antiphon.node.remote import Remote
+from antiphon.node.supervisor import run_locally
 from antiphon.properties.judge import judge
 from antiphon.properties.verdicts.summary import summarise
 from antiphon.scenario.read import parse_scenario
@@ -131,13 +132,13 @@ def test_who_begins_late_dates_what_came_before_by_the_clock_of_all(monkeypatch:
         group = [{ name = "orders", members = 2 }]
         workload = [{ group = "orders", messages = 20, interval = "10ms" }]
     """)
-    order = _Remote.order
+    order = Remote.order
 
-    def with_delay(remote: _Remote, **what: Any) -> None:
+    def with_delay(remote: Remote, **what: Any) -> None:
         wait_s = 0.4 if (remote.id, what["do"]) == ("p2", "go") else 0.0
         asyncio.get_running_loop().call_later(wait_s, lambda: order(remote, **what))
 
-    monkeypatch.setattr(_Remote, "order", with_delay)
+    monkeypatch.setattr(Remote, "order", with_delay)
     run = run_locally(scenario)
     late = next(history.rows for history in run.histories if history.process == "p2")
     times = [row["time"] for row in late]

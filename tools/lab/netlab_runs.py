@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from antiphon.node.supervisor import Place
+from antiphon.node.remote import Place
 from antiphon.scenario.model import Fixed, Scenario
 from antiphon.scenario.read import judged
 from antiphon.scenario.units import Duration

@@ -12,7 +12,8 @@ from antiphon.cli.shared.output import Json
 from antiphon.cli.shared.run_table import watching
 from antiphon.cli.shared.verdicts import Every, exit_code
 from antiphon.errors import ConfigurationError
-from antiphon.node.supervisor import refuse, run_locally
+from antiphon.node.refusals import refuse
+from antiphon.node.supervisor import run_locally
 from antiphon.scenario.read import read_scenario, run_id, with_transport
 from antiphon.trace.directory import appearing, check_free, write_run
 from antiphon.trace.segments import segments_in
