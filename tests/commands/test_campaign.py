@@ -224,7 +224,7 @@ def test_a_campaign_without_traces_is_told_from_a_wrong_directory(
     antiphon: Console, tmp_path: Path, command: str
 ) -> None:
     antiphon("campaign", FAMILY, "--runs", 2, "--out", tmp_path)
-    assert f"{tmp_path} keeps the scenarios of 2 runs and no trace" in antiphon.refused(command, tmp_path)
+    assert f"{tmp_path} holds the scenarios of 2 runs but no trace" in antiphon.refused(command, tmp_path)
 
 
 def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_are(

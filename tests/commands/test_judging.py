@@ -98,7 +98,7 @@ def test_more_can_be_required_than_is_promised(antiphon: Console, tmp_path: Path
 @pytest.mark.parametrize("names", [["O3,O99"], ["O3", "--require", "o6"], [""]])
 def test_what_has_no_checker_cannot_be_required(antiphon: Console, tmp_path: Path, names: list[str]) -> None:
     fifo_run(tmp_path)
-    assert "there is no checker of a property" in antiphon.refused("check", tmp_path, "--require", *names)
+    assert "there is no checker for a property" in antiphon.refused("check", tmp_path, "--require", *names)
 
 
 def test_an_ill_formed_trace_cannot_be_judged(antiphon: Console, run_directory: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_directory_that_workers_do_not_share_is_named(spark: SparkSession, tmp
         parts.rmdir()
         return spark
 
-    with pytest.raises(TraceError, match=rf"{parts} is not there on .*: all workers must share it$"):
+    with pytest.raises(TraceError, match=rf"{parts} does not exist on .*: all workers must share it$"):
         spread(unshared, squaring(tmp_path / "log"), range(2), parts, quiet)
 
 

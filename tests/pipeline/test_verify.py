@@ -47,7 +47,7 @@ def test_what_is_required_reaches_every_run(tmp_path: Path, spark: SparkSession)
 
 def test_what_has_no_checker_is_refused_at_once(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, two_members())
-    with pytest.raises(ConfigurationError, match="there is no checker of a property 'O9'"):
+    with pytest.raises(ConfigurationError, match="there is no checker for a property 'O9'"):
         verify(spark, tmp_path, required=frozenset({"O9"}))
 
 

@@ -50,7 +50,7 @@ def test_what_is_promised_anyway_may_be_required() -> None:
 
 @pytest.mark.parametrize("names", [{"O9"}, {"O3", "o6"}, {""}])
 def test_what_has_no_checker_cannot_be_required(names: set[str]) -> None:
-    with pytest.raises(ConfigurationError, match="there is no checker of a property"):
+    with pytest.raises(ConfigurationError, match="there is no checker for a property"):
         judge(trio().end(), frozenset(names))
     assert known(JUDGED) == set(JUDGED)
 

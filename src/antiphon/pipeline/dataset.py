@@ -1,8 +1,8 @@
-"""Where a dataset's events are, whether they can be used, and which files belong together.
+"""Find the event files of a dataset, check them, and group the files that belong together.
 
-A run directory holds `events/*.parquet`. A file may hold several runs, and a run may be spread over several
-files; files that share a run form one unit, the smallest part that one task can judge alone. All that can be
-told from the Parquet footers is told here, before Spark starts: a command calls `find_event_files` first.
+A run directory holds `events/*.parquet`. A file may hold several runs, and a run may be spread over several files.
+Files that share a run form one unit, the smallest part that one task can judge alone. Everything that the Parquet
+footers show is checked here, before Spark starts: a command calls `find_event_files` first.
 """
 
 import json
@@ -24,7 +24,7 @@ from antiphon.trace.schema import EVENTS
 
 _SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
 CODED: Final = [field.name for field in EVENTS if field.type == pa.string() and field.name != "detail"]
-"""Columns of strings that repeat a great many times."""
+"""Columns of strings that repeat very often."""
 
 _CODES: Final = pa.dictionary(pa.int32(), pa.string())
 _REQUIRED: Final = frozenset(field.name for field in EVENTS if not field.nullable)
@@ -42,7 +42,7 @@ def find_event_files(directory: Path) -> list[Path]:
 
 
 def sound_event_files(directory: Path) -> tuple[list[Path], list[TraceError]]:
-    """The same, and what is wrong with those files that cannot be used."""
+    """The usable event files, and the errors of the others."""
     files, unusable, rows = [], [], 0
     for path in _listed(directory):
         try:
@@ -53,7 +53,7 @@ def sound_event_files(directory: Path) -> tuple[list[Path], list[TraceError]]:
             files.append(path)
     if not rows and not unusable:
         first = files[0].name
-        raise TraceError(f"{directory / 'events'} holds no events: {first} has zero rows, and so has every other file")
+        raise TraceError(f"{directory / 'events'} holds no events: {first} and all other files have zero rows")
     return files, unusable
 
 
@@ -63,7 +63,7 @@ def _listed(directory: Path) -> list[Path]:
     folder = directory / "events"
     if (directory / "runs.parquet").is_file() and not any(folder.glob("*.parquet")):
         raise TraceError(
-            f"{directory} keeps the scenarios of {len(read_index(directory)):,} runs and no trace; "
+            f"{directory} holds the scenarios of {len(read_index(directory)):,} runs but no trace; "
             f"`antiphon simulate --from {directory} --run ID --out NEW` makes the trace of one"
         )
     if any((directory / "journals").glob("*.journal")):
@@ -91,12 +91,12 @@ def traced_runs(directory: Path) -> set[str]:
 
 
 def count_events(files: Iterable[Path]) -> int:
-    """How many rows the files have, by their footers."""
+    """The number of rows of the files, according to their footers."""
     return sum(pq.read_metadata(path).num_rows for path in files)
 
 
 def plan_units(files: Iterable[Path]) -> list[list[Path]]:
-    """Files grouped as finely as no run lies in two groups; files without rows are left out."""
+    """Group files as finely as possible so that no run is in two groups; files without rows are left out."""
     runs_of = {path: sorted(_runs(path)) for path in files}
     parent: dict[str, str] = {}
 
@@ -116,7 +116,7 @@ def plan_units(files: Iterable[Path]) -> list[list[Path]]:
 
 
 def one_run(files: Iterable[Path]) -> bool:
-    """Whether all rows of the files are of one run."""
+    """True if all rows of the files belong to one run."""
     return len({run for path in files for run in _runs(path)}) == 1
 
 
@@ -126,7 +126,7 @@ def read_events(files: Iterable[Path]) -> pa.Table:
 
 
 def open_coded(path: Path) -> pq.ParquetFile:
-    """A file of which row groups are to be read one by one (`read_coded`)."""
+    """Open a file to read its row groups one by one (`read_coded`)."""
     try:
         return pq.ParquetFile(path, read_dictionary=CODED)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -134,7 +134,7 @@ def open_coded(path: Path) -> pq.ParquetFile:
 
 
 def read_coded(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
-    """These columns of one row group, strings that repeat (`CODED`) as codes into a dictionary."""
+    """Read these columns of one row group; strings that repeat (`CODED`) are dictionary-encoded."""
     try:
         found = file.read_row_group(group, columns=list(names))
         columns = [
@@ -160,7 +160,7 @@ def events(spark: SparkSession, directory: Path) -> DataFrame:
 
 def _read(path: Path) -> pa.Table:
     try:
-        # A task has one core. Texts that repeat stay as Parquet keeps them: each once, and its number in the rows.
+        # A task has one core. Texts that repeat stay dictionary-encoded, as in Parquet.
         found = pq.ParquetFile(path, read_dictionary=CODED).read(columns=READ, use_threads=False).select(READ)
         return found.cast(pa.schema([as_read(field) for field in found.schema]))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -187,7 +187,7 @@ def checked(path: Path) -> pq.FileMetaData:
 
 
 def _check_nulls(path: Path, footer: pq.FileMetaData) -> None:
-    """Refuses nulls in columns that every row must fill, as far as the footer's statistics tell."""
+    """Reject nulls in required columns, as far as the statistics of the footer tell."""
     for index in range(footer.num_columns):
         name = footer.schema.column(index).path
         if name not in _REQUIRED:
@@ -199,10 +199,10 @@ def _check_nulls(path: Path, footer: pq.FileMetaData) -> None:
 
 
 def _compatible(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a column may hold what is wanted, whatever way its writer had of storing it.
+    """True if a column can hold the wanted type, however its writer stored it.
 
-    People rewrite traces with their own tools: an integer may come back wider, or as a float where nulls are about, a
-    column without values as no type at all. The cast on reading refuses what does not fit.
+    People rewrite traces with their own tools. An integer may come back wider, or as a float if there are nulls; a
+    column without values may have no type at all. The cast on reading rejects what does not fit.
     """
     if pa.types.is_null(found):
         return True
@@ -226,7 +226,7 @@ def _compatible(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _runs(path: Path) -> set[str]:
-    """The runs in a file: from the statistics of `run` where each names one run, else from the column."""
+    """The runs in a file: from the statistics of `run` if each names one run, else from the column."""
     footer = pq.read_metadata(path)
     index = next(i for i in range(footer.num_columns) if footer.schema.column(i).path == "run")
     runs: set[str] = set()
@@ -240,10 +240,10 @@ def _runs(path: Path) -> set[str]:
 
 
 def spark_path(path: Path) -> str:
-    """An address that Spark takes literally: Hadoop would expand brackets, braces and stars."""
+    """A path that Spark takes literally: Hadoop would expand brackets, braces and stars."""
     return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path.absolute()))
 
 
 def _cause(error: Exception) -> str:
-    """The first sentence of what a library says, without its full stop."""
+    """The first sentence of a library's error message, without the full stop."""
     return str(error).strip().split("\n")[0].split(". ")[0].rstrip(".") or type(error).__name__

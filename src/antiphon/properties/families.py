@@ -1,4 +1,4 @@
-"""What each protocol family promises (docs/spec/properties.md 8), and what its rows mean: the one table of the judges.
+"""What each protocol family promises (docs/spec/properties.md 8), and what its rows mean, in one table.
 
 Judges never import protocols, so a family has its entry here and its cores elsewhere; a test verifies that every
 family has one. A family of another package brings its entry as an entry point in the group `antiphon.promises`, named
@@ -25,83 +25,82 @@ _N: Final = frozenset(
     "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 "
     "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
 )
-"""Class N of properties.md 8: Newtop's symmetric total order, where a view is installed at a cut or by a remove."""
+"""Class N of docs/spec/properties.md 8: Newtop's symmetric total order; views are installed at a cut or by a remove."""
 
 _NV: Final = frozenset("M6 M11 D5 D6 D7".split())
-"""What class NV has besides: views that are installed on the last remove, while nobody sends (`closed`).
+"""The additional promises of class NV: views are installed on the last remove, while no member sends (`closed`).
 
-Only there concurrent views are disjoint, so that of two at most one can hold a majority: hence M11 is promised there
-alone.
+Only there are concurrent views disjoint, so at most one of two can hold a majority. So only there is M11 promised.
 """
 
 _SAFE: Final = _N | frozenset("S3 D11".split())
 """Class N with safe delivery: nothing is delivered before it is known to be stable (docs/spec/newtop.md 14).
 
-D11 and S1 are asked, as its rule 5 says, of those for whom a delivery speaks: members whose failure was agreed and
-told before are not among them (`notices.py`, `receipts.py`).
+As its rule 5 says, D11 and S1 cover the members about which a delivery makes a claim. Members whose failure was agreed
+and announced before are not among them (`notices.py`, `receipts.py`).
 """
 
 _SC: Final = _N - frozenset("O5 O5x O6 O8".split())
 """Class SC of docs/spec/properties.md 8: Newtop's slow causal order.
 
-What the table marks as promised over the Newtop membership counts, for the causal groups run over it. F1, F2 and F3,
-which the table does not promise, are ours: flow control belongs to the group core that all services share.
+The entries of the table for the Newtop membership count, because the causal groups run over it. F1, F2 and F3 are our
+addition: flow control belongs to the group core that all services share.
 """
 
 _FC: Final = _SC
-"""Class FC, fast causal order: in the table the same; what O4 excuses across groups differs (`reliable.py`)."""
+"""Class FC, fast causal order: the same in the table; the exceptions of O4 across groups differ (`reliable.py`)."""
 
 _RC: Final = _SC
-"""Class RC, relative causal order, likewise."""
+"""Class RC, relative causal order: the same."""
 
 # -------------------------------------------------------------------------------- the lecture notes
 
 _RM: Final = frozenset("W D1 D2 D3 D13 D14 L2 L3 L8".split())
-"""Class RM: reliable multicast. D13, the agreement of the notes' definition, and D14, answers, are ours to name.
+"""Class RM: reliable multicast. D13 (the agreement of the notes' definition) and D14 (answers) are our names.
 
-L2 and L3, which the table promises while membership does not change, hold here with crashes too: who is lost drops out
-of what is waited for.
+The table promises L2 and L3 while membership does not change. Here they hold with crashes too, because lost processes
+are no longer waited for.
 """
 
 _FM: Final = _RM | frozenset("O1 O2".split())
 """Class FM: FIFO multicast."""
 
 _CM: Final = _FM | frozenset("O3 O4".split())
-"""Class CM: causal multicast, of each group by itself."""
+"""Class CM: causal multicast, for each group by itself."""
 
 _TP: Final = _RM | frozenset("O5 O6 O7".split())
-"""Class TP: two-phase total order, of each group by itself. O5 too holds with crashes.
+"""Class TP: two-phase total order, for each group by itself. O5 holds with crashes too.
 
-When O6 and O7 do, `_ALIVE` and `_UNCHANGED` say.
+`alive` and `unchanged` below say when O6 and O7 hold.
 """
 
 # -------------------------------------------------------------------------------- acknowledgments
 
 _TA: Final = frozenset("W D1 D2 D3 O1 O2 S1 S2 S4 S5 S6 L2 L3 L6 L8 L10".split())
-"""Class TA: stability by acknowledgments. S6, that the connection rules of Berket98 §6 are kept, is ours to name.
+"""Class TA: stability by acknowledgments. S6 (the connection rules of Berket98 §6) is our name.
 
-F1, which the table has too, is left out: nothing is bounded there in this version.
+F1 of the table is left out, because nothing is bounded there in this version.
 """
 
 # -------------------------------------------------------------------------------- InterGroup
 
 _UU: Final = frozenset("W D1 D3 L8".split())
-"""Class UU: whatever the network brings."""
+"""Class UU: whatever the network delivers."""
 
 _ALF: Final = _UU | frozenset(["D2"])
-"""Application framed: whatever comes, and what was asked for and is still there, once."""
+"""Application framed: whatever arrives, and requested messages that still exist, each once."""
 
 _USO: Final = _UU | frozenset("D2 O1".split())
-"""Unreliable source order, ours to name: of each sender in its order, with gaps, nothing twice."""
+"""Unreliable source order (our name): the messages of each sender in its order, with gaps, none twice."""
 
 _UGTO: Final = _USO | frozenset("O3 O6 O8".split())
-"""Unreliable group timestamp order, ours to name: one order everywhere, with gaps."""
+"""Unreliable group timestamp order (our name): one order everywhere, with gaps."""
 
 _RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L9 L10".split())
-"""Class RSO. M1 is M1s: of senders. L7 is ours: flow control belongs to the sender, whatever is delivered to it.
+"""Class RSO. M1 is M1s: for senders. L7 is our addition: flow control belongs to the sender, whatever it receives.
 
-Left out while the sender group does not change: L5, and of senders L9. That there is one view means of a receiver that
-it begins once: its sources answer one after the other, and none is lost.
+Left out while the sender group does not change: L5, and L9 for senders. For a receiver, one view means that it begins
+once: its sources answer one after another, and none is lost.
 """
 
 _RGTO: Final = _RSO | frozenset("M4 D8 O3 O4 O5 O6 O8 S5 L4".split())
@@ -126,17 +125,17 @@ class Promised:
     unchanged: Codes = field(default_factory=dict)
     """Promised only while the membership of the group does not change (the circles of docs/spec/properties.md 8)."""
     moving: frozenset[str] = frozenset()
-    """Promised of views that change: nothing where members never suspect each other, for there none does."""
+    """Promises about changing views. They do not apply if members never suspect each other."""
     cuts: bool = False
-    """A change of views is a cut: what was sent before it is owed only to those that go on together, in that view.
+    """A view change is a cut: what was sent before it is owed only by processes that go on together, in that view.
 
-    Otherwise views only say which processes are there: each that was addressed and stays owes the delivery, in
+    Otherwise views only tell which processes are present: each addressed process that stays owes the delivery, in
     whatever view.
     """
     apart: bool = True
-    """Each group keeps its order by itself: nothing is promised about messages of two groups."""
+    """Each group is ordered independently: nothing is promised about messages of two groups."""
     frees: Literal["everything", "own", "nothing"] = "nothing"
-    """What a process holds until it is stable and frees then, as its `discard` rows tell.
+    """What a process holds until it is stable, and then frees by `discard` rows.
 
     Processes that only receive hold something only if they get the order of all.
     """
@@ -195,7 +194,7 @@ BUILT_IN: Final[Mapping[str, Promised]] = {
 """By protocol."""
 
 _UNKNOWN: Final = Promised(services={}, cuts=True, apart=False, frees="everything")
-"""Of a protocol without an entry: it promises nothing, and what is required of it is asked as of Newtop."""
+"""A protocol without an entry promises nothing; required properties are judged as for Newtop."""
 
 PROMISES: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     (protocol, service): codes

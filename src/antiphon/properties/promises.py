@@ -1,7 +1,7 @@
-"""Who promises what (docs/spec/properties.md 8), read from the `start` rows; and what somebody requires beyond that.
+"""Which process promises which property (docs/spec/properties.md 8), from the `start` rows; and what is required.
 
-A property is judged among the processes whose service in a group offers it, whatever others chose: that is O9, mixed
-services, which so has no verdict of its own.
+A property is judged among the processes whose service in a group offers it, whatever others chose. This is O9, mixed
+services, which therefore has no verdict of its own.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,42 +23,42 @@ JUDGED: Final = tuple(
 """The properties that have a checker, in the order of their verdicts."""
 
 _ACTIVE: Final = [KIND[kind] for kind in ("send", "deliver", "view")]
-"""What a process does in a group."""
+"""Kinds of rows that a process writes only with a `start` row."""
 
 _UNSEQUENCED: Final = frozenset(["F2"])
-"""What an asymmetric group does not promise (newtop.md 11.3): its windows go by an origin's own messages, untold."""
+"""Not promised by an asymmetric group (docs/spec/newtop.md 11.3): its windows count an origin's own messages only."""
 
 _SEQUENCED_UNCHANGED: Final = frozenset("O6 O8".split())
-"""What an asymmetric group promises only while nobody leaves it.
+"""Promised by an asymmetric group only while no member leaves it.
 
-The two sides of a split may number one message twice, by different numbers (E-70).
+The two sides of a split may give one message two different numbers (E-70).
 """
 
 _OF_SENDERS: Final = frozenset("M1 S5 F1 L4".split())
-"""What processes that only receive do not promise."""
+"""Not promised by receive-only processes."""
 
 COMING: Final = frozenset("D12 R2".split())
-"""What is promised only of groups that a process comes to: that were formed, or in which one recovered."""
+"""Promised only for groups that a process enters: groups that were formed, or in which a process recovered."""
 
 _OFFERED: Final = frozenset[str]().union(
     *PROMISES.values(), *(codes for each in BUILT_IN.values() for codes in each.closed.values())
 )
 NOT_JUDGED: Final = tuple(sorted(_OFFERED - frozenset(JUDGED)))
-"""Promised somewhere, and without a checker in this version: a verdict is silent about them, and says so."""
+"""Promised properties without a checker in this version; a verdict lists them as not judged."""
 
 
 def known(property_ids: Iterable[str]) -> frozenset[str]:
-    """These properties, if all of them have a checker; ConfigurationError names one that has not."""
-    wanted = frozenset(property_ids)
-    for property_id in sorted(wanted - frozenset(JUDGED)):
-        raise ConfigurationError(f"there is no checker of a property {property_id!r} (there are {', '.join(JUDGED)})")
-    return wanted
+    """Return these properties; ConfigurationError if one of them has no checker."""
+    properties = frozenset(property_ids)
+    for property_id in sorted(properties - frozenset(JUDGED)):
+        raise ConfigurationError(f"there is no checker for a property {property_id!r} (there are {', '.join(JUDGED)})")
+    return properties
 
 
 class Promises:
     """The services of one run, by process and group.
 
-    What is required counts as promised by everybody to whom something is delivered, whatever its service.
+    A required property counts as promised by every process that delivers anything, whatever its service.
     """
 
     def __init__(self, history: History, required: frozenset[str] = frozenset()) -> None:
@@ -68,30 +68,30 @@ class Promises:
         self._services = [*history.services]
         self._service = np.full((len(history.processes), len(history.groups)), -1, np.int64)
         self.learns_all: BoolArray = np.zeros(len(history.processes), np.bool_)
-        """By process: it finds out about the stability of everybody's messages, not of its own only."""
+        """By process: it learns about the stability of all messages, not only of its own."""
         self.asymmetric: BoolArray = np.zeros_like(self._service, np.bool_)
         """By process and group: a sequencer numbers the messages there."""
         self.onlooking: BoolArray = np.zeros_like(self._service, np.bool_)
         """By process and group: it only receives there, and is in no view (InterGroup)."""
         self._sources: dict[tuple[int, int], frozenset[str]] = {}
         self.view_change: list[str] = [""] * len(history.processes)
-        """By process how it installs views (docs/spec/newtop.md 9.6), empty where its `start` row does not say."""
+        """By process how it installs views (docs/spec/newtop.md 9.6), empty if its `start` row does not say."""
         self.suspectors = Suspectors(history)
-        """How failure detection was configured."""
+        """The settings of failure detection."""
         self._pairs: dict[str, BoolArray] = {}
         self._read_starts()
         self._fill_from_rows()
         self.sends_only: BoolArray = self._has_service(lambda service: service == SENDING)
         """By process and group: nothing is delivered to it there."""
         self.delivers: BoolArray = self._has_service(lambda service: service not in ("", SENDING))
-        # Codes of -1 fall on the empty names at the ends, which promise nothing.
+        # The code -1 selects the empty name at the end, which promises nothing.
         self._kinds = [(protocol, service) for protocol in (*self._protocols, "") for service in (*self._services, "")]
         protocol, width = self._protocol % (len(self._protocols) + 1), len(self._services) + 1
         self._kind: IntArray = protocol[:, None] * width + self._service % width
         self._changed = _changed(history)
 
     def pairs(self, property_id: str) -> BoolArray:
-        """By process and group: the property is promised there, or required. Not to be written to."""
+        """By process and group: the property is promised there, or required. Do not modify the result."""
         known = self._pairs.get(property_id)
         if known is None:
             offered = self.offered(property_id)
@@ -99,7 +99,7 @@ class Promises:
         return known
 
     def offered(self, property_id: str) -> BoolArray:
-        """By process and group: the property is promised there, whatever is required."""
+        """By process and group: the property is promised there, regardless of what is required."""
         offered = self._named_in(property_id, lambda promised: promised.services)
         closed = np.array([how == "closed" for how in self.view_change], np.bool_)
         offered |= self._named_in(property_id, lambda promised: promised.closed) & closed[:, None]
@@ -120,20 +120,20 @@ class Promises:
         return offered & ~(self._named_in(property_id, lambda promised: promised.alive) & crashed)
 
     def _undisturbed(self) -> BoolArray:
-        """By process, where nobody only receives: nothing breaks in the run, and nobody comes or goes."""
+        """By process of a family without receive-only processes: the run has no fault, crash, join or leave."""
         quiet = not len(self._history.of_kind("fault", "crash", "join", "leave"))
         return ~self.of_family(lambda promised: promised.onlookers)[:, None] & quiet
 
     def scoped(self, property_id: str) -> BoolArray:
-        """By process and group: the property is promised there, in the scope of the promise.
+        """By process and group: the property is promised there, within the scope of the promise.
 
-        One that is required is meant as it is worded, without any.
+        A required property is meant as stated, without such a scope.
         """
         offered = self.offered(property_id)
         return np.zeros_like(offered) if property_id in self._required else offered
 
     def of_family(self, holds: Callable[[Promised], bool]) -> BoolArray:
-        """By process: what is so of the family of its protocol."""
+        """By process: whether this holds for the family of its protocol."""
         return np.array([holds(promised_by(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
 
     def frees(self, what: str) -> BoolArray:
@@ -143,15 +143,15 @@ class Promises:
         return np.where(idle, what == "nothing", of_family)
 
     def wanted(self, process: int, group: int, senders: Iterable[int]) -> list[int]:
-        """Those of the senders whom a process that only receives wants to hear: all, unless its `start` row tells."""
+        """The senders that a receive-only process chose: all, unless its `start` row names some."""
         chosen = self._sources.get((process, group))
         names = self._history.processes
         return [sender for sender in senders if chosen is None or names[sender] in chosen]
 
     def realms(self, property_id: str) -> IntArray:
-        """By group a number: messages of groups with one number are held to one order.
+        """For each group a number: groups with the same number are held to one order.
 
-        A property that is required is meant as it is worded: over all groups.
+        A required property is meant as stated: over all groups.
         """
         if property_id in self._required:
             return np.zeros(len(self._history.groups), np.int64)
@@ -160,22 +160,22 @@ class Promises:
         return np.where(alone, 1 + np.arange(len(alone)), 0)
 
     def groups(self, property_id: str) -> BoolArray:
-        """By group: somebody promises the property there."""
+        """By group: some process promises the property there."""
         promised: BoolArray = np.logical_or.reduce(self.pairs(property_id), axis=0)
         return promised
 
     def deliveries(self, property_id: str) -> BoolArray:
-        """Which of the first deliveries fall under the promise."""
+        """Which of the first deliveries the promise covers."""
         first = self._history.first
         return self.pairs(property_id)[first.process, first.group]
 
     def asked(self, property_id: str) -> Deliveries:
-        """Those of them that were sent; of what nobody sent, D1 speaks alone."""
+        """The covered first deliveries of sent messages; D1 alone reports unsent ones."""
         first, known = self._history.first, self._history.messages.known
         return first.where(self.deliveries(property_id) & known[first.message])
 
     def service(self, process: int | np.int64, group: int | np.int64) -> str:
-        """The name of the service that a process has chosen in a group, empty if it has none."""
+        """The name of the service that a process chose in a group, empty if it has none."""
         code = self._service[process, group]
         return self._services[code] if code >= 0 else ""
 
@@ -197,18 +197,18 @@ class Promises:
             self._protocol[process] = _code(self._protocols, protocol)
             options = history.details[row].get("options")
             options = options if isinstance(options, dict) else {}
-            holds_all = promised_by(protocol).frees == "everything"  # and so has to find out when all of it may go
+            holds_all = promised_by(protocol).frees == "everything"  # so it has to learn when all of it may be freed
             self.learns_all[process] = holds_all or options.get("stability") == "all"
             self.view_change[process] = str(options.get("view_change", ""))
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)
-                    told = history.details[row]["groups"][group]
-                    self.asymmetric[process, code_of[group]] = told.get("mode") == "asymmetric"
-                    onlooking = promised_by(protocol).onlookers and told.get("role") == "receiver"
+                    settings = history.details[row]["groups"][group]
+                    self.asymmetric[process, code_of[group]] = settings.get("mode") == "asymmetric"
+                    onlooking = promised_by(protocol).onlookers and settings.get("role") == "receiver"
                     self.onlooking[process, code_of[group]] = onlooking
-                    if onlooking and isinstance(told.get("sources"), list):
-                        self._sources[int(process), code_of[group]] = frozenset(map(str, told["sources"]))
+                    if onlooking and isinstance(settings.get("sources"), list):
+                        self._sources[int(process), code_of[group]] = frozenset(map(str, settings["sources"]))
         self._require_starts()
 
     def _require_starts(self) -> None:
@@ -222,7 +222,7 @@ class Promises:
     def _fill_from_rows(self) -> None:
         """A group joined after the start is in no `start` row; its own rows name the service.
 
-        Who joined and neither sends nor delivers is asked as others there are: it must be noticed that it does not.
+        A joiner that neither sends nor delivers is judged like the others, so that its silence is noticed.
         """
         rows = self._history.rows
         at = np.flatnonzero((rows.service >= 0) & (rows.group >= 0))
@@ -238,7 +238,7 @@ class Promises:
 
 
 def _changed(history: History) -> BoolArray:
-    """By group: somebody there installed a second view, or crashed."""
+    """By group: a process installed a second view there, or crashed."""
     stays, changed = history.stays, np.zeros(len(history.groups), np.bool_)
     changed[stays.group[stays.preceding >= 0]] = True
     crashed = {*np.flatnonzero(history.logs.crashed).tolist()}
@@ -249,14 +249,14 @@ def _changed(history: History) -> BoolArray:
 
 
 def _formed(history: History) -> BoolArray:
-    """By group: somebody installed the first view of a formed group."""
+    """By group: a process installed the first view of a formed group."""
     formed = np.zeros(len(history.groups), np.bool_)
     formed[history.stays.group[history.stays.formed]] = True
     return formed
 
 
 def _read_apart(history: History) -> BoolArray:
-    """By process and group: its application reads the group by itself, in no order with its other groups."""
+    """By process and group: its application reads the group separately, in no common order with its other groups."""
     apart = np.zeros((len(history.processes), len(history.groups)), np.bool_)
     for row in history.of_kind("join").tolist():
         if history.details.get(row, {}).get("apart") is True:

@@ -15,27 +15,27 @@ from typing import Final
 from antiphon.report.svg import add, drawing
 
 ARROWS_MAX: Final = 400
-"""More than this many cannot be told apart: a diagram shows the first of them, and says so."""
+"""More arrows cannot be distinguished: a diagram shows only the first ones, and says so."""
 
 _WIDTH: Final = 1080
 _RIGHT: Final = 20
 _TOP: Final = 26
 _AXIS: Final = 44
 _ARROW_ROOM: Final = 46
-"""Height between two lifelines that labels leave free, at least."""
+"""Least height between two lifelines that labels leave free."""
 _LINE: Final = 11
 _LETTER: Final = 5.7
-"""Height of a line and width of a letter in a label, about."""
-_SENDS_TOLD: Final = 2
-_DELIVERIES_TOLD: Final = 5
-"""Lines of one label above and below a lifeline."""
+"""Approximate height of a line and width of a letter in a label."""
+_SEND_LINES: Final = 2
+_DELIVERY_LINES: Final = 5
+"""Most lines of one label above and below a lifeline."""
 _COLOURS: Final = 6
 _WEIGHTY: Final = frozenset({"view", "crash", "recover"})
 """Kinds that a label names before all others."""
 _GAP_WIDTH: Final = 64
 _MS: Final = 1_000_000
 _ON_MESSAGES: Final = ("send", "deliver")
-"""Kinds that have a sign of their own and are labelled with their message."""
+"""Kinds that have their own sign and are labelled with their message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Mark:
     sender: str | None = None
     number: int | None = None
     group: str | None = None
-    """Given only where sender and number alone do not name a message."""
+    """Given only if sender and number alone do not identify a message."""
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something the world did to the run."""
+    """An external event of the run, such as a fault."""
 
     time_ns: int
     text: str
@@ -98,25 +98,25 @@ class Scene:
     window_ns: tuple[int, int]
     lifelines: tuple[Lifeline, ...]
     arrows: tuple[Arrow, ...]
-    """In the order in which the frames were sent; those that cross an edge of the window included."""
+    """In the order in which the frames were sent; includes those that cross an edge of the window."""
     marks: tuple[Mark, ...]
-    """In the order of time, and at one process of its history."""
+    """In the order of time; within one process, in the order of its history."""
     happenings: tuple[Happening, ...] = ()
     witness: frozenset[tuple[str, int]] = frozenset()
     """Process and index of the events that a violation names: they are circled."""
     arrows_total: int = 0
-    """How many arrows the window has, should `arrows` hold fewer."""
+    """The number of arrows in the window, if `arrows` holds fewer."""
     processes_total: int = 0
-    """How many processes the run has, should `lifelines` hold fewer."""
+    """The number of processes of the run, if `lifelines` holds fewer."""
     marks_cut: bool = False
-    """Whether the window has more marks than `marks` holds: then it holds the first."""
+    """True if the window has more marks than `marks`, which then holds the first ones."""
     gap_ns: tuple[int, int] | None = None
     """A part of the window that is not drawn: the time axis jumps over it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """The drawing, and what its caption must say of it."""
+    """The drawing, and what its caption must mention."""
 
     svg: str
     description: str
@@ -125,13 +125,13 @@ class Diagram:
     arrows_shown: int
     arrows_total: int
     witness_shown: bool
-    """Whether an event is circled."""
+    """True if an event is circled."""
 
 
 def draw(scene: Scene, *, arrows_max: int = ARROWS_MAX, prefix: str = "spacetime") -> Diagram:
     """The scene as one SVG element; `prefix` begins every id in it.
 
-    A window with more than `arrows_max` arrows is drawn up to where the last of the first `arrows_max` begins.
+    A window with more than `arrows_max` arrows is drawn only up to the start of the last one shown.
     """
     known = {line.process for line in scene.lifelines}
     arrows = [arrow for arrow in scene.arrows if {arrow.source, arrow.target} <= known]
@@ -157,14 +157,14 @@ def _description(scene: Scene, arrows: int, window_ns: tuple[int, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """Names told together: those whose places are too close for labels of their own."""
+    """One label for marks that are too close for labels of their own."""
 
     x: float
     lines: tuple[str, ...]
 
 
 class _Drawing:
-    """One diagram while it is being drawn: where everything goes, then the elements."""
+    """One diagram while it is drawn: the layout first, then the elements."""
 
     def __init__(self, scene: Scene, arrows: Sequence[Arrow], window_ns: tuple[int, int], prefix: str) -> None:
         self._scene, self._arrows, self._prefix = scene, arrows, prefix
@@ -173,8 +173,8 @@ class _Drawing:
         self.marks = [mark for mark in scene.marks if self._shows(mark.time_ns)]
         names = [line.process for line in scene.lifelines]
         self._left = 26 + min(150.0, max([7.2 * len(name) for name in names], default=0))
-        self._above = self._labels((mark for mark in self.marks if mark.kind != "deliver"), _SENDS_TOLD)
-        self._below = self._labels((mark for mark in self.marks if mark.kind == "deliver"), _DELIVERIES_TOLD)
+        self._above = self._labels((mark for mark in self.marks if mark.kind != "deliver"), _SEND_LINES)
+        self._below = self._labels((mark for mark in self.marks if mark.kind == "deliver"), _DELIVERY_LINES)
         over, under = self._height(self._above), self._height(self._below)
         pitch = _ARROW_ROOM + over + under
         self._y = {name: round(_TOP + 14 + over + row * pitch, 1) for row, name in enumerate(names)}
@@ -258,8 +258,8 @@ class _Drawing:
         low, high = self._gap
         x, group = self._x(low), add(root, "g", class_="gap")
         add(group, "rect", x=x, y=_TOP - 8, width=_GAP_WIDTH, height=round(self._bottom - _TOP + 8, 1))
-        told = (f"{(high - low) / _MS:,.0f} ms", "not shown")
-        for row, text in enumerate(told):
+        lines = (f"{(high - low) / _MS:,.0f} ms", "not shown")
+        for row, text in enumerate(lines):
             add(group, "text", text, x=x + _GAP_WIDTH / 2, y=round((_TOP + self._bottom) / 2 + row * 13, 1))
 
     def _happenings(self, root: ET.Element) -> None:
@@ -304,27 +304,27 @@ class _Drawing:
                 marker_end=f"url(#{self._prefix}-head-{colour})",
             )
             left, reached = arrow.sent_ns / _MS, arrow.received_ns / _MS
-            told = (
+            title = (
                 f"{arrow.frame} ({arrow.type}): {arrow.source} at {left:.3f} ms to {arrow.target} at {reached:.3f} ms"
             )
-            add(line, "title", told)
+            add(line, "title", title)
 
     def _draw_marks(self, root: ET.Element) -> None:
         group = add(root, "g", class_="marks")
         for (process, x), marks in self._places(self.marks).items():
             y = self._y[process]
             kinds = {mark.kind for mark in marks}
-            told = add(group, "g")
+            element = add(group, "g")
             names = ", ".join(f"{mark.kind} {mark.name}" if mark.kind in _ON_MESSAGES else mark.kind for mark in marks)
-            add(told, "title", f"{process} at {marks[0].time_ns / _MS:.3f} ms: {names}")
+            add(element, "title", f"{process} at {marks[0].time_ns / _MS:.3f} ms: {names}")
             if any(map(self.is_witness, marks)):
-                add(told, "circle", cx=x, cy=y, r=9, class_="witness")
+                add(element, "circle", cx=x, cy=y, r=9, class_="witness")
             if kinds.difference(_ON_MESSAGES):
-                add(told, "path", d=f"M{x} {y - 9}V{y + 9}", class_="tick")
+                add(element, "path", d=f"M{x} {y - 9}V{y + 9}", class_="tick")
             if "send" in kinds:
-                add(told, "circle", cx=x, cy=y, r=4.5, class_=f"send fill-{self._colour[process]}")
+                add(element, "circle", cx=x, cy=y, r=4.5, class_=f"send fill-{self._colour[process]}")
             if "deliver" in kinds:
-                add(told, "path", d=f"M{x} {y - 5}l5 5-5 5-5-5Z", class_="deliver")
+                add(element, "path", d=f"M{x} {y - 5}l5 5-5 5-5-5Z", class_="deliver")
 
     def _draw_labels(self, root: ET.Element) -> None:
         group = add(root, "g", class_="labels")
@@ -338,7 +338,7 @@ class _Drawing:
                     add(group, "text", text, x=label.x, y=round(self._y[process] + 17 + row * _LINE, 1))
 
     def _places(self, marks: Iterable[Mark]) -> dict[tuple[str, float], list[Mark]]:
-        """What happens at the same place of the drawing, which is drawn once."""
+        """Marks at the same place of the drawing, which are drawn once."""
         places = defaultdict(list)
         for mark in marks:
             places[mark.process, self._x(mark.time_ns)].append(mark)
@@ -346,7 +346,7 @@ class _Drawing:
         return {place: own for place, own in places.items() if place[0] in known}
 
     def _labels(self, marks: Iterable[Mark], lines_max: int) -> dict[str, list[_Label]]:
-        """For each process its labels, none over another."""
+        """For each process its labels, without overlap."""
         crowds: dict[str, list[tuple[list[float], list[Mark]]]] = defaultdict(list)
         for (process, x), own in self._places(marks).items():
             crowd = crowds[process]
@@ -356,7 +356,7 @@ class _Drawing:
             else:
                 crowd.append(([x], [*own]))
         return {
-            process: [_Label(round(fmean(xs), 1), _cut(_told(own), lines_max)) for xs, own in crowd]
+            process: [_Label(round(fmean(xs), 1), _cut(_mark_names(own), lines_max)) for xs, own in crowd]
             for process, crowd in crowds.items()
         }
 
@@ -365,8 +365,8 @@ class _Drawing:
         return _LINE * max((len(label.lines) for own in labels.values() for label in own), default=0)
 
 
-def _told(marks: Sequence[Mark]) -> list[str]:
-    """The names of marks, the weighty ones first, runs of one sender drawn together with a dash."""
+def _mark_names(marks: Sequence[Mark]) -> list[str]:
+    """The names of marks, important ones first; consecutive messages of one sender are joined by a dash."""
     marks = sorted(marks, key=lambda mark: mark.kind not in _WEIGHTY)
     runs: list[list[Mark]] = [[marks[0]]]
     for before, mark in pairwise(marks):
@@ -384,7 +384,7 @@ def _told(marks: Sequence[Mark]) -> list[str]:
 
 
 def _width(marks: Sequence[Mark]) -> float:
-    return _LETTER * max(map(len, _told(marks)))
+    return _LETTER * max(map(len, _mark_names(marks)))
 
 
 def _cut(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
@@ -394,7 +394,7 @@ def _cut(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
 
 
 def _step(span_ns: int) -> tuple[float, int]:
-    """The distance of two ticks, and the decimals that tell them apart in ms."""
+    """The distance of two ticks, and the decimals that distinguish them in ms."""
     rough = max(1, span_ns) / 9
     power = 10 ** floor(log10(rough))
     step_ns = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)

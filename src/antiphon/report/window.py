@@ -1,4 +1,4 @@
-"""Which part of a run the diagram shows, and the rows for it: little is fetched, however long the run.
+"""Which part of a run the diagram shows, and its rows; little is fetched, however long the run is.
 
 Times that come in and go out are nanoseconds since the run's first event; inside the queries they are the trace's own.
 """
@@ -24,7 +24,7 @@ MARKS_MAX: Final = 4_000
 HAPPENINGS_MAX: Final = 20
 
 _NOTED: Final = "view suspect confirm crash recover join leave block unblock".split()
-"""Kinds beside sends and deliveries that a diagram shows by their name."""
+"""Kinds other than sends and deliveries that a diagram shows by name."""
 _MARGIN: Final = 0.03
 _SPAN_NS_MIN: Final = 100_000
 _GAP_SPANS_MIN: Final = 1.5
@@ -33,10 +33,10 @@ _GAP_SPANS_MIN: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who takes part in a run, and what the world did to it."""
+    """The processes of a run, and its faults and other external events."""
 
     began_ns: int
-    """The run's first event, in the trace's own time: zero of all times shown."""
+    """The run's first event, in the trace's own time: the zero of all times shown."""
     lifelines: tuple[Lifeline, ...]
     """In natural order of their names: p2 before p10."""
     happenings: tuple[Happening, ...]
@@ -52,7 +52,7 @@ class Highlight:
 
 
 def cast(events: DataFrame) -> Cast:
-    """The processes of one run and the world's part in it."""
+    """The processes of one run and its external events."""
     rows = events.select("process", "incarnation", "time").groupBy("process", "incarnation")
     spans = _rows(rows.agg(F.min("time").alias("first"), F.max("time").alias("last")))
     began_ns = min(row["first"] for row in spans)
@@ -62,15 +62,15 @@ def cast(events: DataFrame) -> Cast:
         if row["process"] != WORLD
     ]
     world = events.filter((F.col("process") == WORLD) & (F.col("kind") == "fault"))
-    told = _rows(world.select("index", "time", "detail").orderBy("index").limit(HAPPENINGS_MAX))
+    faults = _rows(world.select("index", "time", "detail").orderBy("index").limit(HAPPENINGS_MAX))
     happenings = tuple(
-        Happening(row["time"] - began_ns, fault(row["detail"]), fault_kind(row["detail"])) for row in told
+        Happening(row["time"] - began_ns, fault(row["detail"]), fault_kind(row["detail"])) for row in faults
     )
     return Cast(began_ns, tuple(sorted(lifelines, key=lambda line: _natural(line.process))), happenings)
 
 
 def first_messages_window(events: DataFrame, began_ns: int) -> tuple[int, int]:
-    """From the first send until the first messages are delivered, or about that: one straggler does not stretch it."""
+    """From the first send until about when the first messages are delivered; one straggler does not stretch it."""
     sends = events.filter(F.col("kind") == "send").select(*MESSAGE_KEY, F.col("time").alias("sent"))
     first = sends.orderBy("sent", *MESSAGE_KEY).limit(MESSAGES_SHOWN)
     delivers = events.filter(F.col("kind") == "deliver").select(*MESSAGE_KEY, "time")
@@ -136,23 +136,23 @@ def _between(first: tuple[int, int], second: tuple[int, int] | None, span_ns: in
 def violation_window(
     events: DataFrame, began_ns: int, witness: Sequence[tuple[str, int]], span_ns: int
 ) -> tuple[int, int] | None:
-    """About `span_ns` around the events of a witness; around the first told, if they lie too far apart."""
-    wanted = events.select("process", "incarnation", "index", "time").filter(
+    """About `span_ns` around the events of a witness; around the first one, if they are too far apart."""
+    named = events.select("process", "incarnation", "index", "time").filter(
         F.col("index").isin({at for _, at in witness})
     )
-    times = {(_identity(row), row["index"]): row["time"] - began_ns for row in _rows(wanted)}
-    told = [times[event] for event in witness if event in times]
-    if not told:
+    times = {(_identity(row), row["index"]): row["time"] - began_ns for row in _rows(named)}
+    known = [times[event] for event in witness if event in times]
+    if not known:
         return None
-    low, high = min(told), max(told)
+    low, high = min(known), max(known)
     if high - low > 2 * span_ns:
-        low = high = told[0]
+        low = high = known[0]
     margin_ns = max(0, span_ns - (high - low)) // 2 + span_ns // 10
     return max(0, low - margin_ns), high + margin_ns
 
 
 def witness_events(violation: Violation) -> list[tuple[str, int]]:
-    """Process and index of each event a violation names; its processes have equally many, in the order told."""
+    """Process and index of each event that a violation names; its processes have equally many, in order."""
     if not violation.processes:
         return []
     each = max(1, len(violation.indexes) // len(violation.processes))
@@ -192,13 +192,13 @@ def scene(
 
 
 def _shown(lifelines: Sequence[Lifeline], named: Collection[str]) -> tuple[Lifeline, ...]:
-    """All, or as many as fit with those of a witness among them."""
+    """All lifelines, or as many as fit, including those of a witness."""
     by_need = sorted(lifelines, key=lambda line: line.process not in named)[:PROCESSES_MAX]
     return tuple(line for line in lifelines if line in by_need)
 
 
 def _arrows(events: DataFrame, begin: int, end: int) -> tuple[list[Arrow], int]:
-    """The first frames that are under way in the window, one for each receiver, and how many there are."""
+    """The first frames in transit in the window, one for each receiver, and their total number."""
     transmits = events.filter((F.col("kind") == "transmit") & (F.col("time") <= end)).select(
         detail("frame").alias("frame"),
         detail("type").alias("type"),
@@ -224,7 +224,7 @@ def _since(arrow: Arrow, began_ns: int) -> Arrow:
 def _marks(
     events: DataFrame, begin: int, end: int, began_ns: int, witness: Collection[tuple[str, int]]
 ) -> tuple[Mark, ...]:
-    """What the processes did in the window, as far as a diagram shows it or a witness names it."""
+    """The events in the window that a diagram shows or a witness names."""
     shown = F.col("kind").isin("send", "deliver", *_NOTED)
     for process, index in sorted(set(witness)):
         shown = shown | ((F.col("who") == process) & (F.col("index") == index))
@@ -237,7 +237,7 @@ def _marks(
 
 
 def _ambiguous(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a sender and a number do not name a message, because some sender sends in several groups."""
+    """True if sender and number do not identify a message, because a sender sends in several groups."""
     streams = {(row["sender"], row["sender_incarnation"], row["group"]) for row in rows if row["number"] is not None}
     return len(streams) > len({stream[:2] for stream in streams})
 

@@ -1,9 +1,9 @@
-"""Many small pieces of work as Spark tasks; what was done before an interrupt or a crash need not be done again.
+"""Run many small pieces of work as Spark tasks. Work done before an interrupt or a crash is not repeated.
 
-A task works through a slice of the items and leaves their rows as one Parquet file, a part, written aside and renamed
-in. A task that is tried again, because its worker died, leaves the same part. The next call with the same items and the
-same directory does those that no part holds; where a worker outlived an interrupt and two parts hold an item, one
-counts. On a cluster all workers share the directory.
+A task processes a slice of the items and writes their rows as one Parquet file, a part, under a temporary name that is
+renamed at the end. A task that is retried because its worker died writes the same part. The next call with the same
+items and directory does only those that no part holds. If a worker outlived an interrupt and two parts hold an item,
+one counts. On a cluster all workers share the directory.
 """
 
 import socket
@@ -28,11 +28,11 @@ Item = TypeVar("Item")
 Row = Mapping[str, Any]
 
 ITEMS_PER_TASK_MAX: Final = 50
-"""So few items at a time are lost when all is interrupted."""
+"""At most this many items per task are lost by an interrupt."""
 DEATHS_MAX: Final = 2
-"""When so many workers have died of an item it is given up; one may be killed by chance."""
+"""An item is abandoned after it has killed this many workers; one may be killed by chance."""
 _PLACE: Final = pa.field("place", pa.int64(), nullable=False)
-"""Which item a row is about: its place among all items."""
+"""The position of the row's item among all items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Work(Generic[Item]):
     """What is done with each item."""
 
     row: Callable[[Item], Row]
-    """What it raises ends the whole job: what may go wrong with an item belongs in its row."""
+    """An exception ends the whole job, so expected errors of an item belong in its row."""
     lost: Callable[[Item], Row]
-    """The row of an item of which workers die."""
+    """The row of an item that kills its workers."""
     schema: pa.Schema
-    """Of the rows."""
+    """The schema of the rows."""
 
 
 def spread(
     session: Callable[[], SparkSession], work: Work[Item], items: Sequence[Item], parts: Path, progress: Progress
 ) -> None:
-    """Do what no part holds yet; a single item is done here, for Spark takes longer to start.
+    """Do the items that no part holds yet. A single item is done in this process, because Spark takes longer to start.
 
-    TraceError where Spark fails.
+    Raises TraceError if Spark fails.
     """
     parts = parts.absolute()
     parts.mkdir(exist_ok=True)
@@ -68,7 +68,7 @@ def spread(
 
 
 def results(parts: Path, schema: pa.Schema) -> pa.Table:
-    """The rows there are, those of earlier items first."""
+    """The rows of all parts, in the order of the items."""
     tables = [pq.ParquetFile(path).read() for path in _files(parts)]
     rows = pa.concat_tables([pa.schema([_PLACE, *schema]).empty_table(), *tables])
     _, first = np.unique(rows.column("place").to_numpy(), return_index=True)
@@ -76,7 +76,7 @@ def results(parts: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _remove_damaged(parts: Path) -> None:
-    """A power cut can leave a part without its bytes, although it was renamed after it was written."""
+    """Remove damaged parts: a power cut can leave a renamed file without its bytes."""
     for path in _files(parts):
         try:
             pq.ParquetFile(path).read()
@@ -85,7 +85,7 @@ def _remove_damaged(parts: Path) -> None:
 
 
 def _places(parts: Path) -> set[int]:
-    """Of the items that are done."""
+    """The positions of the items that are done."""
     columns = [pq.ParquetFile(path).read(columns=["place"]).column("place") for path in _files(parts)]
     return {place for column in columns for place in column.to_pylist()}
 
@@ -137,7 +137,7 @@ def _name(first: int, job: UUID) -> str:
 def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int], part: Path) -> None:
     """Work on a slice of the items, and write the part."""
     if not part.parent.is_dir():
-        raise TraceError(f"{part.parent} is not there on {socket.gethostname()}: all workers must share it")
+        raise TraceError(f"{part.parent} does not exist on {socket.gethostname()}: all workers must share it")
     note = part.with_suffix(".at")
     deaths = note.read_text().split() if note.exists() else []
     rows = []
@@ -156,7 +156,7 @@ def _work_through(work: Work[Item], items: Sequence[Item], places: Sequence[int]
 
 @contextmanager
 def _noted(note: Path, deaths: Sequence[str], place: int) -> Iterator[None]:
-    """Note where this worker is, after where others died: if it dies too, the next knows of what."""
+    """Record the current item after those that killed a worker: if this worker dies too, the next one knows why."""
     note.write_text(" ".join([*deaths, str(place)]))
     try:
         yield

@@ -1,10 +1,10 @@
-"""The parent of Spark's Python workers on this machine, instead of `pyspark.daemon` and different in two points.
+"""The parent of Spark's Python workers on this machine. It replaces `pyspark.daemon` and differs in two points.
 
-A worker whose job was cancelled ends without a word. Spark cancels by hanging up, and its own parent prints a traceback
-for every worker that had something to say: an interrupted command would end in lines that help nobody.
+A worker whose job was cancelled ends silently. Spark cancels by closing the connection, and its own parent prints a
+traceback for every worker that was still writing: an interrupted command would end in useless lines.
 
-And between two tasks a worker looks for garbage only among what tasks have made. To go through all that its modules
-hold takes it longer than a small task takes Spark.
+Between two tasks, a worker collects garbage only among the objects of tasks. To scan all objects of its modules would
+take longer than a small task takes in Spark.
 """
 
 import gc
@@ -20,24 +20,24 @@ CANCELLED: Final = 1
 """The exit code for which the parent waits until Java has closed the connection, and then lets the process go."""
 
 Worker = Callable[[socket.socket, bool], int]
-"""Does one task; the parent calls it for each that Java sends to a process."""
+"""Does one task; the parent calls it for each task that Java sends to a process."""
 
 
 def quiet(worker: Worker) -> Worker:
-    """The worker, silent about a connection that is closed; what its own work raises went to Java before."""
+    """Make a worker silent about a closed connection; errors of its own work were sent to Java before."""
 
     def run(connection: socket.socket, authenticated: bool) -> int:
         try:
             return worker(connection, authenticated)
         except ConnectionError:
-            sys.unraisablehook = lambda _: None  # what its files still hold cannot leave either; the process ends now
+            sys.unraisablehook = lambda _: None  # buffered data cannot be sent either; the process ends now
             return CANCELLED
 
     return run
 
 
 def settled(worker: Worker) -> Worker:
-    """The worker; what its first task has loaded is there to stay."""
+    """Make a worker freeze the objects that its first task has loaded, because they stay."""
     is_first = True
 
     def run(connection: socket.socket, authenticated: bool) -> int:
@@ -45,7 +45,7 @@ def settled(worker: Worker) -> Worker:
         code = worker(connection, authenticated)
         if is_first and code == DONE:
             is_first = False
-            gc.collect()  # what is garbage now would never go
+            gc.collect()  # garbage that is frozen would never be freed
             gc.freeze()
         return code
 
