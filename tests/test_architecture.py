@@ -128,8 +128,8 @@ def python_blocks(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
 
 
-RUN_ELSEWHERE = {ROOT / "docs/guide/tables.md"}
-"""What its examples ask for is there in `tests/pipeline/test_tables_command.py`."""
+RUN_ELSEWHERE = {ROOT / "docs/guide/tables.md", ROOT / "docs/guide/new-protocol.md"}
+"""Their examples run in `tests/pipeline/test_tables_command.py` and `tests/commands/test_other_package.py`."""
 
 
 @pytest.mark.parametrize(

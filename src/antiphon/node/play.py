@@ -9,15 +9,17 @@ from typing import Final
 from antiphon.node.group_player import GroupPlayer
 from antiphon.node.multicast_player import MulticastPlayer
 from antiphon.node.player import Player
+from antiphon.node.stream_player import StreamPlayer
 from antiphon.protocols.contract import Player as Kind
 from antiphon.protocols.registry import family_of
 from antiphon.scenario.model import Scenario
 from antiphon.scenario.read import parse_scenario
 from antiphon.types import ProcessId
 
-_PLAYERS: Final[dict[Kind, type[GroupPlayer | MulticastPlayer]]] = {
+_PLAYERS: Final[dict[Kind, type[GroupPlayer | MulticastPlayer | StreamPlayer]]] = {
     "groups": GroupPlayer,
     "multicast": MulticastPlayer,
+    "streams": StreamPlayer,
 }
 """By what a family declares."""
 

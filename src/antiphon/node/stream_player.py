@@ -1,0 +1,118 @@
+"""A member process of a local run over TCP whose groups are static: a core, its driver, an application without a state.
+
+Any family whose cores need nothing but streams can be played so (`Sockets(player="streams")`).
+"""
+
+import asyncio
+import random
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+from antiphon.core.effects import Deliver, InstallView
+from antiphon.node.player import Player
+from antiphon.protocols.assembly import core_builder
+from antiphon.scenario.model import Scenario, Workload
+from antiphon.sockets.driver import Driver, Shown
+from antiphon.sockets.transports.contract import Address
+from antiphon.sockets.transports.tcp import TcpMesh
+from antiphon.types import GroupId, ProcessId, ViewId
+
+
+class StreamPlayer(Player):
+    """The process: what its driver shows is recorded in that order."""
+
+    def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
+        super().__init__(scenario, process, journal)
+        self._core = core_builder(scenario, random.Random(f"{scenario.seed}/{process}/cores"))(process)
+        self._mesh = TcpMesh(process, (host, 0))
+        self._untaken: deque[Deliver | InstallView] = deque()
+        self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
+        self._stalled = False
+        self._views: dict[GroupId, ViewId] = {}
+        self._driver = Driver(
+            process,
+            self._core,
+            self._mesh,
+            self,
+            recorder=self._recorder,
+            clock=self._clock,
+            journal=self._recorder.write,
+        )
+
+    # What the supervisor says
+
+    async def _open(self) -> Address:
+        await self._driver.open()
+        return self._mesh.address
+
+    async def _meet(self, order: dict[str, Any]) -> None:
+        self._mesh.meet([tuple(address) for address in order["addresses"]])
+        while not {*order["peers"]} <= {*self._mesh.peers}:
+            await asyncio.sleep(0.005)
+
+    def _begin(self) -> None:
+        self._driver.begin()
+
+    def _do(self, what: str, order: dict[str, Any]) -> None:
+        assert what == "stall", f"{self._scenario.protocol} cannot play {what!r}"
+        self._stalled = order["begins"]
+        self._take()
+        self._driver.stir()
+
+    async def _end(self) -> None:
+        await self._driver.stop()
+        self._recorder.stopped(self._clock(), {group: self._core.unstable(group) for group in self._groups}, {}, {})
+
+    # What the driver tells
+
+    def show(self, effect: Shown) -> None:
+        """What comes next in the order."""
+        assert isinstance(effect, Deliver | InstallView), f"nothing plays {effect}"
+        self._untaken.append(effect)
+        self._take()
+
+    def met(self, peer: ProcessId) -> None:
+        """All are known from the start."""
+
+    def collect(self) -> None:
+        """The core has what was sent."""
+
+    def turned(self) -> None:
+        """The core keeps what cannot leave."""
+
+    # The application
+
+    def _take(self) -> None:
+        while self._untaken and not self._stalled:
+            effect, now = self._untaken.popleft(), self._clock()
+            if isinstance(effect, InstallView):
+                self._viewed_at = now
+                self._views[effect.view.group] = effect.view.id
+                self._driver.enter(effect, None, now)
+                continue
+            group = effect.frame.group
+            self._recorder.delivered(effect.frame, now)
+            self._deliveries += len(effect.frame.payloads)
+            self._taken[group] += 1
+            self._core.consumed(group, self._taken[group], now)
+
+    async def _request(self, workload: Workload, payload: bytes) -> None:
+        group, now = GroupId(workload.group), self._clock()
+        self._requested_at = now
+        label = self._driver.labels.take(group)
+        self._recorder.requested(group, (payload,), now)
+        self._core.send(group, payload, now, label)
+        self._driver.hurry(now)
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "left": self._left,
+            "requested_at": self._requested_at,
+            "viewed_at": self._viewed_at,
+            "deliveries": self._deliveries,
+            "unread": 0 if self._stalled else len(self._untaken),
+            "retains": any(map(self._core.unstable, self._groups)),
+            "moving": [],
+            "views": self._views,
+        }
