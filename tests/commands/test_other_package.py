@@ -122,7 +122,7 @@ def test_campaigns_run_its_random_scenarios(installed: Path) -> None:
 
 def test_it_is_compared_with_other_protocols(installed: Path, scenario: Path, tmp_path: Path) -> None:
     names = [f"{NAME}:total", "classic:total"]
-    arguments = ["--protocols", ",".join(names), "--no-page", "--json", "--out", tmp_path / "compared"]
+    arguments = ["--protocols", ",".join(names), "--no-page", "--json", "--out", str(tmp_path / "compared")]
     document = json.loads(antiphon(installed, "compare", scenario, *arguments))
     assert [each["protocol"] for each in document["protocols"]] == names
     assert document["verdict"] == "hold"

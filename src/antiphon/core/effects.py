@@ -51,6 +51,10 @@ class Frame(Protocol):
     def copies(self) -> tuple["Frame", ...]:
         """Frames of others that travel in it, unchanged; each counts as coming from its own sender."""
 
+    @property
+    def flow(self) -> tuple[int, ...] | None:
+        """The numbers of flow control in it, for the trace; None: it carries none."""
+
 
 class Scope(Enum):
     """Whom a frame is for, when not for one process. The network knows them from the views it is told to install."""

@@ -57,6 +57,10 @@ class FrameDefaults:
         return ()
 
     @property
+    def flow(self) -> tuple[int, ...] | None:
+        return None
+
+    @property
     def kind(self) -> str:
         """The name of the class in lower case: `status` for StatusFrame, `join-request` for JoinRequestFrame."""
         return _kind(type(self).__name__)

@@ -5,15 +5,16 @@ Any family whose cores need nothing but streams can be played so (`Sockets(playe
 
 import asyncio
 import random
-from collections import Counter, deque
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 from antiphon.core.effects import Deliver, InstallView
+from antiphon.drive.drive import Shown
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder
 from antiphon.scenario.model import Scenario, Workload
-from antiphon.sockets.driver import Driver, Shown
+from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import GroupId, ProcessId, ViewId
@@ -27,7 +28,6 @@ class StreamPlayer(Player):
         self._core = core_builder(scenario, random.Random(f"{scenario.seed}/{process}/cores"))(process)
         self._mesh = TcpMesh(process, (host, 0))
         self._untaken: deque[Deliver | InstallView] = deque()
-        self._taken: Counter[GroupId] = Counter()  # `Deliver` effects that the application has got
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
         self._driver = Driver(
@@ -66,7 +66,7 @@ class StreamPlayer(Player):
 
     # What the driver tells
 
-    def show(self, effect: Shown) -> None:
+    def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002 - recorded when the application takes it
         """What comes next in the order."""
         assert isinstance(effect, Deliver | InstallView), f"nothing plays {effect}"
         self._untaken.append(effect)
@@ -89,13 +89,10 @@ class StreamPlayer(Player):
             if isinstance(effect, InstallView):
                 self._viewed_at = now
                 self._views[effect.view.group] = effect.view.id
-                self._driver.enter(effect, None, now)
-                continue
-            group = effect.frame.group
-            self._recorder.delivered(effect.frame, now)
-            self._deliveries += len(effect.frame.payloads)
-            self._taken[group] += 1
-            self._core.consumed(group, self._taken[group], now)
+                self._driver.reader.enter(effect, now, now)
+            else:
+                self._driver.reader.consume(effect.frame, now, now)
+                self._deliveries += len(effect.frame.payloads)
 
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group, now = GroupId(workload.group), self._clock()

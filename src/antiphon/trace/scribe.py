@@ -25,7 +25,6 @@ from antiphon.core.effects import (
     Transmit,
     Unblocked,
 )
-from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame
 from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
@@ -106,7 +105,7 @@ class Scribe:
             stamp_bytes=stamp_bytes(frame),
             unstable=self._core.unstable(name_of(frame.group)),
             copies=copies,
-            flow=frame.flow if isinstance(frame, BlockFrame | AliveFrame) else None,
+            flow=frame.flow,
         )
 
     def reached(self, view: View) -> None:

@@ -178,6 +178,10 @@ class SubmitFrame(NamedTuple):
         """It may leave several times."""
 
     @property
+    def flow(self) -> None:
+        """A sender that does not number its messages has no window to tell of."""
+
+    @property
     def orderer(self) -> None:
         """Nobody yet."""
 
