@@ -1,7 +1,7 @@
 """What a scenario may say beyond its types: every limit, and one sentence for each mistake, with its key."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from antiphon.errors import abbreviated
@@ -103,6 +103,14 @@ def _errata_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 def _member_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     members = {group.name: members_of(group) for group in scenario.group}
+    problems = [*_entry_problems(scenario, members)]
+    yield from problems
+    if any(key.endswith("].group") for key, _ in problems):
+        return  # what follows would only repeat it
+    yield from _role_problems(scenario, members)
+
+
+def _entry_problems(scenario: Scenario, members: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     seen = set()
     for i, member in enumerate(scenario.member):
         key = f"member[{i}]"
@@ -119,6 +127,9 @@ def _member_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
                 f"{key}.service",
                 f"is the same for all members of a group; with {_having('own_services')} alone each may choose",
             )
+
+
+def _role_problems(scenario: Scenario, members: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     for i, group in enumerate(scenario.group):
         roles = [role_of(scenario, group.name, name).role for name in members[group.name]]
         if roles and "both" not in roles and not {"sender", "receiver"} <= {*roles}:

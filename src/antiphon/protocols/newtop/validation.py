@@ -131,6 +131,18 @@ def _formation_problems(scenario: Scenario) -> Problems:
     asking += [
         (f"group[{i}].formed", "formed", (group.name,)) for i, group in enumerate(scenario.group) if group.formed
     ]
+    yield from _unable_problems(scenario, asking)
+    if asking and options.form_within and options.form_within < options.suspect_after:
+        yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
+    if options.form_within and not asking:
+        yield "options.form_within", "changes nothing: no group is formed, joined, left or merged"
+    if 0 < options.merge_every < options.suspect_after:
+        yield "options.merge_every", "must be at least options.suspect_after, or 0s"
+    yield from _group_problems(scenario)
+
+
+def _unable_problems(scenario: Scenario, asking: list[tuple[str, str, tuple[str, ...]]]) -> Problems:
+    """Changes of groups whose options or services do not allow any."""
     services = {group.name: group.service for group in scenario.group}
     for key, what, groups in asking:
         if not membership(scenario):
@@ -141,12 +153,9 @@ def _formation_problems(scenario: Scenario) -> Problems:
                     key,
                     f"{what!r} goes with service {' and '.join(FORMING)} only; group {name} gets {services[name]}",
                 )
-    if asking and options.form_within and options.form_within < options.suspect_after:
-        yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
-    if options.form_within and not asking:
-        yield "options.form_within", "changes nothing: no group is formed, joined, left or merged"
-    if 0 < options.merge_every < options.suspect_after:
-        yield "options.merge_every", "must be at least options.suspect_after, or 0s"
+
+
+def _group_problems(scenario: Scenario) -> Problems:
     for i, group in enumerate(scenario.group):
         if not group.formed and {*members_of(group)} == absent_at_first(scenario, group.name):
             yield f"group[{i}].members", "somebody must be in it at first; or it is formed = true"

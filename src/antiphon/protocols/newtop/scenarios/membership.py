@@ -282,6 +282,11 @@ class Faults:
         if kind == "split":
             at, until = self._span()
             return [Partition(at=at, until=until, sides=sides)]
+        return self._flapping(sides)
+
+    def _flapping(self, sides: tuple[tuple[str, ...], ...]) -> list[Fault]:
+        """The same split two or three times, as far as the phase with faults is long enough."""
+        chance = self._chance
         start, length = self._moment(), chance.choice([5, 30, self._suspect_after_ms // 2]) * MS
         starts = [start + 2 * place * length for place in range(chance.randint(2, 3))]
         return [

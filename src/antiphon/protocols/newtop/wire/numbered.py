@@ -101,6 +101,8 @@ _STATE: Final = 128
 _STALLED: Final = 1  # of an alive, which has no payloads
 _BLOCKED: Final = 8  # of an alive, which has no stamp
 _NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _STATE
+_RESTRICTED: Final = _NOTICE | _STATE | (255 & ~_NUMBERED_FLAGS)
+"""A frame without any of these flags may have all others together; most frames are such."""
 _ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE | _BLOCKED
 
 _NUMBERS: Final = struct.Struct(">Bqqq")
@@ -226,17 +228,23 @@ def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
     )
 
 
-def _read_numbered(reader: Reader) -> BlockFrame:
-    group, sender = reader.identity()
-    flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
-    if not 0 <= complete_block <= previous_block <= block <= NUMBER_MAX:  # complete only after its member spoke in it
-        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
+def _require_permitted(flags: int) -> None:
+    """Refuse flags that a numbered frame cannot have, or not together."""
     if flags & ~_NUMBERED_FLAGS:
         raise _unknown_flags(flags)
     if flags & _NOTICE and flags & (_PAYLOADS | _MORE | _STAMP):
         raise ProtocolViolation("body", "a notice comes with something for the application, or with a stamp")
     if flags & _STATE and flags & _STAMP:
         raise ProtocolViolation("body", "groups that hand states over have total order, and so no stamps")
+
+
+def _read_numbered(reader: Reader) -> BlockFrame:
+    group, sender = reader.identity()
+    flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
+    if not 0 <= complete_block <= previous_block <= block <= NUMBER_MAX:  # complete only after its member spoke in it
+        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
+    if flags & _RESTRICTED:
+        _require_permitted(flags)
     state = read_class(reader) if flags & _STATE else None
     sequence = _read_place(reader) if flags & _SEQUENCE else 0
     flow = _read_flow(reader) if flags & _FLOW else None

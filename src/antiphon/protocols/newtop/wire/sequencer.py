@@ -70,19 +70,27 @@ def encode_ordered(frame: BlockFrame) -> bytes:
     return b"".join((encode_identity(frame.group, frame.sender), numbers, *parts))
 
 
+def _require_numbers(block: int, previous_block: int, complete_block: int, stable: int, place: int) -> None:
+    if not 0 <= max(previous_block, complete_block, stable) < block <= NUMBER_MAX:
+        raise ProtocolViolation("body", f"nothing of {previous_block}, {complete_block}, {stable} is below {block}")
+    if min(previous_block, complete_block, stable) < 0 or not 0 <= place <= NUMBER_MAX:
+        raise ProtocolViolation("body", "a number below 0, or a place that cannot be")
+
+
+def _require_place(flags: int, place: int) -> None:
+    if bool(place) is not bool(flags & _PAYLOADS) or (flags & _ORIGIN and not place):
+        raise ProtocolViolation("body", "messages have a place among those of their origin, and nothing else has")
+    if flags & _NOTICE and flags & _PAYLOADS:
+        raise ProtocolViolation("body", "a notice comes with something for the application")
+
+
 def read_ordered(reader: Reader) -> BlockFrame:
     """What a sequencer has numbered."""
     group, sender = reader.identity()
     flags, block, previous_block, complete_block, place, stable = reader.unpack(_ORDERED_NUMBERS)
     _require_known(flags, _ORDERED_FLAGS)
-    if not 0 <= max(previous_block, complete_block, stable) < block <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"nothing of {previous_block}, {complete_block}, {stable} is below {block}")
-    if min(previous_block, complete_block, stable) < 0 or not 0 <= place <= NUMBER_MAX:
-        raise ProtocolViolation("body", "a number below 0, or a place that cannot be")
-    if bool(place) is not bool(flags & _PAYLOADS) or (flags & _ORIGIN and not place):
-        raise ProtocolViolation("body", "messages have a place among those of their origin, and nothing else has")
-    if flags & _NOTICE and flags & _PAYLOADS:
-        raise ProtocolViolation("body", "a notice comes with something for the application")
+    _require_numbers(block, previous_block, complete_block, stable, place)
+    _require_place(flags, place)
     sequence = _read_sequence(reader) if flags & _SEQUENCE else 0
     state = read_class(reader) if flags & _STATE else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
