@@ -257,21 +257,9 @@ def _read_numbered(reader: Reader) -> BlockFrame:
     more = bool(flags & _MORE)
     require_one(payloads, more=more, state=state)
     return BlockFrame(
-        group,
-        sender,
-        block,
-        previous_block,
-        complete_block,
-        payloads,
-        label,
-        flow,
-        stamp,
-        more,
-        sequence,
-        excluded,
-        notice,
-        state,
-    )
+        group, sender, block, previous_block, complete_block, payloads, label,
+        flow, stamp, more, sequence, excluded, notice, state,
+    )  # fmt: skip
 
 
 def _alive(frame: AliveFrame) -> bytes:
