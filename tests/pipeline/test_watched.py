@@ -189,9 +189,7 @@ def test_a_state_is_of_one_directory_and_of_one_play(tmp_path: Path) -> None:
     state.save(tmp_path / "state")
     state = State.load(tmp_path / "state", tmp_path)
     state.take(table(rows).select(SEEN.names))
-    with pytest.raises(
-        TraceError, match="the checkpoint belongs to another execution of r1: row 1 of a differs from"
-    ):
+    with pytest.raises(TraceError, match="the checkpoint belongs to another execution of r1: row 1 of a differs from"):
         state.take(table([rows[0], {**rows[1], "time": 8}]).select(SEEN.names))
     with pytest.raises(TraceError, match=r"is the checkpoint of a watch of .*; use another folder"):
         State.load(tmp_path / "state", tmp_path / "other")

@@ -108,7 +108,8 @@ class Member:
         self._driver = Driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
         self._recorder = recorder
         self._departures = None if recorder is None else Departures(recorder)
-        self._start_detail: str | None = None  # of a member that opens and closes its journal itself
+        self._settings: MemberSettings | None = None
+        """None: a scenario is played, and its player opens and closes the journal."""
         self._patience_s: float | None = None
         """How long to look for a group before founding it; None: a scenario says what happens to groups."""
         self._groups: dict[GroupId, Group] = {}
@@ -120,8 +121,7 @@ class Member:
     def _by_itself(self, settings: MemberSettings) -> None:
         """No scenario and no supervisor: it founds groups that nobody else has, and keeps its own journal."""
         self._patience_s = 2 * settings.suspect_after
-        if self._recorder is not None:
-            self._start_detail = start_detail(settings, datagrams=not self._transport.streams)
+        self._settings = settings
 
     @property
     def address(self) -> str:
@@ -145,9 +145,10 @@ class Member:
     async def open(self) -> None:
         """Be reachable, and get to know the peers; nothing is sent in any group yet."""
         await self._driver.open()
-        if self._recorder is not None and self._start_detail is not None:
+        if self._recorder is not None and self._settings is not None:
             self._recorder.open()
-            self._recorder.note("start", self._driver.clock(), self._start_detail)
+            detail = start_detail(self._settings, datagrams=not self._transport.streams)
+            self._recorder.note("start", self._driver.clock(), detail)
 
     def begin(self) -> None:
         """Take part."""
@@ -185,22 +186,21 @@ class Member:
         try:
             await self._driver.stop()
         finally:
-            if self._start_detail is not None:
-                self._close_journal()
+            if self._recorder is not None and self._settings is not None:
+                self._close_journal(self._recorder)
             for group in self._groups.values():
                 group.end()
             self._groups.clear()
             self._wake_waiting()
 
-    def _close_journal(self) -> None:
-        assert self._recorder is not None
+    def _close_journal(self, recorder: JournalRecorder) -> None:
         assert self._departures is not None
         self._departures.skip_all(self._driver.clock())
         held = {group: self.core.unstable(group) for group in self._groups}
         leaving = [name for name, group in self._groups.items() if group.leaving]
         joining = [name for name, group in self._groups.items() if not group.leaving and not group.health.members]
-        self._recorder.stopped(self._driver.clock(), held, {}, {"joining": joining, "leaving": leaving})
-        self._recorder.close()
+        recorder.stopped(self._driver.clock(), held, {}, {"joining": joining, "leaving": leaving})
+        recorder.close()
 
     async def join(
         self, name: str, *, snapshot: Snapshot | None = None, contacts: tuple[ProcessId, ...] | None = None
@@ -239,8 +239,12 @@ class Member:
         if self._recorder is not None and self._departures is not None:
             now = self._driver.clock()
             self._departures.skip(group, now)
-            apart = self._order is None and self._start_detail is not None
-            self._recorder.moved("join", group, now, contacts or self.peers, apart=apart)
+            settings, asked = self._settings, contacts or self.peers
+            if settings is None:
+                self._recorder.moved("join", group, now, asked)
+            else:
+                apart = self._order is None
+                self._recorder.moved("join", group, now, asked, apart=apart, service=settings.service)
 
     def _ask(self, group: GroupId, contacts: tuple[ProcessId, ...] | None = None) -> None:
         """Any process that we know may be in it."""

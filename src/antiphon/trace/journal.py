@@ -132,9 +132,16 @@ class JournalRecorder:
         self._keep(records.Noted(now, kind, detail))
 
     def moved(
-        self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = (), *, apart: bool = False
+        self,
+        kind: str,
+        group: GroupId,
+        now: int,
+        contacts: tuple[ProcessId, ...] = (),
+        *,
+        apart: bool = False,
+        service: str | None = None,
     ) -> None:
-        self._keep(records.Moved(now, kind, group, contacts, apart))
+        self._keep(records.Moved(now, kind, group, contacts, apart, service))
 
     def parted(self, effect: Left, now: int) -> None:
         self._keep(records.Parted(now, effect))

@@ -122,13 +122,23 @@ class Recorder:
         return self.services
 
     def moved(
-        self, kind: str, group: GroupId, now: int, contacts: tuple[ProcessId, ...] = (), *, apart: bool = False
+        self,
+        kind: str,
+        group: GroupId,
+        now: int,
+        contacts: tuple[ProcessId, ...] = (),
+        *,
+        apart: bool = False,
+        service: str | None = None,
     ) -> None:
         """The process joins or leaves a group; `contacts` are the processes that it asks.
 
-        `apart`: its application reads the group by itself, in no order with its other groups.
+        `apart`: its application reads the group by itself, in no order with its other groups. `service`: of the group,
+        if the `start` row does not name it.
         """
-        row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
+        row: Row = {"time": now, "kind": kind, "group": group, "view": self._views.get(group)}
+        if service is not None:
+            row["service"] = service
         detail = ({"contacts": contacts} if contacts else {}) | ({"apart": True} if apart else {})
         self.rows.append(row | {"detail": compact_json(detail)} if detail else row)
 

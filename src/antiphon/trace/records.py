@@ -266,9 +266,10 @@ class Moved(_Record, tag=12):
     group: GroupId
     contacts: tuple[ProcessId, ...]
     apart: bool
+    service: str | None
 
     def repeat(self, history: Recorder, now: int) -> None:
-        history.moved(self.kind, self.group, now, self.contacts, apart=self.apart)
+        history.moved(self.kind, self.group, now, self.contacts, apart=self.apart, service=self.service)
 
 
 class Parted(_Record, tag=13):
