@@ -1,7 +1,7 @@
-"""The acknowledgment protocols under whatever schedule chance or Hypothesis finds worst.
+"""The acknowledgment protocols under random schedules, and under the worst that Hypothesis finds.
 
-Loss, reordering and duplication of acknowledgments, clocks that are apart, stalled streams, processes that join, leave,
-come back and crash; then a calm time, after which everything must be stable. `tests/support/acks_judge.py` judges.
+Acknowledgments are lost, reordered and duplicated; clocks have a skew; streams stall; processes join, leave, return and
+crash. Then follows a calm time, after which everything must be stable. `tests/support/acks_judge.py` judges.
 """
 
 import random
@@ -24,7 +24,7 @@ ROLES: tuple[Role, ...] = ("both", "sender", "receiver")
 
 
 def drawn_cluster(chance: random.Random, kind: str, *, static: bool, literal: tuple[str, ...]) -> AcksCluster:
-    """A group of two to five, of any shape; where all is watched, everybody is there and both."""
+    """A group of two to five, of any shape; if all senders are watched, all are present with role `both`."""
     names = [f"p{number}" for number in range(chance.randint(2, 5))]
     roles: dict[str, Role] = dict.fromkeys(names, "both")
     sources: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def drawn_cluster(chance: random.Random, kind: str, *, static: bool, literal: tu
 
 
 class Schedule:
-    """What befalls a cluster, drawn from one seed."""
+    """The events and faults of a cluster, drawn from one seed."""
 
     def __init__(self, seed: int, kind: str, *, static: bool = False, literal: tuple[str, ...] = ()) -> None:
         self.chance = random.Random(f"{kind}/{seed}")
@@ -104,7 +104,7 @@ class Schedule:
         match chance.choice(["move", "move", "move", "hold", "crash"]):
             case "move":
                 move(cluster, name)
-                if chance.random() < 0.7:  # and back again, while much of the old connection is still under way
+                if chance.random() < 0.7:  # and back again, while frames of the old connection are in transit
                     cluster.at(cluster.now + chance.randrange(6 * UNIT), move, cluster, name)
             case "hold":
                 pair = name, chance.choice(cluster.names)
@@ -116,7 +116,7 @@ class Schedule:
 
 
 def move(cluster: AcksCluster, name: str) -> None:
-    """In, if it is out; out, if it is in."""
+    """Join if it is outside, leave if it is inside."""
     if name in cluster.crashed:
         return
     if cluster.group(name).links.joined:
@@ -140,13 +140,13 @@ def run_seeds(kind: str, seeds: Iterable[int], *, static: bool = False) -> int:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorem_1_on_random_schedules(kind: str) -> None:
-    """Berket98 theorem 1, (a) to (c), and section 6; seeds 10,000 to 16,000 have passed once, too."""
+    """Berket98 theorem 1, (a) to (c), and section 6; seeds 10,000 to 16,000 have passed once too."""
     assert run_seeds(kind, range(300)) > 3_000
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "vector", "transitive"])
 def test_theorem_2_on_random_schedules(kind: str) -> None:
-    """Berket98 theorem 2, (d): where all send to all, everybody knows what everybody has."""
+    """Berket98 theorem 2, (d): if all send to all, every process knows which messages all others have."""
     assert run_seeds(kind, range(30), static=True) > 1_000
 
 
@@ -168,7 +168,7 @@ def test_the_judge_finds_what_the_printed_rules_break(monkeypatch: pytest.Monkey
 
 
 class Machine(RuleBasedStateMachine):
-    """Everybody sends, joins, leaves and crashes at will; streams stall, acknowledgments are lost and reordered."""
+    """Processes send, join, leave and crash at any time; streams stall, acknowledgments are lost and reordered."""
 
     @initialize(
         kind=st.sampled_from(KINDS),

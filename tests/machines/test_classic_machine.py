@@ -1,7 +1,7 @@
-"""The four classic multicasts under whatever schedule Hypothesis finds worst, judged by their definitions.
+"""The four classic multicasts under the worst schedules that Hypothesis finds, judged by their definitions.
 
-The model knows what was sent, after what, and what everybody delivered (`tests.support.classic_cluster.faults`). Safety
-is looked at after every step, agreement and liveness when everything has arrived and everybody knows who is lost.
+The model knows what each process sent and delivered, in which order (`tests.support.classic_cluster.faults`). Safety is
+checked after every step, agreement and liveness when all frames have arrived and all losses are told.
 """
 
 from hypothesis import settings
@@ -13,7 +13,7 @@ from tests.support.classic_cluster import SERVICES, ClassicCluster, faults, safe
 
 
 class Machine(RuleBasedStateMachine):
-    """Members and outsiders send and crash, frames move in any order and come twice, losses are told at any time."""
+    """Members and outsiders send and crash; frames arrive in any order and twice; losses are told at any time."""
 
     @initialize(
         service=st.sampled_from(SERVICES),
@@ -77,7 +77,7 @@ class Machine(RuleBasedStateMachine):
             assert not safety_faults(self.cluster)
 
     def teardown(self) -> None:
-        """After the faults, liveness: once everything moves, all who live have the same, and hold nothing."""
+        """Liveness after the faults: when all frames have arrived, all live processes agree, and hold nothing."""
         if hasattr(self, "cluster"):
             self.cluster.tell()
             self.cluster.move_all()

@@ -1,8 +1,8 @@
-"""Newtop's core in one group against a naive model, under whatever schedule Hypothesis finds worst.
+"""Newtop's core in one group against a naive model, under the worst schedules that Hypothesis finds.
 
-The model knows every frame ever sent. It orders all data by (block, sender) and says: what a member has delivered is
-exactly the beginning of that order, as far as every member's frames have reached it. Flow control may hold messages
-back; what has left obeys the same order.
+The model knows every frame ever sent, and orders all data by (block, sender). A member must have delivered exactly the
+prefix of that order up to which the frames of every member have reached it. Flow control may hold messages back; those
+that have left obey the same order.
 """
 
 from typing import Any, Final
@@ -83,7 +83,7 @@ class Machine(RuleBasedStateMachine):
             assert [frame.previous_block for frame in sent] == [0, *blocks][: len(sent)]
 
     def teardown(self) -> None:
-        """After the faults, liveness: once everything moves, everyone has everything."""
+        """Liveness after the faults: when all frames have arrived, every member has every message."""
         if not hasattr(self, "cluster"):
             return
         for name in self.names:

@@ -1,8 +1,7 @@
-"""Every order over overlapping groups against a naive model, under whatever schedule Hypothesis finds worst.
+"""Every order over overlapping groups against a naive model, under the worst schedules that Hypothesis finds.
 
-The model is the definition (newtop.md 1): the past of a message is what its sender sent or delivered before, and the
-past of that. It is read off the effects that the processes carried out, in their order, and knows nothing of numbers,
-blocks and stamps.
+The model is the definition (docs/spec/newtop.md 1): the past of a message is what its sender sent or delivered before,
+and the past of that. It comes from the effects of the processes, in their order; it ignores numbers, blocks and stamps.
 """
 
 from itertools import combinations
@@ -23,7 +22,7 @@ SHAPES: Final = (
     {"g": "abc", "h": "ab"},
     {"g": "ab", "h": "cd", "k": "abcd"},
 )
-"""Two groups that share two; a ring; a longer ring; one inside another; two apart under one roof."""
+"""Two groups that share two members; a ring; a longer ring; one inside another; two disjoint groups."""
 SERVICES: Final = ("total", "causal-slow", "causal-fast", "causal-relative", "causal-vector")
 FLOWS: Final[tuple[dict[str, Any], ...]] = (
     {"flow_control": 0},
@@ -37,7 +36,7 @@ MessageId = tuple[str, str, int]
 
 
 class Past:
-    """Who sent and delivered what, after what."""
+    """What each process sent and delivered, and in which order."""
 
     def __init__(self, groups: dict[str, str]) -> None:
         self.groups = groups
@@ -47,7 +46,7 @@ class Past:
         self._known: dict[str, frozenset[MessageId]] = dict.fromkeys(members, frozenset())
 
     def note(self, name: str, effect: Effect) -> None:
-        """A message leaves with its last piece, and is delivered under that piece's number."""
+        """A message leaves with its last fragment, and is delivered under that fragment's number."""
         match effect:
             case Transmit(frame=BlockFrame(more=False, payloads=[_, *_]) as frame):
                 self._before[_id(frame)] = self._known[name]
@@ -118,7 +117,7 @@ class Machine(RuleBasedStateMachine):
         self.cluster.move(sender, receiver, min(frames, len(self.cluster.channels[sender, receiver])))
 
     def draw_channel(self, data: st.DataObject) -> tuple[str, str]:
-        """One with frames under way."""
+        """A channel with frames in transit."""
         return data.draw(st.sampled_from(sorted(pair for pair, frames in self.cluster.channels.items() if frames)))
 
     @rule(duration=st.integers(1, 15))
@@ -159,7 +158,7 @@ class Machine(RuleBasedStateMachine):
             assert [frame.previous_block for frame in frames] == [0, *blocks][: len(frames)]
 
     def teardown(self) -> None:
-        """After the faults, liveness: once everything moves and is taken, everyone has everything."""
+        """Liveness after the faults: when all frames have arrived and are consumed, every member has every message."""
         if not hasattr(self, "cluster"):
             return
         for name in self.cluster.cores:
@@ -172,7 +171,7 @@ class Machine(RuleBasedStateMachine):
                 assert sorted(messages.get(group, [])) == (sorted(self.asked[group]) if member in members else [])
 
     def payloads(self) -> dict[str, dict[str, list[bytes]]]:
-        """Delivered, by process and group."""
+        """The deliveries, by process and group."""
         found: dict[str, dict[str, list[bytes]]] = {name: {} for name in self.cluster.cores}
         for name, effect in self.cluster.history:
             if isinstance(effect, Deliver):
@@ -181,7 +180,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class LossyMachine(Machine):
-    """The same on datagrams, which also vanish, come twice, and overtake one another."""
+    """The same on datagrams, which are also lost, duplicated and reordered."""
 
     datagrams = True
 

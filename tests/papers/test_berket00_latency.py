@@ -1,4 +1,7 @@
-"""Berket00 §7.1.2: how long group timestamp order takes without loss (experiments-intergroup.md 3; erratum X1)."""
+"""Berket00 §7.1.2: the latency of group timestamp order without loss.
+
+From docs/spec/experiments-intergroup.md 3; erratum X1.
+"""
 
 import pytest
 

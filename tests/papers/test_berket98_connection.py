@@ -1,4 +1,4 @@
-"""Berket98 §6 and T8, T13: coming and going, pair by pair (docs/spec/stability.md 4)."""
+"""Berket98 §6 and T8, T13: joining and leaving, pair by pair (docs/spec/stability.md 4)."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def test_steps_1_to_4_in_their_order(kind: str) -> None:
     cluster.run(UNIT)
     cluster.join("r")  # s has the opening at 2, r the answer at 3, s its answer at 4
     cluster.run(4 * UNIT)
-    if kind != "transitive":  # where acknowledgments have no frames of their own, the answer is r's first word
+    if kind != "transitive":  # piggybacked acknowledgments: the answer is r's first frame
         assert cluster.group("r").connections.senders == set()
     assert cluster.group("s").connections.receivers == set()
     cluster.run(7 * UNIT)  # the first acknowledgment leaves
     assert cluster.group("r").connections.senders == {"s"}
     assert cluster.group("s").connections.receivers == set()
-    cluster.run(8 * UNIT + UNIT // 2)  # it arrives, then s speaks
+    cluster.run(8 * UNIT + UNIT // 2)  # it arrives, then s transmits
     assert cluster.group("s").connections.receivers == {"r"}
     cluster.send("s")
     cluster.run(20 * UNIT)
@@ -40,7 +40,7 @@ def test_steps_1_to_4_in_their_order(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_first_acknowledgment_that_is_lost_is_repeated(kind: str) -> None:
-    """The same value, for the new entry holds it down, until one gets through and a message answers it."""
+    """The value stays, because of the new entry, until an acknowledgment arrives and a message answers it."""
     cluster = AcksCluster(roles=PAIR, absent=["r"], kind=kind)
     Judge(cluster)
     lost = [0]
@@ -62,7 +62,7 @@ def test_a_first_acknowledgment_that_is_lost_is_repeated(kind: str) -> None:
 
 
 def ahead(literal: tuple[str, ...]) -> AcksCluster:
-    """A receiver whose clock is fifty units ahead joins a sender that nobody has listened to."""
+    """A receiver with a clock fifty units ahead joins a sender that has no receivers."""
     cluster = AcksCluster(roles=PAIR, absent=["r"], skews={"r": 50 * UNIT}, literal=literal)
     cluster.run(UNIT)
     cluster.join("r")
@@ -73,7 +73,7 @@ def ahead(literal: tuple[str, ...]) -> AcksCluster:
 
 
 def test_t8_a_first_acknowledgment_is_the_clock_and_is_merged() -> None:
-    """The receiver has nothing to take a minimum of, so it says its clock; the sender's next stamp is above it."""
+    """The receiver has no entries, so it acknowledges its clock; the sender's next stamp is above it."""
     cluster = ahead(())
     first = values(cluster, "r")[0]
     assert 50 * UNIT < first < 60 * UNIT
@@ -92,7 +92,7 @@ def test_t8_unmerged_a_receiver_that_is_ahead_gets_nothing_for_as_long() -> None
 
 
 def test_t8_a_later_sender_gets_the_current_acknowledgment() -> None:
-    """Not the clock: then the acknowledgments of the others would have to fall, or its messages be ignored."""
+    """It is not the clock: acknowledgments to the others would fall, or its messages would be ignored."""
     cluster = AcksCluster(roles={"s1": "sender", "s2": "sender", "r": "receiver"}, absent=["s2"])
     cluster.run(10 * UNIT + UNIT // 2)
     cluster.join("s2")
@@ -109,7 +109,7 @@ def test_t8_a_later_sender_gets_the_current_acknowledgment() -> None:
 @pytest.mark.parametrize("role", ["sender", "receiver", "both"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_newcomer_keeps_acknowledgments_monotone(kind: str, role: Role) -> None:
-    """Whatever it does; and its messages, and those for it, become stable like the others."""
+    """In every role; its messages, and those for it, become stable like the others."""
     cluster = AcksCluster(roles={"a": "both", "b": "both", "new": role}, absent=["new"], kind=kind)
     judge = Judge(cluster)
     for time in range(30):
@@ -127,7 +127,7 @@ def test_a_newcomer_keeps_acknowledgments_monotone(kind: str, role: Role) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_receiver_that_leaves_raises_the_minimum_at_once(kind: str) -> None:
-    """What only the leaver had not acknowledged is stable when its closing frame arrives."""
+    """A message that only the leaver had not acknowledged is stable when its closing frame arrives."""
     cluster = AcksCluster(roles={"s": "sender", "r1": "receiver", "r2": "receiver"}, kind=kind)
     cluster.held.add(("s", "r2"))
     cluster.run(3 * UNIT)
@@ -141,7 +141,7 @@ def test_a_receiver_that_leaves_raises_the_minimum_at_once(kind: str) -> None:
 
 
 def test_a_sender_that_leaves_raises_the_acknowledgment() -> None:
-    """It was silent, and held everybody back; its closing frame comes after its last message."""
+    """It was silent and delayed all others; its closing frame arrives after its last message."""
     roles: dict[str, Role] = {"fast": "sender", "slow": "sender", "r": "receiver"}
     cluster = AcksCluster(roles=roles, first_sends={"slow": NEVER_NS})
     cluster.send("fast")
@@ -191,11 +191,11 @@ def test_a_late_acknowledgment_of_a_closed_session_does_not_reconnect(kind: str)
     assert cluster.group("s").connections.receivers == set()
     assert not cluster.group("s").connections._candidates
     cluster.send("s")
-    assert cluster.unstable("s") == 0  # nobody is left to wait for
+    assert cluster.unstable("s") == 0  # no receiver is left
 
 
 def come_back_with_an_old_acknowledgment_under_way(kind: str, who: str) -> AcksCluster:
-    """r or s leaves at 5, is back at 6 and connected at 9, when an old acknowledgment arrives; the next is far off."""
+    """r or s leaves at 5, joins at 6 and is connected at 9, when an old acknowledgment arrives; the next comes late."""
     cluster = AcksCluster(roles=PAIR, kind=kind, first_acks={"r": UNIT // 2}, ack_every_ns=16 * UNIT)
     cluster.datagram = lambda *_: [9 * UNIT if cluster.now < UNIT else UNIT]
     cluster.at(5 * UNIT, cluster.leave, who)
@@ -209,9 +209,9 @@ def come_back_with_an_old_acknowledgment_under_way(kind: str, who: str) -> AcksC
 @pytest.mark.parametrize("kind", ["timestamp", "vector", "explicit"])
 @pytest.mark.parametrize("who", ["r", "s"])
 def test_t13_an_acknowledgment_of_an_earlier_connection_does_not_count(kind: str, who: str) -> None:
-    """It would look like the first of the new one: its number tells."""
+    """It would look like the first one of the new connection; its number tells the difference."""
     cluster = come_back_with_an_old_acknowledgment_under_way(kind, who)
-    assert cluster.delivered["r"] == []  # r was not in R_s when the message was sent, and nobody says it was
+    assert cluster.delivered["r"] == []  # r was not in R_s when the message was sent
     assert cluster.group("s").connections.receivers == {"r"}
 
 
@@ -227,7 +227,7 @@ def test_t13_if_it_counts_a_message_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sets_that_differ(kind: str) -> None:
-    """Each sender waits for those who take its messages, and for nobody else."""
+    """Each sender waits only for the processes that receive its messages."""
     roles: dict[str, Role] = {"a": "both", "b": "both", "s": "sender", "r": "receiver", "deaf": "receiver"}
     cluster = AcksCluster(roles=roles, sources={"r": ["s", "a"], "deaf": ["b"]}, kind=kind)
     judge = Judge(cluster)
@@ -265,7 +265,7 @@ def test_two_that_join_at_once_find_each_other(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_private_views_tell_every_change(kind: str) -> None:
-    """Ids of one process sort by installation; who comes and goes is in both sets of the others."""
+    """The ids of one process sort by installation; a process that joins or leaves is in both sets of the others."""
     cluster = AcksCluster("a", "b", "c", absent=["c"], kind=kind)
     cluster.run(UNIT)
     cluster.join("c")
@@ -285,6 +285,6 @@ def test_messages_asked_for_outside_the_group_wait_for_the_next_session() -> Non
     cluster.run(5 * UNIT)
     assert cluster.spoken["s"] == []
     cluster.join("s")
-    assert len(cluster.spoken["s"]) >= 1  # nobody is connected yet, so nobody gets it: abrupt, as section 6 says
+    assert len(cluster.spoken["s"]) >= 1  # no process is connected yet, so none receives it: abrupt, as section 6 says
     cluster.run(20 * UNIT)
     assert cluster.unstable("s") == 0

@@ -1,4 +1,7 @@
-"""Berket98 figures 1, 3 and 4 (stability.md 2, 6), and the errata T6 and T9: every value that the paper prints."""
+"""Berket98 figures 1, 3 and 4, and the errata T6 and T9: every value that the paper prints.
+
+From docs/spec/stability.md 2, 6.
+"""
 
 from antiphon.protocols.acks.frames import AckFrame
 from antiphon.protocols.acks.settings import Role
@@ -112,7 +115,7 @@ def figure_4(*, section_6: bool, sources: dict[str, list[str]] | None) -> AcksCl
         first_sends={"n1": NEVER_NS, "n2": NEVER_NS, "n3": 40},
         first_acks={"n1": 50, "n2": 50, "n3": 50},
     )
-    cluster.held.add(("n1", "n3"))  # what n1 sends is lost on the way to n3, and recovered only later
+    cluster.held.add(("n1", "n3"))  # frames from n1 to n3 are lost, and recovered only later
     cluster.at(22, cluster.send, "n2")  # A
     cluster.at(27, cluster.send, "n1")  # B
     cluster.at(33, cluster.send, "n2")  # C
@@ -122,7 +125,7 @@ def figure_4(*, section_6: bool, sources: dict[str, list[str]] | None) -> AcksCl
 
 
 def test_figure_4_without_section_6_a_message_is_lost() -> None:
-    """Node 3 believes in {2, 3}: it acknowledges 33, node 2 27; node 1 drops B, which node 3 then lacks for ever."""
+    """Node 3 has the set {2, 3}: it acknowledges 33, node 2 27. Node 1 drops B, and node 3 never gets it."""
     cluster = figure_4(section_6=False, sources={"n3": ["n2"]})
     assert [last_ack(cluster, name).value for name in ("n2", "n3")] == [27, 33]
     assert ProcessId("n3") in cluster.group("n1").connections.receivers
@@ -132,7 +135,7 @@ def test_figure_4_without_section_6_a_message_is_lost() -> None:
 
 
 def test_figure_4_with_section_6_nothing_is_claimed_of_node_3() -> None:
-    """Node 3 does not take node 1's messages, so it is not in R_1; B is stable at node 2, which has it."""
+    """Node 3 does not receive from node 1, so it is not in R_1; B is stable when node 2 has it."""
     cluster = figure_4(section_6=True, sources={"n3": ["n2"]})
     assert cluster.group("n1").connections.receivers == {"n2"}
     assert ("n2", "n1", 0) in cluster.delivered_at
@@ -140,7 +143,7 @@ def test_figure_4_with_section_6_nothing_is_claimed_of_node_3() -> None:
 
 
 def test_figure_4_with_section_6_node_3_has_an_entry_for_node_1() -> None:
-    """Then it acknowledges no more than it has of node 1, and B stays until it has come."""
+    """Then it acknowledges no more than it has of node 1, and B stays until it has arrived."""
     cluster = figure_4(section_6=True, sources=None)
     assert last_ack(cluster, "n3").value <= 22
     assert cluster.buffered("n1") == [27]
@@ -152,7 +155,7 @@ def test_figure_4_with_section_6_node_3_has_an_entry_for_node_1() -> None:
 
 
 def test_figure_1_a_lost_acknowledgment_is_made_up_for_by_the_next() -> None:
-    """And one that comes late changes nothing."""
+    """A late acknowledgment changes nothing."""
     cluster = AcksCluster(roles={"s": "sender", "r": "receiver"})
     delays = iter([[], [9 * UNIT], *[[UNIT]] * 100])  # the first is lost, the second is late
     cluster.datagram = lambda *_: next(delays)
@@ -173,7 +176,7 @@ def two_messages_at_one_reading(literal: tuple[str, ...]) -> AcksCluster:
 
 
 def test_t6_as_printed_equal_wall_readings_lose_a_message() -> None:
-    """The second message is ignored, yet acknowledged, and its sender forgets it."""
+    """The second message is ignored but acknowledged, and its sender frees it."""
     cluster = two_messages_at_one_reading(("T6",))
     assert cluster.delivered["r"] == [("s", 0)]
     assert cluster.unstable("s") == 0

@@ -1,4 +1,4 @@
-"""Berket98 §4, figure 2 and the bounds (1), (2); docs/spec/stability.md 5, 6; T11: how long a message is unstable."""
+"""Berket98 §4, figure 2 and the bounds (1), (2); docs/spec/stability.md 5, 6; T11: time until stability."""
 
 import random
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ SUPREMUM = {"vector": {S1: 7 * UNIT, S2: 14 * UNIT}, "timestamp": {S1: 11 * UNIT
 def figure_2(
     kind: str, sends: Mapping[Any, int], acks: Mapping[Any, int], skews: dict[str, int] | None = None
 ) -> AcksCluster:
-    """Everybody speaks once in a time unit; s1 and s2 put a message in place of the third time they would."""
+    """Every process transmits once per time unit; the third frame of s1 and s2 is a message."""
     cluster = AcksCluster(
         roles=ROLES,
         messages=FIGURE_2.messages,
@@ -76,12 +76,12 @@ def test_figure_2_steps_of_the_eleven() -> None:
     answer = next(stamp for stamp in stamps if stamp >= m1)
     acknowledgment = next(frame for frame in cluster.acked[R1] if frame.clock >= m1)
     assert answer == m1 + UNIT - EPSILON
-    assert acknowledgment.clock == answer  # by then s1 has spoken more often; s2's message is the smallest
+    assert acknowledgment.clock == answer  # s1 has transmitted more by then; s2's message has the smallest stamp
     assert cluster.stable_at[S1, S1, 0] == m1 + 11 * UNIT - 2 * EPSILON
 
 
 def test_figure_2_vectors_at_their_worst() -> None:
-    """Acknowledgments leave just before the messages come: 7 - ε and 14 - ε."""
+    """Acknowledgments leave just before the messages arrive: 7 - ε and 14 - ε."""
     cluster = figure_2("vector", {S1: 0, S2: 0}, dict.fromkeys(RECEIVERS, UNIT - EPSILON))
     assert cluster.stable_after(S1) == 7 * UNIT - EPSILON
     assert cluster.stable_after(S2) == 14 * UNIT - EPSILON
@@ -118,7 +118,7 @@ def test_a_clock_that_is_behind_adds_its_skew(behind: int) -> None:
 
 @pytest.mark.parametrize("periods", [1, 4])
 def test_a_slow_sender_stalls_everybody_by_its_absence(periods: int) -> None:
-    """s2 is silent for k more periods: messages of s1 wait by that much longer, with vectors by nothing."""
+    """s2 is silent for k more periods: messages of s1 wait longer by that time; with vectors they do not."""
     worst: dict[str, int] = {}
     for kind in ("timestamp", "vector"):
         cluster = AcksCluster(
@@ -141,7 +141,7 @@ def test_relations_of_the_bounds_on_a_thousand_matrices() -> None:
     for _ in range(1_000):
         senders = tuple(ProcessId(f"s{number}") for number in range(chance.randint(1, 6)))
         receivers = tuple(ProcessId(f"r{number}") for number in range(chance.randint(1, 6)))
-        if chance.random() < 0.5:  # some do both
+        if chance.random() < 0.5:  # some send and receive
             receivers += senders[: chance.randint(1, len(senders))]
         there = {(s, r): 0 if s == r else chance.randint(0, 100) for s, r in product(senders, receivers)}
         back = {(r, s): 0 if s == r else chance.randint(0, 100) for s, r in product(senders, receivers)}

@@ -26,7 +26,7 @@ def test_figure_2_4_a_reply_never_overtakes_its_cause() -> None:
     assert cluster.delivered["3"] == []
     cluster.move("1", "3")
     assert cluster.delivered["3"] == [b"m1", b"other"]
-    for _ in range(2):  # let everyone answer m2
+    for _ in range(2):  # let all members answer m2
         cluster.wait(SLOW_NS)
         cluster.move_all()
     assert list(cluster.delivered.values()) == [[b"m1", b"other", b"m2"]] * 3
@@ -132,7 +132,7 @@ def test_figure_3_4_if_yet_another_message_is_missing_row_2_stays_incomplete() -
 
 
 def lossy_core() -> tuple[NewtopProcess, Callable[[], list[Frame]]]:
-    """A fifth member on a lossy transport, and a look at what it transmits; its own column never lags."""
+    """A fifth member on a lossy transport, and the frames that it transmits; its own column never lags."""
     view = first_view(GROUP, frozenset(map(ProcessId, ("1", "2", "3", "4", "me"))))
     core = NewtopProcess(ProcessId("me"), {GROUP: view}, NewtopSettings(datagrams=True))
     return core, lambda: [effect.frame for effect in core.drain(0) if isinstance(effect, Transmit)]
@@ -143,6 +143,6 @@ def numbered(sender: str, place: int, block: int, previous: int) -> BlockFrame:
 
 
 def complete_block(core: NewtopProcess) -> int:
-    """As the next null says it: the drain answers everything that has come."""
+    """As the next null tells it: `drain` answers everything that has arrived."""
     core.drain(0)
     return core._groups[GROUP].complete_block

@@ -25,7 +25,7 @@ def frame_of(cluster: Cluster, payload: bytes) -> BlockFrame:
 
 
 def move_but(cluster: Cluster, *late: tuple[str, str], until: tuple[str, bytes]) -> None:
-    """Let everything move except on these channels, until somebody has delivered something."""
+    """Move all frames except on these channels, until some process has delivered something."""
     name, payload = until
     for _ in range(100):
         if payload in cluster.delivered[name]:
@@ -64,7 +64,7 @@ def test_figure_2_8_the_numbers_of_the_relative_order() -> None:
 
 
 def test_figure_2_8_the_numbers_of_vector_clocks() -> None:
-    """The clock of 3 goes 000, 100, 110: what its own next message is stamped with, its own entry raised."""
+    """The clock of 3 goes 000, 100, 110: the stamp of its next message, with its own entry raised."""
     cluster = Cluster("1", "2", "3", service="causal-vector")
     cluster.send("1", b"m1")
     cluster.move("1", "2")
@@ -149,7 +149,7 @@ def test_figure_5_1_the_stamps_at_the_end_of_the_ring() -> None:
 
 @pytest.mark.parametrize("compression", [False, True])
 def test_compression_changes_the_size_of_stamps_and_nothing_else(compression: bool) -> None:
-    """§5.5: a stamp may say only what changed since its sender's previous message in the group."""
+    """§5.5: a stamp may carry only the changes since its sender's previous message in the group."""
     cluster = Cluster(groups=TWO, service="causal-fast", compression=compression)
     for step in range(5):
         cluster.send("p", b"p%d" % step, group="g1")

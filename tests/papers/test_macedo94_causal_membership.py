@@ -1,4 +1,4 @@
-"""Macedo94 §6.5: the causal orders when members fail; cases C1 to C5 of the specification (newtop.md 9.8), all ours."""
+"""Macedo94 §6.5: the causal orders when members fail; cases C1 to C5 of docs/spec/newtop.md 9.8, all ours."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ FLUSHING = ["causal-fast", "causal-relative", "causal-vector"]
 
 
 def flushes(cluster: Cluster, name: str) -> list[tuple[tuple[str, int], ...]]:
-    """For what a process drew a line, in order."""
+    """The failures for which a process drew a line, in order."""
     return [f.notice.failed for f in cluster.transmitted[name] if f.notice is not None and f.notice.kind == "flush"]
 
 
@@ -165,13 +165,13 @@ def test_c5_slow_order_cuts_one_number_higher() -> None:
         assert cluster.story(name)[-2:] == [b"26", "1 2 3"]
         assert len(cluster.delivered[name]) == 21
     nulls = [(name, f.block) for name in "123" for f in cluster.transmitted[name] if f.kind == "null"]
-    assert nulls == [("1", 6), ("3", 6)]  # at once at confirm: nobody else may owe the number of the cut
+    assert nulls == [("1", 6), ("3", 6)]  # at once at confirm: no other member may owe the number of the cut
     assert not any(flushes(cluster, name) for name in "123")
     assert cluster.views["1"] == cluster.views["2"] == cluster.views["3"]
 
 
 def test_slow_order_keeps_of_the_failed_what_may_be_delivered_elsewhere() -> None:
-    """9.8 rule 2: of Δ = {(3,0),(4,2)} number 1 of 4 is kept, for somebody may have delivered it, number 2 is not."""
+    """9.8 rule 2: of Δ = {(3,0),(4,2)} number 1 of 4 is kept, as a member may have delivered it; number 2 is not."""
     cluster = cluster_of("1", "2", "3", "4", service="causal-slow")
     for payload in (b"41", b"42"):
         cluster.send("4", payload)
@@ -191,7 +191,7 @@ def test_slow_order_keeps_of_the_failed_what_may_be_delivered_elsewhere() -> Non
 
 @pytest.mark.parametrize("service", FLUSHING)
 def test_flush_senders_wait_from_the_agreement_to_the_view(service: str) -> None:
-    """9.8 rule 3.2: application sends in x are blocked while somebody has failed, and leave in the new view."""
+    """9.8 rule 3.2: application sends in x are blocked after a failure, and leave in the new view."""
     cluster = confirmed_by_three(service)
     cluster.send("1", b"later")
     assert [effect.by for effect in cluster.found("1", Blocked)] == ["4"]
@@ -228,7 +228,7 @@ def test_flush_what_precedes_a_line_is_delivered_before_the_view(service: str) -
     cluster.move("4", "3")
     cluster.send("1", b"after it")
     cluster.move("1", "2")
-    assert cluster.delivered["2"] == []  # waits for the message of 4, which only a refutation can bring
+    assert cluster.delivered["2"] == []  # waits for the message of 4, which only a refutation brings
     cluster.finish(rounds=16)
     for name in "123":
         assert cluster.detections(name) == [(("4", 1),)]

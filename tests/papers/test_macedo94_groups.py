@@ -18,7 +18,7 @@ def test_figure_2_3_two_groups_two_members_in_both_one_order() -> None:
     cluster.send("r", b"m", group="g1")
     cluster.send("s", b"m'", group="g2")
     cluster.move("r", "p")
-    assert nulls(cluster, "p") == [("g2", 1)]  # rule CA4: m makes p speak in g2
+    assert nulls(cluster, "p") == [("g2", 1)]  # rule CA4: m makes p transmit in g2
     cluster.move("s", "q")
     assert nulls(cluster, "q") == [("g1", 1)]
     cluster.move_all()

@@ -1,4 +1,4 @@
-"""Worked examples of Macedo94 chapters 2 and 6: who has failed, and from where on; cases as in the specification.
+"""Worked examples of Macedo94 chapters 2 and 6: which processes failed, and after which number.
 
 Names of cases are those of the specification (newtop.md 10): figures of the thesis, and M1 to M6, which are ours.
 """
@@ -40,7 +40,7 @@ def rows(first: int, last: int, **highest: int) -> list[bytes]:
 
 
 def reasons(cluster: Cluster, name: str) -> dict[str, str]:
-    """Why those left who left."""
+    """The reasons of all departures."""
     return {left.process: left.reason for effect in cluster.found(name, InstallView) for left in effect.left}
 
 
@@ -53,7 +53,7 @@ def refutations(cluster: Cluster, name: str) -> list[RefuteFrame]:
 
 
 def count_excluded(views: Sequence[View]) -> list[int]:
-    """The e of the thesis' signatures (§6.4): how many a member has excluded by each view."""
+    """The e of the thesis' signatures (§6.4): the number of processes excluded by each view."""
     return [len(view.excluded) for view in views]
 
 
@@ -94,7 +94,7 @@ def test_figure_2_6_a_message_that_some_have_is_delivered_by_all_in_the_old_view
 
 @pytest.mark.parametrize("view_change", MODES)
 def test_figure_2_6_a_message_that_nobody_has_is_nowhere(view_change: str) -> None:
-    """Case 2.6, second variant: m2 reached nobody; the cut is at m1.b, and nobody delivers m2."""
+    """Case 2.6, second variant: m2 reached no process; the cut is at m1.b, and no process delivers m2."""
     cluster = messages_of_a_dead_sender(view_change=view_change)
     cluster.finish(rounds=16)
     for name in ("1", "2", "3"):
@@ -122,7 +122,7 @@ def split_five(view_change: str = "cut") -> Cluster:
 
 
 def partition(cluster: Cluster) -> None:
-    """{i,j} and {k,l} for good: what is under way is lost."""
+    """{i,j} and {k,l} for ever: frames in transit are lost."""
     for one, other in product("ij", "kl"):
         cluster.drop(one, other)
         cluster.drop(other, one)
@@ -176,10 +176,10 @@ def test_figure_6_1t_after_a_transient_partition_the_others_word_is_enough() -> 
     cluster.move_between("i", "j")
     cluster.now += SLOW_NS
     for name in "ij":
-        cluster.tick(name)  # nulls 14: everybody's D would reach 13 without k and l
+        cluster.tick(name)  # nulls 14: the D of all would reach 13 without k and l
     for _ in range(8):
         cluster.now += OMEGA_NS // 4
-        for name in "ij":  # only they notice the time: k and l are not to suspect anybody by timeout
+        for name in "ij":  # only their clocks advance: k and l must not suspect by timeout
             cluster.tick(name)
         cluster.move_between("i", "j")
     assert all(cluster.detections(name) == [(("k", 12), ("l", 11), ("m", 10))] for name in "ij")
@@ -270,7 +270,7 @@ def suspicion_cycle() -> Cluster:
 
 
 def test_m2_a_cycle_of_stale_suspicions_dissolves() -> None:
-    """Case M2: accusations of the suspected are looked at for refutation (9.3); all live, nobody is excluded."""
+    """Case M2: accusations of the suspected are looked at for refutation (9.3); all are alive, and none is excluded."""
     cluster = suspicion_cycle()
     cluster.move_all()
     assert all(len(cluster.found(name, Refuted)) == 1 for name in "013")
@@ -282,7 +282,7 @@ def test_m2_a_cycle_of_stale_suspicions_dissolves() -> None:
 
 
 def test_m2_without_the_exception_it_stalls_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Case M2 as printed: each possible refuter holds the accusation pending, so that nobody refutes (E-23)."""
+    """Case M2 as printed: each possible refuter holds the accusation pending, so none refutes it (E-23)."""
     monkeypatch.setattr(Agreement, "_examine", lambda *_: None)
     cluster = suspicion_cycle()
     cluster.finish(rounds=40)
@@ -292,7 +292,7 @@ def test_m2_without_the_exception_it_stalls_for_ever(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("view_change", MODES)
 def test_m3_what_may_build_on_a_lost_message_is_discarded(view_change: str) -> None:
-    """Case M3: m of r reached only s, which delivered it and sent m' to all; both crash: nobody delivers m'."""
+    """Case M3: m of r reached only s, which delivered it and sent m' to all; both crash: no process delivers m'."""
     cluster = cluster_of("p", "q", "r", "s", view_change=view_change)
     for name in "pqr":
         number_up(cluster, name, 1)
@@ -378,7 +378,7 @@ def exclude_one_after_the_other(view_change: str) -> Cluster:
         cluster.suspect(name, "0")
     cluster.send("1", b"14")
     assert cluster.transmitted["1"][-1].block == 4
-    cluster.move("1", "2")  # its vote; data 4 stays under way
+    cluster.move("1", "2")  # its vote; data 4 stays in transit
     assert cluster.detections("2") == [(("0", 0),)]
     if view_change == "cut":
         cluster.send("2", b"24")

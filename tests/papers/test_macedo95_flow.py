@@ -46,7 +46,7 @@ def as_printed(algorithm: int, window: int) -> Cluster:
 
 
 def everyone_answers(cluster: Cluster) -> None:
-    """All that is under way arrives; then the silent ones send their nulls, and these arrive."""
+    """All frames in transit arrive; then silent members send their nulls, and these arrive."""
     cluster.move_all()
     cluster.wait(SLOW_NS)
     cluster.move_all()
@@ -141,7 +141,7 @@ def flow_number(cluster: Cluster, sender: str, label: int) -> int:
 
 
 class Schedule:
-    """A random schedule of members that send, receive, fall silent and take their time."""
+    """A random schedule of members that send, receive, fall silent and are slow."""
 
     def __init__(self, seed: int, algorithm: int, *, block: bool, slow: bool, load: int = 0) -> None:
         self.chance = random.Random(f"{seed}/{algorithm}/{block}/{slow}")
@@ -161,7 +161,7 @@ class Schedule:
             self.cluster.send(name, *[b"x"] * load)
 
     def steps(self) -> Iterator[str]:
-        """Let things happen; after each, the name of the process at which it did."""
+        """Run random events; after each, yields the name of the process concerned."""
         for _ in range(150):
             yield self._step()
         self.cluster.stalled.clear()
@@ -235,7 +235,7 @@ def test_i2_i3_i5_i9_buffers_stay_bounded(algorithm: int, block: bool, slow: boo
 
 
 def test_i4_what_is_evicted_is_stable_somewhere_and_taken_here() -> None:
-    """Lemmas 2.1, 3.1: an evicted message is known stable to somebody, received by all, delivered by the evictor."""
+    """Lemmas 2.1, 3.1: an evicted message is known stable to some member, received by all, delivered by the evictor."""
     evictions = 0
     for algorithm in (2, 3):
         for seed in range(40):
@@ -256,7 +256,7 @@ def test_i4_what_is_evicted_is_stable_somewhere_and_taken_here() -> None:
 
 
 def test_a_stalled_application_blocks_its_senders_and_names_the_slow_member() -> None:
-    """§3.5: with Δ in place of D a member whose application takes nothing stops everybody within a window."""
+    """§3.5: with Δ instead of D, a member whose application consumes nothing stops all members within a window."""
     cluster = Cluster("i", "j", "k", flow_control=3, window=4, packing=False)
     cluster.stalled.add("k")
     cluster.send("i", *[b"x"] * 3)
@@ -296,7 +296,7 @@ def test_bytes_are_bounded_too() -> None:
 
 
 def test_delivery_order_does_not_depend_on_flow_control() -> None:
-    """experiments-newtop.md 3, relation 5: the same sequence of sends, the same order, whatever the algorithm."""
+    """docs/spec/experiments-newtop.md 3, relation 5: the same sends give the same order under every algorithm."""
     orders = set()
     for algorithm in (0, 1, 2, 3):
         cluster = Cluster("i", "j", "k", flow_control=algorithm, window=8, silence_timeout_ns=SLOW_NS)

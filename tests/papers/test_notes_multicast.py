@@ -1,4 +1,4 @@
-"""The lecture notes' scenarios and algorithms R, F and C, as the specification restates them (multicast.md 1, 2)."""
+"""The scenarios of the Notes and algorithms R, F and C (docs/spec/multicast.md 1, 2)."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.classic_cluster import SERVICES, ClassicCluster, only_to
 
 
 def balances(cluster: ClassicCluster) -> list[int]:
-    """An account of £1000 at each replica, after the updates in the order in which it got them."""
+    """An account of £1000 at each replica, after the updates in the order of their delivery."""
     results = []
     for name in cluster.survivors:
         balance = 1000
@@ -42,7 +42,7 @@ def test_network_news_can_be_understood_in_causal_order_only(service: Service, u
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_source_may_be_outside_the_group(service: Service) -> None:
-    """Diagram (a) of the notes: the source sends to the group, and is not in it."""
+    """Diagram (a) of the notes: the source is outside the group and sends to it."""
     cluster = ClassicCluster("p", "q", service=service, outside=["s"])
     cluster.send("s", b"m1")
     cluster.move_all()
@@ -65,7 +65,7 @@ def test_r_relays_before_it_delivers() -> None:
 
 @pytest.mark.parametrize("service", SERVICES[:3])
 def test_agreement_when_the_originator_dies_half_way(service: Service) -> None:
-    """m reached q alone; q passes it on before it delivers it, so r gets it too."""
+    """m reached only q; q relays it before it delivers it, so r gets it too."""
     cluster = ClassicCluster("p", "q", "r", service=service)
     cluster.send("p", b"m")
     cluster.crash("p", only_to("q"))
@@ -88,7 +88,7 @@ def test_an_originator_that_dies_before_anybody_has_its_message_has_sent_nothing
 
 @pytest.mark.parametrize("members", [1, 2, 3, 5])
 def test_r_costs_n_squared_frames(members: int) -> None:
-    """n + (n-1)·n in the notes, which count the copy that everybody sends to itself; ours does not travel.
+    """n + (n-1)·n in the notes, which count the copy of each process to itself; ours does not travel.
 
     We count frames per receiver: (n-1) + (n-1)·(n-1) for a member. A source outside has n receivers: n + n·(n-1).
     """

@@ -1,4 +1,4 @@
-"""The lecture notes' algorithm A: the worked example, its costs, and the counterexample of N1 (multicast.md 3)."""
+"""Algorithm A of the Notes: the worked example, its costs, and the counterexample of N1 (docs/spec/multicast.md 3)."""
 
 from typing import Final
 
@@ -33,7 +33,7 @@ TABLE: Final = {
         "3": ["m3 18.3d", "m2 19.3d"],
     },
 }
-"""The queues of the three sites at each step, in order, before anything is delivered in it."""
+"""The queues of the three sites at each step, in order, before the deliveries of the step."""
 DELIVERED: Final[dict[str, dict[str, list[bytes]]]] = {
     "m1": {"1": [], "2": [], "3": [b"m1"]},
     "m2": {"1": [], "2": [b"m1"], "3": [b"m1"]},
@@ -47,7 +47,7 @@ DELIVERED: Final[dict[str, dict[str, list[bytes]]]] = {
     ids=["inside", "outside"],
 )
 def test_the_worked_example_of_three_simultaneous_multicasts(originators: dict[str, str]) -> None:
-    """Every queue at every step. Each site's first arrival may as well be its own message."""
+    """Every queue at every step. The first arrival at each site may be its own message."""
     outside = [name for name in originators.values() if name not in SITES]
     cluster = ClassicCluster(*SITES, outside=outside, clocks=CLOCKS)
     for message, originator in originators.items():
@@ -66,7 +66,7 @@ def test_the_worked_example_of_three_simultaneous_multicasts(originators: dict[s
 
 
 def commit(cluster: ClassicCluster, originator: str) -> dict[str, list[str]]:
-    """Let an originator get all proposals, and all sites its commit; gives their queues before they deliver."""
+    """Move all proposals to an originator and its commit to all sites; returns the queues before delivery."""
     others = [site for site in SITES if site != originator]
     for site in others:
         cluster.feed(site, originator, cluster.under_way(site, originator, "proposal"))
@@ -106,7 +106,7 @@ def test_n1_a_committed_stamp_moves_the_clock(rules: Rules, b_at_site_1: int, on
 
 @pytest.mark.parametrize("members", [1, 2, 3, 5])
 def test_a_costs_three_frames_a_site(members: int) -> None:
-    """3n in the notes: n data, n proposals, n commits, one's own included. Own copies do not travel with us: 3·(n-1).
+    """3n in the notes: n data, n proposals, n commits, including the own ones. Ours do not travel: 3·(n-1).
 
     From outside the group there is no own copy: 3n.
     """

@@ -1,4 +1,4 @@
-"""The smallest of numbers whose keys come and go."""
+"""The minimum of a vector whose entries come and go."""
 
 import random
 
@@ -26,7 +26,7 @@ def test_against_the_builtin() -> None:
 
 
 def test_a_round_of_n_entries_costs_n_log_n() -> None:
-    """Berket98 §4: as many steps a period as the paper counts, not N squared."""
+    """Berket98 §4: the number of steps per period that the paper counts, not N squared."""
     cost = {}
     for size in (16, 256):
         minimum = Minimum()

@@ -1,4 +1,4 @@
-"""The contract of a core, as the acknowledgment protocols keep it; explicit acknowledgments; the printed rules."""
+"""The contract of a core under the acknowledgment protocols; explicit acknowledgments; the printed rules."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_a_process_that_slept_does_not_catch_up_on_acknowledgments() -> None:
     core = process(ack_every_ns=100)
     core.drain(0)
     core.tick(10_000)
-    assert kinds(core.drain(10_000)).count("acknowledgment") == 2  # one a group
+    assert kinds(core.drain(10_000)).count("acknowledgment") == 2  # one per group
     assert core.deadline == 10_100
 
 
@@ -84,10 +84,10 @@ def test_what_is_not_ours_is_ignored() -> None:
     core.receive(AckFrame(GROUP, C, 1, 1), 1)
     core.receive(VectorAckFrame(GROUP, B, 1, ((C, 1),)), 1)  # of another protocol
     core.receive(CloseFrame(GROUP, C, 1), 1)
-    core.receive(CloseFrame(GROUP, B, 2), 1)  # of no session that we know
+    core.receive(CloseFrame(GROUP, B, 2), 1)  # of an unknown session
     core.receive(OpenFrame(GROUP, B, 2, 9, 1, "both", None), 1)  # answers a session that we never had
     core.receive(OpenFrame(GROUP, ProcessId("d"), 1, 0, 1, "both", (C,)), 1)
-    assert kinds(core.drain(1)) == ["open"]  # d does not take our messages, but we take d's
+    assert kinds(core.drain(1)) == ["open"]  # d does not receive from us, but we receive from d
 
 
 def test_a_message_is_received_once() -> None:
@@ -184,7 +184,7 @@ def test_without_tracing_nothing_is_told_and_everything_freed() -> None:
 
 @pytest.mark.parametrize("kind", ["timestamp", "vector", "transitive"])
 def test_where_all_is_watched_each_tells_of_all(kind: str) -> None:
-    """Theorem 2 of Berket98; our own messages are freed, those of others we do not keep."""
+    """Theorem 2 of Berket98; our own messages are freed, and messages of others are not kept."""
     cluster = AcksCluster("a", "b", "c", kind=kind, stability="all")
     freed: list[Discard] = []
     cluster.watch = lambda _, effect: freed.append(effect) if isinstance(effect, Discard) else None
@@ -204,7 +204,7 @@ def test_explicit_acknowledgments_answer_every_message_and_repeat_the_last() -> 
     assert cluster.stable_after("s") == 2 * UNIT
     cluster.run(20 * UNIT)
     assert len(cluster.acked["r"]) == 3 + 4
-    assert cluster.acked["r"][-1].clock == 19 * UNIT  # a null, which came before the acknowledgment left
+    assert cluster.acked["r"][-1].clock == 19 * UNIT  # a null, which arrived before the acknowledgment left
 
 
 def test_an_explicit_acknowledgment_that_is_lost_is_made_up_for_by_the_repetition() -> None:
@@ -240,7 +240,7 @@ def test_every_erratum_can_be_followed() -> None:
 
 
 def test_fig_4_a_sender_that_joins_is_missing_from_the_sets_of_those_who_are_there() -> None:
-    """Section 6 not followed, without wrong configuration: r acknowledges past what it has of the newcomer."""
+    """The rules of section 6 are broken, configuration is correct: r acknowledges more than it has of the joiner."""
     roles: dict[str, Role] = {"old": "sender", "new": "sender", "r": "receiver"}
     cluster = AcksCluster(roles=roles, absent=["new"], literal=("FIG-4",), first_sends={"new": NEVER_NS})
     cluster.run(3 * UNIT)

@@ -1,4 +1,4 @@
-"""Transitive acknowledgments: lists, the graph, what waits, what goes, and what nobody may vouch for (T12)."""
+"""Transitive acknowledgments: lists, the graph, waiting messages, removed processes, messages listed alone (T12)."""
 
 from antiphon.protocols.acks.acknowledging.transitive import TransitiveAcks
 from antiphon.protocols.acks.settings import Role
@@ -17,19 +17,19 @@ def nodes(cluster: AcksCluster, name: str) -> int:
 
 
 def silent(*names: str, **options: object) -> AcksCluster:
-    """Nobody speaks unless the test says so."""
+    """No process transmits unless the test says so."""
     options = {"send_every_ns": NEVER_NS, "ack_every_ns": NEVER_NS, **options}
     return AcksCluster(*names, kind="transitive", first_sends=dict.fromkeys(names, NEVER_NS), **options)  # type: ignore[arg-type]
 
 
 def pasts(cluster: AcksCluster, name: str) -> list[tuple[str, ...]]:
-    """What each message of a process lists, by sender and number: a1 is the first of a."""
+    """The list of each message of a process, by sender and number: a1 is the first of a."""
     stamps = {(who, frame.stamp): n for who in cluster.names for n, frame in enumerate(cluster.spoken[who], start=1)}
     return [tuple(f"{who}{stamps[who, stamp]}" for who, stamp in frame.past) for frame in cluster.spoken[name]]
 
 
 def test_a_message_lists_its_direct_predecessors_only() -> None:
-    """b answers a; c, who has both, lists b's message, which implies a's."""
+    """b answers a; c has both, and lists b's message, which implies a's."""
     cluster = silent("a", "b", "c")
     cluster.send("a")
     cluster.run(UNIT)
@@ -39,7 +39,7 @@ def test_a_message_lists_its_direct_predecessors_only() -> None:
     assert [pasts(cluster, name) for name in "abc"] == [[()], [("a1",)], [("b1",)]]
     cluster.run(3 * UNIT)
     assert cluster.unstable("a") == 0  # acknowledged by b directly, by c through b
-    assert cluster.unstable("b") == 1  # a has said nothing since
+    assert cluster.unstable("b") == 1  # a has sent nothing since
     cluster.send("a")
     assert pasts(cluster, "a")[1] == ("c1",)
     cluster.run(4 * UNIT)
@@ -65,7 +65,7 @@ def test_a_message_that_arrives_before_its_predecessor_is_listed_after_it() -> N
     cluster.run(2 * UNIT)
     assert cluster.delivered["c"] == [("b", 0)]
     cluster.send("c")
-    assert pasts(cluster, "c") == [()]  # else c would acknowledge a's message, which it lacks
+    assert pasts(cluster, "c") == [()]  # otherwise c would acknowledge a's message, which it lacks
     cluster.run(3 * UNIT)
     assert cluster.unstable("a") == 1
     cluster.release("a", "c")
@@ -76,7 +76,7 @@ def test_a_message_that_arrives_before_its_predecessor_is_listed_after_it() -> N
 
 
 def test_an_acknowledgment_that_arrives_before_what_it_is_about_is_not_lost() -> None:
-    """a hears c's list before b's message in the middle; when that comes, a knows."""
+    """a receives c's list before b's message, which lies between; when that arrives, a knows."""
     cluster = silent("a", "b", "c")
     cluster.held.add(("b", "a"))
     cluster.send("a")
@@ -103,7 +103,7 @@ def test_nodes_go_when_everybody_has_acknowledged_them() -> None:
 
 
 def test_nodes_go_where_some_only_send_and_some_only_receive() -> None:
-    """Nobody waits for the acknowledgments of those who receive nothing."""
+    """No sender waits for the acknowledgments of processes that receive nothing."""
     roles: dict[str, Role] = {"a": "sender", "b": "sender", "c": "receiver", "d": "receiver", "e": "both"}
     cluster = AcksCluster(roles=roles, kind="transitive")
     cluster.run(100 * UNIT)
@@ -120,9 +120,10 @@ def test_nodes_of_those_who_left_go() -> None:
 
 
 def strangers(literal: tuple[str, ...]) -> AcksCluster:
-    """y has joined s and x, but not yet z; and from s to y the message in question is still under way.
+    """y is connected with s and x, but not yet with z, and the message from s to y is still in transit.
 
-    In each unit s speaks first, then z, who lists s's message, then x, who lists z's, then y, who does not know z.
+    In each unit s transmits first, then z, which lists s's message, then x, which lists z's, then y, which does not
+    know z.
     """
     phases = {name: rank * UNIT // 4 for rank, name in enumerate(("s", "z", "x", "y"))}
     cluster = AcksCluster(
@@ -142,7 +143,7 @@ def strangers(literal: tuple[str, ...]) -> AcksCluster:
 
 
 def test_t12_who_acknowledges_an_unknown_past_acknowledges_what_it_lacks() -> None:
-    """stability.md 3 as it stands: y's list has x's message, that one z's, and that one s's: so y would have it."""
+    """docs/spec/stability.md 3 as printed: y lists x's message, that lists z's, and that s's: so y would have it."""
     cluster = strangers(("T12",))
     assert ("s", "s", 0) in cluster.stable_at
 
@@ -160,7 +161,7 @@ def test_t12_what_has_an_unknown_past_is_acknowledged_alone() -> None:
 
 
 def crashed_in_the_middle(literal: tuple[str, ...]) -> AcksCluster:
-    """z's message, which lists s's, reaches x and s, but not y, for z crashes; y learns of that before s does."""
+    """z's message lists s's. It reaches x and s, but not y, because z crashes; y learns of the crash before s."""
     cluster = silent("s", "x", "y", "z", literal=literal)
     cluster.held |= {("s", "y"), ("z", "y")}
     cluster.send("s")

@@ -1,4 +1,4 @@
-"""Consensus over algorithm A: who lives decides alike, once, what somebody proposed (Notes; N4)."""
+"""Consensus over algorithm A: all live processes decide once, the same proposed value (Notes; N4)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ SEEDS: Final = 400
 
 
 def reach_consensus(cluster: ClassicCluster) -> dict[str, Consensus]:
-    """Put the adapter in front of every core; what a process sends then is a proposal."""
+    """Put the adapter in front of every core, so that each message is a proposal."""
     adapters = {name: Consensus(core, GROUP) for name, core in cluster.cores.items()}
     for name, adapter in adapters.items():
         cluster.drains[name] = adapter.drain
@@ -49,6 +49,6 @@ def test_agreement_under_random_schedules_with_crashes(streams: bool) -> None:
             assert len(each) <= 1, seed
             assert all((decision.value, decision.proposer) in proposals for decision in each), seed
         if any(message.origin not in cluster.crashed for message in cluster.sent):
-            assert decisions != {()}, seed  # somebody who lives has proposed: termination
+            assert decisions != {()}, seed  # termination: a live process has proposed
             decided += 1
     assert decided > SEEDS // 2

@@ -1,4 +1,4 @@
-"""Algorithms R, F and C over links that reorder and repeat, when senders die."""
+"""Algorithms R, F and C over links that reorder and repeat, when senders crash."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_copies_change_nothing(service: Service) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_lone_member_still_sends(service: Service) -> None:
-    """The message leaves, though it has nowhere to go: there it is sent."""
+    """The message is transmitted although no member is left: it counts as sent."""
     cluster = ClassicCluster("p", service=service)
     cluster.send("p", b"m")
     assert cluster.payloads("p") == [b"m"]
@@ -58,7 +58,7 @@ def test_a_lone_member_still_sends(service: Service) -> None:
 
 @pytest.mark.parametrize("service", ["fifo", "causal"])
 def test_a_gap_that_nobody_can_close_is_given_up_by_all(service: Service) -> None:
-    """2 reached nobody; 3 reached q, which has relayed it. Neither q nor r delivers it, and neither keeps it."""
+    """2 reached no process; 3 reached q, which relayed it. Neither q nor r delivers or keeps it."""
     cluster = ClassicCluster("p", "q", "r", service=service)
     for payload in (b"1", b"2", b"3"):
         cluster.send("p", payload)
@@ -72,7 +72,7 @@ def test_a_gap_that_nobody_can_close_is_given_up_by_all(service: Service) -> Non
 
 
 def test_what_comes_late_from_beyond_a_gap_that_was_given_up_is_dropped() -> None:
-    """r holds nothing when p is lost. It gets 3 later, asks in its turn, and drops it too; q is not asked twice."""
+    """r holds nothing when p is lost. It receives 3 later, asks too, and drops it; q is not asked twice."""
     cluster = ClassicCluster("p", "q", "r", service="fifo")
     for payload in (b"1", b"2", b"3"):
         cluster.send("p", payload)
@@ -88,7 +88,7 @@ def test_what_comes_late_from_beyond_a_gap_that_was_given_up_is_dropped() -> Non
 
 
 def test_a_gap_is_not_given_up_while_somebody_can_close_it() -> None:
-    """r has 1 and has relayed it; q, which holds 2, learns so from r and waits."""
+    """r has 1 and has relayed it; q holds 2, learns this from r, and waits."""
     cluster = ClassicCluster("p", "q", "r", service="fifo")
     cluster.send("p", b"1")
     cluster.send("p", b"2")
@@ -119,7 +119,7 @@ def test_who_could_close_the_gap_dies_too() -> None:
 
 
 def test_streams_leave_no_gaps_to_ask_about() -> None:
-    """Each stream loses its end only: whoever has 2 has 1."""
+    """Each stream loses only its end: a process that has 2 has 1."""
     cluster = ClassicCluster("p", "q", "r", service="fifo", streams=True)
     for payload in (b"1", b"2", b"3"):
         cluster.send("p", payload)
@@ -132,7 +132,7 @@ def test_streams_leave_no_gaps_to_ask_about() -> None:
 
 
 def test_a_context_lists_what_somebody_may_lack_and_nothing_else() -> None:
-    """q has heard r relay a, so its next message need not bring a along; and it never brings its own."""
+    """q has heard r relay a, so its next message need not carry a; and it never carries its own messages."""
     cluster = ClassicCluster("p", "q", "r", service="causal")
     cluster.send("p", b"a")
     cluster.move("p", "q")
@@ -165,7 +165,7 @@ def test_a_context_does_not_nest() -> None:
 
 
 def test_a_message_may_come_in_a_context_alone() -> None:
-    """p and q die; a reached r only inside q's packet. r and t deliver it, and need not keep it."""
+    """p and q crash; a reached r only inside q's packet. r and t deliver it, and need not keep it."""
     cluster = ClassicCluster("p", "q", "r", "t", service="causal")
     cluster.send("p", b"a")
     cluster.move("p", "q")

@@ -1,4 +1,4 @@
-"""The classic process as the contract has it: groups apart, losses told once, channels, what is not ours."""
+"""The contract of a classic process: independent groups, losses told once, channels, ignored frames."""
 
 from antiphon.core.contract import Asking, Attended
 from antiphon.core.effects import Channel, Deliver, InstallView, Transmit

@@ -1,4 +1,4 @@
-"""Requests to a group: four modes, members lost or silent, answers late or doubled."""
+"""Requests to a group: four modes, lost or silent members, late or repeated answers."""
 
 import pytest
 
@@ -13,7 +13,7 @@ RETRY_NS = 100
 def requesting(
     answers: str, *, service: Service = "total", members: tuple[str, ...] = ("p", "q", "r")
 ) -> ClassicCluster:
-    """A client outside the group has asked, and all members have the request."""
+    """A client outside the group has sent a request, and all members have it."""
     cluster = ClassicCluster(*members, service=service, outside=["c"], retry_ns=RETRY_NS)
     cluster.ask("c", b"?", answers)
     cluster.move_all()
@@ -21,13 +21,13 @@ def requesting(
 
 
 def answer(cluster: ClassicCluster, member: str, payload: bytes = b"!") -> None:
-    """A member's application answers what was delivered to it last, and the client hears it."""
+    """A member answers the last request delivered to it, and the client receives the answer."""
     cluster.answer(member, cluster.delivered[member][-1], payload)
     cluster.move_all()
 
 
 def by(cluster: ClassicCluster, client: str = "c") -> list[list[str]]:
-    """For each request that is answered, by whom."""
+    """For each answered request, the members that answered."""
     return [[process for process, _ in answered.answers] for answered in cluster.answered[client]]
 
 
@@ -84,7 +84,7 @@ def test_a_lost_member_is_not_waited_for() -> None:
 
 
 def test_the_answer_of_a_member_that_was_lost_since_does_not_make_a_majority() -> None:
-    """Of four members p and q have answered, and q is lost: two of three are needed, and one of them has spoken."""
+    """Of four members p and q have answered, and q is lost: two of three are needed, and one has answered."""
     cluster = requesting("majority", members=("p", "q", "r", "t"))
     answer(cluster, "p")
     answer(cluster, "q")
@@ -144,7 +144,7 @@ def test_any_asks_the_next_member_when_one_is_silent_and_takes_whichever_answer_
     cluster.move_all()
     assert cluster.cores["c"].deadline == 2 * RETRY_NS
     assert [len(cluster.queries[member]) for member in ("p", "q", "r")] == [1, 1, 0]
-    for member in ("p", "q"):  # p's answer was only late, and now q's is
+    for member in ("p", "q"):  # the answers of p and then of q are late
         cluster.answer(member, cluster.queries[member][0], member.encode())
     cluster.move("p", "c")
     cluster.move("q", "c")
@@ -165,7 +165,7 @@ def test_any_asks_the_next_member_at_once_when_the_one_asked_is_lost() -> None:
     cluster = requesting("any")
     cluster.crash("r")
     cluster.tell("c")
-    assert cluster.kinds() == {"query": 1}  # somebody else was asked
+    assert cluster.kinds() == {"query": 1}  # another member was asked
     cluster.crash("p")
     cluster.tell("c")
     cluster.move_all()

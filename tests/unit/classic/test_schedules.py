@@ -1,7 +1,7 @@
-"""All four algorithms under random schedules: reordering, copies, crashes that cut any part of what was under way.
+"""All four algorithms under random schedules: reordering, copies, crashes that lose any part of what is in transit.
 
-Judged from outside: agreement among survivors, no duplicates, FIFO without gaps, causal order, one total order,
-everything that survivors sent delivered, nothing left held. And the judge is judged: wrong rules must be found.
+The judge looks from outside: agreement among survivors, no duplicates, FIFO without gaps, causal order, one total
+order, everything delivered that survivors sent, nothing held at the end. It must also find wrong rules.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def test_every_promise_is_kept(service: Service, streams: bool) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """Takeovers with messages to hand over, with commits to find, after a second loss; and gaps that never close."""
+    """Takeovers that hand messages over, that find commits, after a second loss; and gaps that never close."""
     seen = dict.fromkeys(("handed", "found", "again", "gap"), 0)
     for seed in range(SEEDS):
         cluster = run_schedule(seed, Shape("total"))
@@ -84,7 +84,7 @@ PLANTED: Final[tuple[tuple[str, Service, type[object], str, object], ...]] = (
     ("nothing is asked again after a further loss", "total", Inquiries, "restart", lambda *_: []),
     ("a lost site is waited for", "total", TwoPhase, "lost", lambda *_: None),
 )
-"""What was broken, under which service, and the method that breaks it."""
+"""The service, the planted bug, and the method that it replaces."""
 
 
 @pytest.mark.parametrize(

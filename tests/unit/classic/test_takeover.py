@@ -1,4 +1,4 @@
-"""Algorithm A when originators die: who takes over, with which stamp, and what must be remembered for it."""
+"""Algorithm A when originators crash: which process takes over, with which stamp, and what sites must remember."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from tests.support.classic_cluster import GROUP, ClassicCluster, faults, only_to
 
 
 def proposed_by_all(*members: str, outside: tuple[str, ...] = (), originator: str = "p") -> ClassicCluster:
-    """The originator has m proposed by everybody and its commit under way. Its own proposal, 20.p, is the largest."""
+    """The originator has the proposals of all sites for m; its commit is in transit. Its own, 20.p, is the largest."""
     cluster = ClassicCluster(*members, outside=outside, clocks={"p": 20})
     cluster.send(originator, b"m")
     for member in members:
@@ -37,7 +37,7 @@ def finish(cluster: ClassicCluster) -> None:
 
 
 def stamps(cluster: ClassicCluster) -> set[Stamp | None]:
-    """Under which stamps the survivors delivered."""
+    """The stamps under which the survivors delivered."""
     return {frame.stamp for name in cluster.survivors for frame in cluster.delivered[name]}
 
 
@@ -65,7 +65,7 @@ def test_one_holds_it_uncommitted_and_hands_it_to_those_who_lack_it() -> None:
 
 
 def test_all_hold_it_uncommitted_and_the_least_completes_it() -> None:
-    """Each asks; the least name is the highest ballot, whoever asked first."""
+    """Each asks; the least name is the highest ballot, even if another asked first."""
     cluster = ClassicCluster("p", "q", "r", "t")
     cluster.send("p", b"m")
     for member in ("q", "r", "t"):
@@ -74,7 +74,7 @@ def test_all_hold_it_uncommitted_and_the_least_completes_it() -> None:
     cluster.travelled.clear()
     cluster.tell("t", "r")
     cluster.move("r", "t")  # its inquiry: t gives up its own
-    cluster.move("t", "r")  # the other way: r does not answer, nor does it for any but a higher ballot
+    cluster.move("t", "r")  # r does not answer: its own ballot is higher
     assert not cluster.links["r", "t"]
     finish(cluster)
     commits = [frame for frame in cluster.travelled if isinstance(frame, CommitFrame)]
@@ -83,7 +83,7 @@ def test_all_hold_it_uncommitted_and_the_least_completes_it() -> None:
 
 
 def test_who_got_the_commit_and_delivered_tells_the_others() -> None:
-    """p's stamp is used, though p and its proposal are gone."""
+    """p's stamp is used, although p is lost."""
     cluster = proposed_by_all("p", "q", "r")
     cluster.crash("p", only_to("r"))
     cluster.move_kind("commit", "p", "r")
@@ -99,13 +99,13 @@ def test_a_commit_that_is_found_is_sent_again_without_waiting_for_the_rest() -> 
     cluster.tell("q", "r")
     cluster.move("q", "r")
     cluster.move_kind("report", "r", "q")
-    assert cluster.payloads("q") == [b"m"]  # and t has not been heard
+    assert cluster.payloads("q") == [b"m"]  # without an answer of t
     finish(cluster)
 
 
 @pytest.mark.parametrize("reached", ["nobody", "r", "t"])
 def test_the_taker_dies_with_its_commit_under_way(reached: str) -> None:
-    """If its commit reached somebody, that stamp is used; else those who live decide anew."""
+    """If its commit reached a live member, that stamp is used; otherwise the live members decide again."""
     cluster = ClassicCluster("p", "q", "r", "t", clocks={"q": 9})
     cluster.send("p", b"m")
     for member in ("q", "r", "t"):
@@ -125,7 +125,7 @@ def test_the_taker_dies_with_its_commit_under_way(reached: str) -> None:
 
 
 def test_the_taker_dies_after_it_handed_the_message_over() -> None:
-    """Now r holds it too, and completes it with t, to whom nothing was handed."""
+    """Now r holds it too, and completes it with t, which was handed nothing."""
     cluster = ClassicCluster("p", "q", "r", "t")
     cluster.send("p", b"m")
     cluster.crash("p", only_to("q"))
@@ -141,7 +141,7 @@ def test_the_taker_dies_after_it_handed_the_message_over() -> None:
 
 
 def test_an_originator_outside_the_group_dies() -> None:
-    """No view changes by it, but the epoch does: a later loss counts on from there."""
+    """It changes no view, but the epoch: a later loss has the next number."""
     cluster = ClassicCluster("p", "q", "r", outside=["s"])
     cluster.send("s", b"m")
     cluster.crash("s", only_to("q"))
@@ -193,9 +193,9 @@ def test_several_orphans_are_asked_about_in_one_frame() -> None:
 
 @pytest.mark.parametrize("originator", ["p", "s"], ids=["inside", "outside"])
 def test_an_inquiry_of_a_later_epoch_waits(originator: str) -> None:
-    """r has not been told: if it said now that it knows no commit, the originator's could still reach it afterwards.
+    """r was not told of the loss. If it answered now that it knows no commit, the commit could still reach it later.
 
-    So the loss of a sender outside begins an epoch too, though no view.
+    So the loss of a sender outside begins an epoch too, but no view.
     """
     cluster = proposed_by_all("p", "q", "r", outside=("s",), originator=originator)
     cluster.crash(originator, only_to("r"))
@@ -209,7 +209,7 @@ def test_an_inquiry_of_a_later_epoch_waits(originator: str) -> None:
 
 
 def test_an_inquiry_of_an_earlier_epoch_is_void() -> None:
-    """r knows of two losses, q of one: q's question is answered when it asks again."""
+    """r knows of two losses, q of one: q's inquiry is answered when q asks again."""
     cluster = ClassicCluster("p", "q", "r", "t")
     cluster.send("p", b"m")
     cluster.move("p", "q")
@@ -225,10 +225,10 @@ def test_an_inquiry_of_an_earlier_epoch_is_void() -> None:
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["ours", "as specified"])
 def test_a_commit_of_the_lost_that_comes_late_is_refused(refuses: bool) -> None:
-    """The hole in docs/spec/multicast.md 4: sites answer for the lost originator, and its commit arrives afterwards.
+    """The gap in docs/spec/multicast.md 4: sites answer for the lost originator, and its commit arrives later.
 
-    r tells q that it knows no commit, so q commits 0.r. Then p's own commit, 20.p, reaches r. If r takes it, r puts m
-    behind n, and q before it.
+    r tells q that it knows no commit, so q commits 0.r. Then p's own commit, 20.p, reaches r. If r accepts it, it
+    delivers m after n, and q delivers m before n.
     """
     cluster = ClassicCluster("p", "q", "r", clocks={"p": 20}, rules=replace(ADOPTED, refuses_the_lost=refuses))
     cluster.send("p", b"m")
@@ -247,7 +247,7 @@ def test_a_commit_of_the_lost_that_comes_late_is_refused(refuses: bool) -> None:
 
 
 def test_data_of_the_lost_that_come_late_are_refused() -> None:
-    """r has said that it lacks m; it gets it from q, and proposes to q."""
+    """r has answered that it lacks m; q hands it m, and r proposes to q."""
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
     cluster.move("p", "q")
@@ -275,7 +275,7 @@ def test_a_lost_site_is_not_waited_for_and_its_proposal_may_still_be_the_stamp()
 
 
 def test_the_view_changes_before_what_follows_from_the_loss() -> None:
-    """p waits for r alone; that r is lost completes m, in the new view."""
+    """p waits only for r; the loss of r completes m, in the new view."""
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
     cluster.move("p", "q")
@@ -300,7 +300,7 @@ def test_the_last_survivor_decides_alone() -> None:
 
 
 def test_a_commit_without_its_data_is_ignored() -> None:
-    """No correct peer causes it, for a commit waits for our proposal."""
+    """No correct peer causes it, because a commit needs our proposal."""
     cluster = ClassicCluster("p", "q")
     name = MessageName(ProcessId("p"), 1)
     cluster.hand("q", CommitFrame(GROUP, ProcessId("p"), name, Stamp(5, ProcessId("p"))))
@@ -339,13 +339,13 @@ def test_everything_may_come_twice() -> None:
 
 
 def test_stamps_are_forgotten_once_everybody_knows_them() -> None:
-    """Proposals tell the originator what is known, commits tell the sites what all know: only the last is kept."""
+    """Proposals tell the originator what a site knows, commits tell what all sites know: only the last is kept."""
     cluster = ClassicCluster("p", "q", "r", outside=["s"])
     for originator in ("p", "s"):
         for _ in range(50):
             cluster.send(originator, b"m")
             cluster.move_all()
-    assert [cluster.total(name).remembered for name in ("p", "q", "r")] == [1, 2, 2]  # nobody keeps its own
+    assert [cluster.total(name).remembered for name in ("p", "q", "r")] == [1, 2, 2]  # no site keeps its own
     cluster.send("p", b"a burst")
     cluster.send("p", b"at once")
     cluster.move_all()

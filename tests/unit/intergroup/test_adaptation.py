@@ -9,7 +9,7 @@ from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
 D = 1_000_000
-"""So near that five back-offs stay below two seconds."""
+"""Near enough that five back-offs stay below two seconds."""
 TICKET = Ticket(ProcessId("s"), 7)
 
 
@@ -22,11 +22,11 @@ def changes(bounds: Bounds, low: float, high: float) -> tuple[float, float]:
 
 
 def renewed(profile: Profile, duplicates: float, delay: float) -> RequestBounds:
-    """After a period whose duplicates, and delay, are as they were on average."""
+    """The bounds after a period with these averages of duplicates and delay."""
     requests = RequestBounds(profile)
     requests.bounds.low, requests.bounds.high = 1.0, 5.0
     requests._duplicates, requests._delay = duplicates, delay
-    requests.renew(duplicates)  # type: ignore[arg-type]  # whole numbers only would not reach all branches
+    requests.renew(duplicates)  # type: ignore[arg-type]  # integers would not reach all branches
     return requests
 
 
@@ -47,7 +47,7 @@ def renewed(profile: Profile, duplicates: float, delay: float) -> RequestBounds:
 def test_figure_3_1_before_a_new_timer(
     profile: Profile, duplicates: float, delay: float, change: tuple[float, float]
 ) -> None:
-    """Thresholds of 1, less by 0.1 where it is about being below: in between nothing changes."""
+    """The thresholds are 1, or 0.9 for being below: between them nothing changes."""
     assert changes(renewed(profile, duplicates, delay).bounds, 1.0, 5.0) == change
 
 
@@ -68,7 +68,7 @@ def test_the_order_of_srm_before_a_new_timer(duplicates: float, delay: float, ch
 
 
 def test_figure_3_1_after_a_request() -> None:
-    """A quarter of what is new, three of what was; and timers begin sooner."""
+    """An average takes a quarter of the new value and three quarters of the old one; and timers begin sooner."""
     requests = RequestBounds()
     requests.asked(2 * SECOND, D)
     assert (requests._delay, requests.bounds.low, requests.bounds.high) == (0.5, 1.95, 2.0)
@@ -77,19 +77,19 @@ def test_figure_3_1_after_a_request() -> None:
 
 
 def test_duplicates_are_those_of_a_period() -> None:
-    """R5: between the timers of two new tickets, and only those after the first request of a round."""
+    """R5: duplicates are counted between two new tickets, and only after the first request of a round."""
     requests = Requests(none)
     requests.missing(TICKET, D, now=0)
     for at in (0, 1, 2, 3, 4):
         requests.heard(TICKET, now=at)
     requests.missing(Ticket(ProcessId("s"), 8), D, now=5)
-    assert requests.bounds._duplicates == 1.0  # four, of which a quarter counts
+    assert requests.bounds._duplicates == 1.0  # a quarter of four
     requests.missing(Ticket(ProcessId("s"), 9), D, now=5)
     assert requests.bounds._duplicates == 0.75
 
 
 def test_waits_grow_threefold_five_times() -> None:
-    """4.3: 3 to the power of i, at most 5 (R1), and of nothing longer than two seconds."""
+    """4.3: 3 to the power of i, with i at most 5 (R1), and never longer than two seconds."""
     assert (BASE, BACKOFFS_MAX, DELAY_MAX) == (3, 5, 2 * SECOND)
     requests, waits, now = Requests(none), list[float](), 0
     requests.missing(TICKET, D, now)
@@ -142,7 +142,7 @@ def test_as_printed_first_repairs_wait_for_ten_to_twenty_distances(share: float,
 
 
 def test_as_printed_a_hundred_repairs_pass_before_they_come_quickly() -> None:
-    """R7: each takes a tenth off, half of it after it was sent, half before the next; from 10 to 0.5."""
+    """R7: each repair subtracts 0.1, half of it after it was sent and half before the next, from 10 down to 0.5."""
     repairs, number = RepairBounds("intergroup"), 0
     while repairs.bounds.low > 0.5:
         repairs.renew()
@@ -152,7 +152,7 @@ def test_as_printed_a_hundred_repairs_pass_before_they_come_quickly() -> None:
 
 
 def test_bounds_of_repairs_stay_in_their_ranges() -> None:
-    """Clamped after each change (R4): what is beyond is not remembered."""
+    """Bounds are clamped after each change (R4): the excess is not remembered."""
     repairs = RepairBounds()
     for _ in range(2000):
         repairs.renew()

@@ -1,4 +1,4 @@
-"""A group of InterGroup processes: services chosen by each receiver, repair, stability, coming and going."""
+"""A group of InterGroup processes: services that each receiver chooses, repair, stability, joining and leaving."""
 
 from typing import get_args
 
@@ -159,9 +159,9 @@ def test_a_sender_whose_application_takes_nothing_holds_everybody_up_and_nothing
 
 @pytest.mark.parametrize("service", ["total", "fifo", "unreliable"])
 def test_a_receiver_whose_application_takes_nothing_holds_nobody_up_for_long_and_starts_over(service: Service) -> None:
-    """J13, J16: what waits for it is bounded; nobody else waits for it longer than the time after which it is given up.
+    """J13, J16: its queue is bounded, and the others wait for it no longer than RECV_STALL.
 
-    A receiver that asks for reliable delivery begins anew, with a view, once its application has taken what it got.
+    A receiver of a reliable service begins again, with a view, when its application has consumed everything.
     """
     cluster = Cluster(2, {"r1": service}, settings=QUICK)
     cluster.run(2000)
@@ -206,7 +206,7 @@ def test_delivery_takes_no_longer_than_the_corrected_bound(skew_ms: int) -> None
 
 
 def test_who_frames_its_data_is_told_what_it_lacks_and_gets_what_it_asks_for() -> None:
-    """6.4: names count by container; keep-alives tell how many there are; every message comes once."""
+    """6.4: names are counted by container; keep-alives tell the counts; every message is delivered once."""
     cluster = Cluster(2, {"r1": "framed", "r2": "total"}, weather=ROUGH)
     cluster.run(500)
     sent = [cluster.send(sender, name=f"{kind}/{number}") for number in range(40) for kind, sender in NAMED]

@@ -16,7 +16,7 @@ A, B, C = map(ProcessId, "abc")
 
 
 def test_stamps_of_one_sender_increase_whatever_the_wall_shows() -> None:
-    """T6, P2: two sends in one tick, and a clock that is set back; merged like Lamport's (Berket00 §4.3)."""
+    """T6, P2: two sends in one tick, and a clock that is set back; clocks merge like Lamport clocks (Berket00 §4.3)."""
     clock = TimestampClock(physical=True)
     assert [clock.stamp(100), clock.stamp(100), clock.stamp(40)] == [100, 101, 102]
     clock.merge(500)
@@ -33,12 +33,12 @@ def test_the_first_message_that_is_wanted_is_delivered() -> None:
 
 
 def test_what_is_missing_is_told_once() -> None:
-    """D2, D3: nothing of the past, and no keep-alive asks for the tail again."""
+    """D2, D3: earlier messages are not missing, and no keep-alive makes the tail missing again."""
     stream: Stream[Said] = Stream(first=5, horizon=0)
-    assert [*stream.missing(7)] == [5, 6, 7]  # as a keep-alive tells it
+    assert [*stream.missing(7)] == [5, 6, 7]  # a keep-alive tells this
     assert [*stream.missing(7)] == []
     stream.data(Said(9, 90))
-    assert [*stream.missing(9)] == [8]  # as the message itself tells it
+    assert [*stream.missing(9)] == [8]  # the message itself tells this
     assert [*stream.missing(6)] == []
 
 
@@ -60,7 +60,7 @@ def test_gaps_fill_in_any_order() -> None:
 
 
 def test_a_keep_alive_ahead_of_a_gap_waits_for_it() -> None:
-    """D5: A's 10 is lost, A's keep-alive says 20, B sends 15: 10 comes before 15."""
+    """D5: A's 10 is lost, A's keep-alive says 20, B sends 15: 10 is delivered before 15."""
     order: GroupTimestamp[Said] = GroupTimestamp(None, {A: 1, B: 1}, start=0)
     order.streams[A].keep_alive(1, 20)
     order.data(B, Said(1, 15))

@@ -1,4 +1,4 @@
-"""How fast a sender may send (docs/spec/intergroup.md 5; errata R8)."""
+"""The rate of a sender (docs/spec/intergroup.md 5; errata R8)."""
 
 import pytest
 

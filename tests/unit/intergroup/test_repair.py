@@ -36,7 +36,7 @@ def test_a_first_request_waits_between_low_and_low_plus_high_distances() -> None
         (0.0, 2.0),
         (0.5, 2.95),
         (0.999999, 3.9),
-    ):  # high: 2 - 0.1, for nothing was slow or doubled
+    ):  # high: 2 - 0.1, because nothing was slow or duplicate
         requests = Requests(lambda share=share: share)  # type: ignore[misc]
         requests.missing(TICKET, D, now=0)
         assert deadline(requests) == pytest.approx(distances * D, rel=1e-4)
@@ -51,7 +51,7 @@ def test_a_known_ticket_is_not_begun_again() -> None:
 
 
 def test_who_hears_a_request_backs_off_threefold_and_once_a_round() -> None:
-    """R1: of requests that arrive together the first alone makes it wait longer."""
+    """R1: of requests that arrive together, only the first lengthens the delay."""
     requests = Requests(half)
     requests.missing(TICKET, D, now=0)
     requests.heard(TICKET, now=0)
@@ -71,7 +71,7 @@ def test_back_offs_end_at_two_seconds() -> None:
     for _ in range(10):
         assert set_deadline(requests) - now <= DELAY_MAX
         now = set_deadline(requests)
-        assert requests.due(now) == [TICKET]  # R2: who has asked asks again
+        assert requests.due(now) == [TICKET]  # R2: a request is repeated
 
 
 def test_a_ticket_ends_with_the_message_or_with_the_wish_for_it() -> None:
@@ -147,7 +147,7 @@ def test_what_was_freed_is_not_repaired() -> None:
 
 
 STARS = {4: 3, 16: 3, 64: 1}
-"""So many runs tell enough."""
+"""The number of runs that is enough for stable means."""
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ STARS = {4: 3, 16: 3, 64: 1}
 def test_requests_for_a_loss_that_all_share(receivers: int, profile: Profile, expected: dict[int, float]) -> None:
     """R3, all twelve numbers, within a quarter: the source is the hub; of 200 losses the first half is for adapting.
 
-    What the errata leave open and this fixes: receivers are two distances apart, and where delays are counted in
-    distances or round trips, they are those of §3.2.2 (with those of own requests alone, round trips give 2.3, 2.5 and
-    3.9). One distance apart, distances give 3.0, 8.4 and 28, round trips 2.1, 2.3 and 3.1.
+    The errata leave two things open, which are fixed here. Receivers are two distances apart. Delays counted in
+    distances or round trips are those of §3.2.2; with delays of own requests alone, round trips give 2.3, 2.5 and 3.9.
+    One distance apart, distances give 3.0, 8.4 and 28, and round trips give 2.1, 2.3 and 3.1.
     """
     stars = [Star(receivers, seed, profile=profile, between=ACROSS) for seed in range(1, 1 + STARS[receivers])]
     mean = statistics.mean(each.requests for star in stars for each in [*star.losses(200)][100:])
@@ -173,7 +173,7 @@ def test_requests_for_a_loss_that_all_share(receivers: int, profile: Profile, ex
 
 
 def recoveries(receivers: int, losses: int, rules: Rules = ADOPTED) -> list[list[Repaired]]:
-    """R1's run, ten times: requests and repairs are lost, receivers are one distance apart, delays are in distances."""
+    """The run of R1, ten times: frames are lost, receivers are one distance apart, delays are in distances."""
     return [
         [*Star(receivers, seed, loss=0.1, profile="distances", rules=rules).losses(losses)] for seed in range(1, 11)
     ]
@@ -190,9 +190,9 @@ def test_lost_requests_and_repairs_are_made_up_for(receivers: int, losses: int, 
 
 
 def test_as_printed_recovery_takes_hundreds_of_distances() -> None:
-    """R1: 711 on average and 150,000 at worst; no mean is near another where one wait in thousands decides it.
+    """R1: 711 on average and 150,000 at worst. Means vary widely, because one wait in thousands decides them.
 
-    So the median of ten runs is asked for, within a factor of three, and the worst case of each within thirty.
+    So the median of ten runs is tested within a factor of three, and the worst case of each within thirty.
     """
     runs = recoveries(16, 200, printed(["R1"]))
     means = [statistics.mean(each.recovery for each in run) for run in runs]
@@ -201,7 +201,7 @@ def test_as_printed_recovery_takes_hundreds_of_distances() -> None:
 
 
 def test_as_printed_sixty_four_never_recover() -> None:
-    """R1: at thirty milliseconds a distance, half of the losses take more than a year."""
+    """R1: at 30 ms per distance, half of the losses take more than a year."""
     year = 365 * 86_400 * SECOND / DISTANCE
     waits = [each.recovery for each in Star(64, 1, loss=0.1, profile="distances", rules=printed(["R1"])).losses(20)]
     assert statistics.median(waits) > year
@@ -220,7 +220,7 @@ def test_a_delay_is_counted_in_the_unit_of_the_profile(profile: Profile, duratio
 
 @pytest.mark.parametrize(("profile", "timed"), [("default", False), ("srm", False), ("distances", True)])
 def test_some_profiles_time_a_loss_until_anybody_asks(profile: Profile, timed: bool) -> None:
-    """§3.2.2 against Fig. 3.1; a loss is then timed once."""
+    """§3.2.2 against Fig. 3.1: a loss is timed once."""
     requests = Requests(half, profile)
     requests.missing(TICKET, D, now=0)
     requests.heard(TICKET, now=D)

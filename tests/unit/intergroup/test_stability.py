@@ -1,4 +1,7 @@
-"""Who counts for stability, and where newcomers begin (intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1)."""
+"""Which processes count for stability, and where joiners begin.
+
+From docs/spec/intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1.
+"""
 
 from antiphon.core.effects import Gauge
 from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
@@ -64,13 +67,13 @@ def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_
     assert stability.own_ack(180, now=HOLD_NS) == 180
     stability.hold(R, 120, until=2 * HOLD_NS)
     stability.reported(R, 130, now=HOLD_NS)
-    assert stability.own_ack(180, now=HOLD_NS) == 120  # of others, perhaps
+    assert stability.own_ack(180, now=HOLD_NS) == 120  # the report may name other senders
     stability.begun(R)
     assert stability.own_ack(180, now=HOLD_NS) == 180
 
 
 def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
-    """T5: the network repeats questions, and a second answer must not take back the first."""
+    """T5: the network repeats requests, and a second answer must not cancel the first."""
     stability = known(b=200)
     stability.hold(R, 120, until=HOLD_NS)
     stability.hold(R, 150, until=HOLD_NS + 1)
@@ -80,7 +83,7 @@ def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
 
 
 def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
-    """T5: of its answers the last two or three count, not the first, and there are no more of them."""
+    """T5: only the last two or three answers to a joiner count, so their number is bounded."""
     stability = known(b=200)
     for number in range(100):
         now = number * ASK_EVERY_NS
@@ -90,7 +93,7 @@ def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
 
 
 def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
-    """T5 with a way back that is cut: its questions come, and nothing that it is told arrives."""
+    """T5 with a link that is cut in one direction: the requests arrive, but the answers do not."""
     cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
     cluster.run(500)
     for number in range(600):  # two windows
@@ -105,7 +108,7 @@ def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
 
 
 def test_whoever_holds_a_message_can_repair_it() -> None:
-    """T4: its sender is cut off when somebody asks for it."""
+    """T4: the sender is cut off when the message is requested."""
     cluster = Cluster(3, weather=Weather(latency=(5 * MS, 5 * MS)))
     cluster.run(500)
     cluster.cut.add(ProcessId("s3"))
@@ -124,7 +127,7 @@ def test_whoever_holds_a_message_can_repair_it() -> None:
 
 
 def test_a_newcomer_begins_above_all_that_it_has_seen() -> None:
-    """J8: after a reset too; J10: ids of its views tell where they begin, and of what kind they are."""
+    """J8: also after a reset; J10: the ids of its views tell where they begin, and their kind."""
     cluster = Cluster(2, {"r1": "total"}, settings=InterGroupSettings(suspect_after_ns=200 * MS))
     cluster.run(1000)
     for _ in range(20):
@@ -155,7 +158,7 @@ def test_a_newcomer_does_not_begin_by_what_a_stranger_says_or_by_another_sender_
 
 
 def test_a_clock_far_ahead_is_borne_and_told() -> None:
-    """P1: it drags the others along, order and delivery stay what they are."""
+    """P1: it drags the other clocks along; order and delivery do not change."""
     cluster = Cluster(2, skew={"s1": 90_000 * MS})
     cluster.run(500)
     sent = [cluster.send("s1"), cluster.send("s2")]

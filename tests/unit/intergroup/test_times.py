@@ -1,4 +1,4 @@
-"""The times and counts of docs/spec/intergroup.md 4.4 to 6.3 and 7.3, 7.7, as processes keep to them."""
+"""Processes keep the times and counts of docs/spec/intergroup.md 4.4 to 6.3 and 7.3, 7.7."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,7 +41,7 @@ ROUGH = Weather(loss=0.2, duplicate=0.1, latency=(2 * MS, 25 * MS))
 
 
 def frames(cluster: Cluster, kind: type[Kind], since: int = 0) -> Iterator[tuple[int, Kind]]:
-    """With the time, in nanoseconds."""
+    """The frames of a kind, each with its time in nanoseconds."""
     return ((at, frame) for at, frame in cluster.transmitted if isinstance(frame, kind) and at >= since)
 
 
@@ -87,7 +87,7 @@ def test_who_asks_for_what_is_gone_is_told_so_once_in_a_round_trip() -> None:
 
 
 def test_requests_for_messages_of_others_do_not_slow_a_sender_down() -> None:
-    """R8: three quarters, and only for one's own."""
+    """R8: the rate falls to three quarters, and only for requests of the sender's own messages."""
     cluster = Cluster(2, settings=InterGroupSettings(rate=RateSettings(first=1e6)))
     cluster.run(100)
     cluster.send("s1")
@@ -101,7 +101,7 @@ def test_requests_for_messages_of_others_do_not_slow_a_sender_down() -> None:
 
 
 class Honest(Cluster):
-    """Looks at every acknowledgment of a sender when it leaves."""
+    """Checks every acknowledgment of a sender when it leaves."""
 
     checked = 0
 
@@ -116,7 +116,7 @@ class Honest(Cluster):
 
 
 def test_who_acknowledges_a_stamp_has_delivered_all_up_to_it() -> None:
-    """T3, J0: also of what has come and waits for its turn."""
+    """T3, J0: also messages that have arrived and wait for their turn."""
     cluster = Honest(3, weather=ROUGH)
     for _ in range(20):
         for name in ("s1", "s2", "s3"):
@@ -156,7 +156,7 @@ process = "p3"
 
 
 def test_a_group_that_makes_no_progress_does_not_hold_up_another() -> None:
-    """T1: what is stable is found out in each group by itself, though p2 is in both."""
+    """T1: stability is found in each group independently, although p2 is in both."""
     run = simulate(parse_scenario(TWO_GROUPS))
     stable = [
         (row["group"], row["time"]) for history in run.histories for row in history.rows if row["kind"] == "stable"
@@ -169,7 +169,7 @@ def test_a_group_that_makes_no_progress_does_not_hold_up_another() -> None:
 
 @pytest.mark.parametrize("rate", [100, 1000])
 def test_a_sender_holds_as_many_as_it_sends_while_one_is_acknowledged(rate: int) -> None:
-    """T7: the worst time of an acknowledgment multiplied by the rate, not divided: there and back, and a silence."""
+    """T7: the longest time of an acknowledgment (round trip and silence) is multiplied by the rate, not divided."""
     silence = 50
     cluster = Cluster(2, settings=InterGroupSettings(keep_alive_ns=(silence * MS, silence * MS)))
     held = 0
@@ -182,7 +182,7 @@ def test_a_sender_holds_as_many_as_it_sends_while_one_is_acknowledged(rate: int)
 
 
 def test_one_of_two_equal_stamps_does_not_acknowledge_the_other() -> None:
-    """T3: (20, a) is here, (20, b) may still come."""
+    """T3: (20, a) is here, (20, b) may still arrive."""
     a, b = ProcessId("a"), ProcessId("b")
     order: GroupTimestamp[Said] = GroupTimestamp(None, {a: 1, b: 1}, start=0)
     order.data(a, Said(1, 20))
@@ -224,7 +224,7 @@ def test_receivers_report_five_times_a_second_and_are_given_up_after_five_suspic
 
 @pytest.mark.parametrize(("low", "high"), [(25, 75), (50, 50)])
 def test_a_sender_with_nothing_to_say_says_so(low: int, high: int) -> None:
-    """U(25, 75) ms, which is the default, or fixed; anew after each message."""
+    """U(25, 75) ms by default, or fixed; the interval begins again after each message."""
     cluster = Cluster(1, settings=replace(InterGroupSettings(), keep_alive_ns=(low * MS, high * MS)))
     assert InterGroupSettings().keep_alive_ns == (25 * MS, 75 * MS)
     for _ in range(20):
@@ -238,7 +238,7 @@ def test_a_sender_with_nothing_to_say_says_so(low: int, high: int) -> None:
 
 
 def test_stamps_of_messages_and_keep_alives_rise_together() -> None:
-    """D7: a keep-alive ticks like a message, and bears the number of the last; the clock is the wall's, in µs."""
+    """D7: a keep-alive is stamped like a message, and carries the number of the last one; stamps are in µs."""
     cluster = Cluster(2, skew={"s2": 500 * MS})
     for _ in range(50):
         cluster.send("s1")
@@ -271,7 +271,7 @@ def test_a_clock_is_far_ahead_beyond_a_minute(ahead_s: int, told: bool) -> None:
 
 
 def test_no_distance_is_below_a_millisecond() -> None:
-    """MIN_DISTANCE: with none at all, timers would not wait for one another (H1)."""
+    """MIN_DISTANCE: with distance 0, requests would not suppress one another (H1)."""
     assert InterGroupSettings().distance(S1) == DISTANCE_MIN == MS
 
 
@@ -288,7 +288,7 @@ def test_what_is_delivered_is_not_stored() -> None:
 
 
 def test_a_source_answers_with_its_next_number_and_numbers_run_on() -> None:
-    """6.2, D12: also for who comes again."""
+    """6.2, D12: also for a receiver that joins again."""
     cluster = Cluster(2, {"r1": "fifo"}, absent=frozenset({"r1"}))
     for _ in range(3):
         cluster.send("s1")
@@ -304,7 +304,7 @@ def test_a_source_answers_with_its_next_number_and_numbers_run_on() -> None:
 
 
 def test_a_source_is_asked_five_times_a_second_apart() -> None:
-    """6.2; then it is not asked any more until something is heard of it."""
+    """6.2; after that it is not asked until it is heard again."""
     cluster = Cluster(2, {"r1": "fifo"}, absent=frozenset({"r1"}))
     cluster.cut.add(S1)
     cluster.run(100)
@@ -312,7 +312,7 @@ def test_a_source_is_asked_five_times_a_second_apart() -> None:
     cluster.run(20_000)
     asked = [at for at, frame in frames(cluster, SourceRequestFrame)]
     began = 100 * MS
-    assert asked == [began, *(began + number * 1000 * MS for number in range(5))]  # s2 once, which answers
+    assert asked == [began, *(began + number * 1000 * MS for number in range(5))]  # s2 is asked once, and answers
     assert members(cluster, R1)[-1] == (S2,)
     cluster.cut.clear()
     cluster.run(2000)
@@ -347,7 +347,7 @@ def test_a_source_is_lost_when_something_of_it_has_been_gone_for_a_suspicion() -
 
 
 def test_a_newcomer_is_told_to_begin_above_the_gate() -> None:
-    """J8, M28: and of each with the first number not delivered yet; nothing above is acknowledged meanwhile (T5)."""
+    """J8, M28: for each member, the first number not delivered yet; nothing above is acknowledged meanwhile (T5)."""
     cluster = Cluster(2, {"late": "total"}, absent=frozenset({LATE}))
     for _ in range(5):
         cluster.send("s2")
@@ -366,7 +366,7 @@ def test_a_newcomer_is_told_to_begin_above_the_gate() -> None:
 
 
 def test_a_newcomer_is_not_answered_before_all_are_past_what_it_has_seen() -> None:
-    """J8: its floor goes into the clock, so that they will be."""
+    """J8: its floor is merged into the clock, so that later stamps are above it."""
     cluster = Cluster(2, {"late": "total"}, absent=frozenset({LATE}))
     cluster.run(200)
     floor = cluster.now // 1000 + 10_000_000
@@ -379,9 +379,9 @@ def test_a_newcomer_is_not_answered_before_all_are_past_what_it_has_seen() -> No
 
 
 def test_the_id_of_a_newcomers_view_is_its_own() -> None:
-    """M27, J10: where it began, that it came later, and the view it came to, whose members bear the last alone.
+    """M27, J10: the id tells where it began, that it joined later, and the view of the senders, whose id has only that.
 
-    M7: resets are counted, so that no two are alike.
+    M7: resets are counted, so that no two ids are equal.
     """
     cluster = Cluster(2, {"r1": "total"}, settings=QUICK)
     cluster.run(2000)
@@ -398,13 +398,13 @@ def test_the_id_of_a_newcomers_view_is_its_own() -> None:
 
 
 def test_a_receiver_begins_anew_after_five_suspicions_without_progress() -> None:
-    """J13: while somebody is heard; M16: a view of its own comes in between."""
+    """J13: only while a sender is heard; M16: a view of its own is installed in between."""
     cluster = Cluster(2, {"r1": "total"}, settings=QUICK)
     cluster.run(2000)
     cluster.cut.add(S2)
     cluster.run(5 * SUSPECT - 80)
     assert members(cluster, R1) == [(S1, S2)]
-    cluster.run(2 * 80 + DISTANCE)  # a keep-alive of s1 may have moved it on after the last of s2
+    cluster.run(2 * 80 + DISTANCE)  # a keep-alive of s1 may have brought progress after the last one of s2
     assert members(cluster, R1) == [(S1, S2), (R1,)]
 
 
@@ -418,7 +418,7 @@ def test_a_receiver_that_hears_nobody_waits() -> None:
 
 
 def test_a_newcomer_asks_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """7.3: one of the senders that it hears, another each time; here none answers."""
+    """7.3: it asks one of the senders that it hears, another each time; here none answers."""
     monkeypatch.setattr(Sender, "_admit", lambda *_: None)
     cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
     cluster.run(100)

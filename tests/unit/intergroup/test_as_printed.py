@@ -1,4 +1,4 @@
-"""The printed rules of InterGroup, each seen to go wrong where the adopted one does not (errata-intergroup.md)."""
+"""The printed rules of InterGroup: each fails where the adopted one does not (docs/spec/errata-intergroup.md)."""
 
 from typing import NamedTuple
 
