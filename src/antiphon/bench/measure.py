@@ -122,16 +122,16 @@ def profile(plan: Plan) -> list[tuple[str, float]]:
 
 
 def _throughputs(team: Team, plan: Plan, advance: Callable[[], None]) -> Iterator[Figures]:
-    everybody, last = [*range(team.members)], [team.members - 1]
+    all_members, last = [*range(team.members)], [team.members - 1]
     for size in plan.sizes:
         rounds: list[dict[str, float]] = []
         for _ in range(plan.rounds):
             rounds.append(
                 {
-                    "bare_unpacked": team.fan_out(size, plan.seconds, packed=False, senders=everybody),
-                    "bare_packed": team.fan_out(size, plan.seconds, packed=True, senders=everybody),
+                    "bare_unpacked": team.fan_out(size, plan.seconds, packed=False, senders=all_members),
+                    "bare_packed": team.fan_out(size, plan.seconds, packed=True, senders=all_members),
                     "bare_one_active": team.fan_out(size, plan.seconds, packed=True, senders=last),
-                    "all_active": team.order(size, plan.seconds, senders=everybody)["rate"],
+                    "all_active": team.order(size, plan.seconds, senders=all_members)["rate"],
                     "one_active": team.order(size, plan.seconds, senders=last)["rate"],
                 }
             )

@@ -142,7 +142,7 @@ class Promises:
         idle = self.onlooking & ~self._has_service(lambda service: service == "total")
         return np.where(idle, what == "nothing", of_family)
 
-    def wanted(self, process: int, group: int, senders: Iterable[int]) -> list[int]:
+    def chosen_senders(self, process: int, group: int, senders: Iterable[int]) -> list[int]:
         """The senders that a receive-only process chose: all, unless its `start` row names some."""
         chosen = self._sources.get((process, group))
         names = self._history.processes
@@ -169,7 +169,7 @@ class Promises:
         first = self._history.first
         return self.pairs(property_id)[first.process, first.group]
 
-    def asked(self, property_id: str) -> Deliveries:
+    def judged_deliveries(self, property_id: str) -> Deliveries:
         """The covered first deliveries of sent messages; D1 alone reports unsent ones."""
         first, known = self._history.first, self._history.messages.known
         return first.where(self.deliveries(property_id) & known[first.message])

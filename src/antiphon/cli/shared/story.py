@@ -58,9 +58,9 @@ def agreement(run: Run) -> list[str]:
 
 def _faults(run: Run) -> Iterator[_Fault]:
     for row in _rows(run, "fault", world=True):
-        told = json.loads(row["detail"])
-        if "process" in told:
-            yield _Fault(row["time"], told["kind"], told["process"], told.get("begins", True))
+        detail = json.loads(row["detail"])
+        if "process" in detail:
+            yield _Fault(row["time"], detail["kind"], detail["process"], detail.get("begins", True))
 
 
 def _installs(run: Run) -> list[_Install]:

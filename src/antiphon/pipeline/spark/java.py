@@ -112,7 +112,7 @@ def _cache(environ: Mapping[str, str]) -> Path:
 
 
 def _installed(script: str, directory: Path) -> Path:
-    """The script as `java-<digest>/bin/java` under `directory`; whoever looks sees all of it or nothing."""
+    """The script as `java-<digest>/bin/java` under `directory`; it appears complete or not at all."""
     home = directory / f"java-{sha256(script.encode()).hexdigest()[:12]}"
     target = home / "bin" / "java"
     if target.is_file() and target.read_text() == script and os.access(target, os.X_OK):

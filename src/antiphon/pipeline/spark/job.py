@@ -101,7 +101,7 @@ class _Job:
 
     def _poll(self) -> None:
         while not self.ended.wait(_POLL_SECONDS) and not self._cancelled:
-            with suppress(Py4JError, PySparkException, OSError):  # a bar that stands still harms nobody
+            with suppress(Py4JError, PySparkException, OSError):  # a progress bar that stands still does no harm
                 self.tasks_done = _tasks_done(self._context, self._group)
 
     def _cancel(self) -> None:

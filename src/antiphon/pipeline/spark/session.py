@@ -28,19 +28,19 @@ from antiphon.pipeline.spark.interrupts import HeldBack, interrupt_held_back
 from antiphon.pipeline.spark.java import java_home
 
 ATTEMPTS: Final = 4
-"""How often a task is tried, as on a cluster: a Python worker may be killed, by whoever needs its memory."""
+"""How often a task is tried, as on a cluster: a Python worker may be killed when memory is short."""
 _PACKAGE: Final = Path(__file__).parents[2]
 _SOCKET_DIRECTORY_BYTES_MAX: Final = 60
 """The path of a Unix socket has at most 107 bytes, and Spark names it by a UUID: 43 more.
 
-Spark asks nobody who connects to it for a secret there: that the directory is ours alone (0700) is what protects it.
+Spark does not authenticate connections there: the access rights of the directory (0700) protect it.
 """
 _OF_A_SESSION: Final = (
     "spark.sql.execution.arrow.pyspark.enabled",
     "spark.sql.session.timeZone",
     "spark.sql.sources.parallelPartitionDiscovery.threshold",
 )
-"""What is set even where somebody else has started Spark in this process."""
+"""Settings that are applied even if other code has started Spark in this process."""
 _WRAPPERS: Final = ("Exception thrown in awaitResult", "Job aborted due to stage failure")
 
 
@@ -131,7 +131,7 @@ def _worker_path() -> str:
 
 
 def _with_attempts(master: str) -> str:
-    """A local master gives a task one attempt unless told otherwise: a single Python worker that dies would end all."""
+    """A local master gives a task one attempt by default: a single dying Python worker would end everything."""
     alone = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
     return master if alone is None else f"local[{alone[1] or 1},{ATTEMPTS}]"
 

@@ -1,8 +1,8 @@
 """D14 answers: enough members answer each request to a group, at the latest by a quiet end (docs/spec/multicast.md 4).
 
-The two service scenarios of the lecture notes need this. `any` and `first` need
-an answer from one member of the client's current view, `majority` from more than half of them, `all` from every one. A
-member that is lost neither counts nor is waited for. The answer may be empty only if no member of the group is left.
+The two service scenarios of the lecture notes need this. `any` and `first` need an answer from one member of the
+client's current view, `majority` from more than half of them, `all` from every one. A member that is lost does not
+count and is not waited for. The answer may be empty only if no member of the group is left.
 """
 
 from collections.abc import Sequence

@@ -37,11 +37,11 @@ def check_right_place(history: History, promises: Promises) -> list[Verdict]:
     asked = deliveries.where(promises.pairs("D3")[deliveries.process, deliveries.group])
     chosen, entered = _subscriptions(history)
     service = rows.service[asked.row]
-    wanted = chosen[asked.process, asked.group]
-    outside = (wanted == _NOT_NAMED) & (entered[asked.process, asked.group] > asked.row)
-    other = (wanted >= _NOTHING_THERE) & (service >= 0) & (wanted != service)
+    named = chosen[asked.process, asked.group]
+    outside = (named == _NOT_NAMED) & (entered[asked.process, asked.group] > asked.row)
+    other = (named >= _NOTHING_THERE) & (service >= 0) & (named != service)
     after = promises.of_family(lambda promised: promised.cuts)[asked.process] & (history.membership_at(asked.row) < 0)
-    wrong = asked.row[outside | other | after | (wanted == _NOTHING_THERE)]
+    wrong = asked.row[outside | other | after | (named == _NOTHING_THERE)]
 
     def describe(position: int) -> Violation:
         return _describe_wrong_place(history, promises, int(wrong[position]))
@@ -131,9 +131,9 @@ def check_nothing_after_removal(history: History, promises: Promises, membership
     codes = np.array(sorted(keys), np.int64)
     stays = np.array([keys[code] for code in codes.tolist()], np.int64)
     root = np.append(history.stays.root, -1)[history.stay_at(deliveries.row)]
-    wanted = root * width + history.rows.sender[deliveries.row]
-    at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-    after = (codes[at] == wanted) & (history.stays.row[stays[at]] < deliveries.row)
+    keys_of = root * width + history.rows.sender[deliveries.row]
+    at = np.minimum(np.searchsorted(codes, keys_of), len(codes) - 1)
+    after = (codes[at] == keys_of) & (history.stays.row[stays[at]] < deliveries.row)
     late = np.flatnonzero(after)
 
     def describe(position: int) -> Violation:
@@ -158,7 +158,7 @@ def check_same_view(history: History, promises: Promises) -> list[Verdict]:
     """D5: all processes that deliver a message do so in the same view."""
     if not promises.groups("D5").any():
         return no_opportunity(history, promises, "D5")
-    asked = _in_shared_views(history, promises.asked("D5"))
+    asked = _in_shared_views(history, promises.judged_deliveries("D5"))
     view, total = history.rows.view[asked.row], len(history.messages.number)
     first = np.full(total, -1, np.int64)
     order = np.lexsort((asked.row, history.rows.time[asked.row]))[::-1]
@@ -194,7 +194,7 @@ def check_sending_view(history: History, promises: Promises) -> list[Verdict]:
     """D6: a message is delivered in the view in which it was sent."""
     if not promises.groups("D6").any():
         return no_opportunity(history, promises, "D6")
-    asked = _in_shared_views(history, promises.asked("D6"))
+    asked = _in_shared_views(history, promises.judged_deliveries("D6"))
     send_row, view = history.messages.send_row[asked.message], history.rows.view
     asked, send_row = asked.where(send_row >= 0), send_row[send_row >= 0]
     other = np.flatnonzero(view[send_row] != view[asked.row])
@@ -356,7 +356,7 @@ def check_uniform_agreement(history: History, promises: Promises, delivered: Del
     """D11: what any process delivers in a view, even one that crashes, all that go on from the view delivered in it.
 
     Where D11 is promised, members are excused if the application had been told of their failure before
-    (docs/spec/newtop.md 14, rule 5). Where it is only required, nobody is excused.
+    (docs/spec/newtop.md 14, rule 5). Where it is only required, no member is excused.
     """
     promised: BoolArray = promises.pairs("D11")
     if not promised.any():
@@ -397,10 +397,10 @@ def _not_uniform(history: History, claims: _Claims, together: list[int], onward:
     delivered = claims.delivered
     everything = distinct(np.concatenate([delivered.messages(stay) for stay in together]))
     lacked = {stay: np.setdiff1d(everything, delivered.messages(stay), assume_unique=True) for stay in onward}
-    wanted = np.concatenate([*lacked.values()])
+    missing = np.concatenate([*lacked.values()])
     holders: dict[int, dict[frozenset[int], int]] = defaultdict(dict)
     for stay in together:
-        here = np.isin(delivered.messages(stay), wanted)
+        here = np.isin(delivered.messages(stay), missing)
         for message, row in zip(
             delivered.messages(stay)[here].tolist(), delivered.rows(stay)[here].tolist(), strict=True
         ):

@@ -38,7 +38,7 @@ def check_no_false_exclusion(
     """
     members = [
         stay
-        for stay in membership.asked("L9")
+        for stay in membership.stays_promising("L9")
         if not promises.onlooking[membership.process[stay], membership.group[stay]]
     ]
     note = _why_not(history, membership, stability, members)
@@ -112,7 +112,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
         return not_quiet(history, promises, "L10")
     bound = _bounds(membership)
     bound[_hindered(history) | ~history.in_part] = 0
-    asked = membership.asked("L10", private=True)
+    asked = membership.stays_promising("L10", private=True)
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
     if not stays:
         return no_opportunity(history, promises, "L10")

@@ -22,7 +22,7 @@ _NONE: Final = np.zeros(0, np.int64)
 
 def check_fifo(history: History, promises: Promises) -> list[Verdict]:
     """O1: messages of one sender in one group are delivered in the order in which they were sent."""
-    asked = promises.asked("O1")
+    asked = promises.judged_deliveries("O1")
     stream = history.messages.stream[asked.message]
     order = sorting(asked.process * (int(stream.max(initial=0)) + 1) + stream)  # deliveries are in the order of rows
     row, message = asked.row[order], asked.message[order]
@@ -67,7 +67,7 @@ def check_causal(history: History, promises: Promises, past: Past, sequencers: S
 
     Exceptions of asymmetric groups are left out (`sequencers.py`).
     """
-    asked = promises.asked("O3")
+    asked = promises.judged_deliveries("O3")
     begins = firsts(asked.process).tolist()
     late, opportunities = [_NONE], 0
     for begin, end in pairwise([*begins, len(asked.process)]):

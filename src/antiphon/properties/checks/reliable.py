@@ -33,7 +33,7 @@ def check_reliable_fifo(
     history: History, promises: Promises, spans: Spans, stability: StabilityReports
 ) -> list[Verdict]:
     """O2: before a process delivers a message, it has delivered the sender's previous one, if due (`spans.py`)."""
-    asked = promises.asked("O2")
+    asked = promises.judged_deliveries("O2")
     number, sender = history.messages.number[asked.message], history.messages.sender[asked.message]
     begin = spans.begin(spans.stay_at(_taken(history, asked, stability)), sender)
     due_from = np.minimum(spans.first_number(begin, sender), _lowest_before(history, asked, begin))
@@ -135,7 +135,7 @@ def check_reliable_causal(
     A cause that comes later is reported by O3 (docs/spec/properties.md 7.5). O4 counts causes that never come, each
     once. Exceptions of asymmetric groups are left out (`sequencers.py`).
     """
-    asked = promises.asked("O4")
+    asked = promises.judged_deliveries("O4")
     duties = _Duties(history, promises, past, spans, _forgiven(promises, membership))
     since = duties.with_us_since(asked)
     begins = firsts(asked.process).tolist()

@@ -15,7 +15,7 @@ from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 def check_safe_delivery(history: History, promises: Promises, stability: StabilityReports) -> list[Verdict]:
     """S3: a process called a message stable before it delivers it."""
-    asked, messages = promises.asked("S3"), history.messages
+    asked, messages = promises.judged_deliveries("S3"), history.messages
     sender, number = messages.sender[asked.message], messages.number[asked.message]
     stable = stability.stable.since(asked.process, asked.group, sender, number)
     early = np.flatnonzero(stable > asked.row)

@@ -94,7 +94,7 @@ def _describe_early(
 def _slowest(history: History, stability: StabilityReports, row: int, message: int) -> tuple[int, int]:
     """The process that had the message last, or the process of the row if it was late itself; and the row."""
     arrivals, process = stability.arrivals, int(history.rows.process[row])
-    members = stability.receipts.asked(row, message)
+    members = stability.receipts.required_receivers(row, message)
     asked = np.array([process, *members])
     first = arrivals.first_row(asked, np.full(len(asked), message))
     if first[0] > row:

@@ -359,7 +359,7 @@ def check_new_incarnations(history: History, promises: Promises, membership: Mem
         return no_opportunity(history, promises, "R2")
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     seen: dict[tuple[int, int, str], int] = {}
-    for stay in membership.asked("R2"):  # in the order of name, incarnation and row
+    for stay in membership.stays_promising("R2"):  # in the order of name, incarnation and row
         name, incarnation = split_process_id(history.processes[membership.process[stay]])
         key = membership.group[stay], membership.view[stay], name
         earlier = seen.setdefault(key, stay)

@@ -29,9 +29,9 @@ def check_same_history(history: History, promises: Promises, membership: Members
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for (group, _), paths in _paths(membership).items():
-        everybody = {process for path in paths.values() for process in path}
+        processes = {process for path in paths.values() for process in path}
         since = {process: stay for path in paths.values() for process, (stay, _) in path.items()}
-        opportunities[group] += _pairs(len(everybody)) - _suspicions_among(membership, since)
+        opportunities[group] += _pairs(len(processes)) - _suspicions_among(membership, since)
         for (one, left), (other, right) in combinations(sorted(paths.items()), 2):
             split = one[: len(other)] != other[: len(one)]
             for first, second in _unexplained(history, membership, left, right, split=split):
@@ -48,7 +48,7 @@ _Path = dict[int, tuple[int, int]]
 
 def _paths(membership: Membership) -> dict[tuple[int, int], dict[_Sequence, _Path]]:
     """By group and view in which a process began: which processes installed which views in turn from there on."""
-    asked = membership.asked("M5")
+    asked = membership.stays_promising("M5")
     begins = {(membership.group[stay], membership.view[stay]) for stay in asked if membership.preceding[stay] < 0}
     found: dict[tuple[int, int], dict[_Sequence, _Path]] = defaultdict(lambda: defaultdict(dict))
     for last in asked:
@@ -73,7 +73,7 @@ def _pairs(count: int) -> int:
 
 
 def _suspicions_among(membership: Membership, since: dict[int, int]) -> int:
-    """The pairs of these processes of which one suspected the other since its stay."""
+    """The number of pairs in which one suspected the other since its stay."""
     group = membership.group[next(iter(since.values()))]
     return len(
         {
@@ -197,7 +197,7 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
     stable, component = stable_members(history, promises, "M6e").tolist(), history.world.component
     probes = membership.suspectors.probe
     last: dict[int, list[int]] = defaultdict(list)
-    for stay in membership.asked("M6e"):
+    for stay in membership.stays_promising("M6e"):
         process, group = membership.process[stay], membership.group[stay]
         if membership.final[stay] and stable[process][group] and membership.settled[process]:
             last[group].append(stay)
@@ -237,7 +237,7 @@ def check_successors_agree(history: History, promises: Promises, membership: Mem
     In the first view of a formed group, a member may also come from another formation or from no view.
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    for (group, _), stays in membership.sharing(membership.asked("M7")).items():
+    for (group, _), stays in membership.sharing(membership.stays_promising("M7")).items():
         origins: dict[int, list[int]] = defaultdict(list)
         for stay in stays:
             before = membership.preceding[stay]
@@ -297,7 +297,7 @@ def check_transitional(history: History, promises: Promises, membership: Members
     with_set = [
         (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
     ]
-    formed = [stay for stay in membership.asked("M8") if membership.formed[stay]]
+    formed = [stay for stay in membership.stays_promising("M8") if membership.formed[stay]]
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_class, history, membership, stay))
         for stay in formed
@@ -316,11 +316,11 @@ def _wrong_sets(history: History, membership: Membership, with_set: list[tuple[i
     for before, stay in with_set:
         named = frozenset(history.stays.transitional[stay] or ())
         strangers = named - (membership.members[before] & membership.members[stay])
-        everybody, came = installers[membership.group[stay], membership.view[stay]]
+        installed_by, came = installers[membership.group[stay], membership.view[stay]]
         # M1 or M4 report a process that installs a view without being in it, or under the same id.
-        wrong = (named & everybody.keys()) ^ (came[membership.view[before]] & membership.members[stay])
+        wrong = (named & installed_by.keys()) ^ (came[membership.view[before]] & membership.members[stay])
         if strangers or wrong:
-            other = everybody[min(wrong)] if wrong and not strangers else -1
+            other = installed_by[min(wrong)] if wrong and not strangers else -1
             describe = partial(_describe_transitional, history, membership, stay, strangers, other)
             found.append((membership.row[stay], membership.group[stay], describe))
     return found
@@ -351,10 +351,10 @@ def _describe_class(history: History, membership: Membership, stay: int) -> Viol
 def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:
     """By group and view: its installers with their stays, and which of them came from which view."""
     found: dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]] = {}
-    for stay in membership.asked("M8"):
+    for stay in membership.stays_promising("M8"):
         key = membership.group[stay], membership.view[stay]
-        everybody, came = found.setdefault(key, ({}, defaultdict(set)))
-        everybody[membership.process[stay]] = stay
+        installed_by, came = found.setdefault(key, ({}, defaultdict(set)))
+        installed_by[membership.process[stay]] = stay
         before = membership.preceding[stay]
         came[membership.view[before] if before >= 0 else -1].add(membership.process[stay])
     return found

@@ -21,7 +21,7 @@ from antiphon.types import split_process_id
 
 def check_self_inclusion(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M1: a process that installs a view is a member of it."""
-    asked = membership.asked("M1")
+    asked = membership.stays_promising("M1")
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_outside, history, membership, stay))
         for stay in asked
@@ -47,7 +47,7 @@ def check_growing_ids(history: History, promises: Promises, membership: Membersh
     """
     before: dict[tuple[str, int], int] = {}
     compared, found = [], list[Found]()
-    for stay in membership.asked("M2"):  # in the order of name, incarnation and row
+    for stay in membership.stays_promising("M2"):  # in the order of name, incarnation and row
         key = split_process_id(history.processes[membership.process[stay]])[0], membership.group[stay]
         earlier = before.get(key)
         before[key] = stay
@@ -82,7 +82,7 @@ def check_first_view(history: History, promises: Promises, membership: Membershi
     configured, calls = _configured(history), Calls(history)
     founded = _founded(membership)
     asked, found = list[int](), list[Found]()
-    for stay in membership.asked("M3"):
+    for stay in membership.stays_promising("M3"):
         place = membership.process[stay], membership.group[stay]
         if membership.preceding[stay] >= 0 or not (membership.formed[stay] or place in configured):
             continue
@@ -179,7 +179,7 @@ def _describe_not_configured(
 def check_one_membership(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M4: one view id means one membership; in the first view of a formed group also one partition into classes."""
     again, found = [], list[Found]()
-    for stays in membership.sharing(membership.asked("M4")).values():
+    for stays in membership.sharing(membership.stays_promising("M4")).values():
         first = min(stays, key=lambda stay: (membership.time[stay], stay))
         again += stays[1:]
         for stay in stays:
@@ -352,7 +352,9 @@ def check_primary_chain(history: History, promises: Promises, membership: Member
     primary successors. The first view of a formed group is primary exactly if it holds a majority of a primary view
     from which some members come, or if all members come from no view (`types.formed_view`).
     """
-    primary = membership.sharing([stay for stay in membership.asked("M11") if _is_primary(history, membership, stay)])
+    primary = membership.sharing(
+        [stay for stay in membership.stays_promising("M11") if _is_primary(history, membership, stay)]
+    )
     opportunities, found = _check_formed(history, membership)
     taken: dict[tuple[int, int], int] = {}
     for (group, _), stays in sorted(primary.items()):
@@ -391,7 +393,7 @@ def _claims(history: History, membership: Membership, stays: list[int]) -> tuple
 def _check_formed(history: History, membership: Membership) -> tuple[IntArray, list[Found]]:
     """Judges whether the first views of formed groups rightly call themselves primary or not."""
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    formed = [stay for stay in membership.asked("M11") if membership.formed[stay]]
+    formed = [stay for stay in membership.stays_promising("M11") if membership.formed[stay]]
     for stays in membership.sharing(formed).values():
         claims, unknown = _claims(history, membership, stays)
         if unknown and not any(claims):

@@ -49,7 +49,7 @@ class Membership:
         self.last_fault: int = _last_fault(history)
         """The time of the last fault, repair, join or leave; 0 if there was none."""
 
-    def asked(self, property_id: str, *, private: bool = False) -> list[int]:
+    def stays_promising(self, property_id: str, *, private: bool = False) -> list[int]:
         """The stays of processes that promise the property, in shared views, or also in private ones."""
         promised = self._promises.pairs(property_id).tolist()
         return [
@@ -60,7 +60,7 @@ class Membership:
 
     def passages(self, property_id: str) -> list[tuple[int, int]]:
         """The stays among these that replace a view, each with the stay before: p goes V' -> V."""
-        return [(self.preceding[stay], stay) for stay in self.asked(property_id) if self.preceding[stay] >= 0]
+        return [(self.preceding[stay], stay) for stay in self.stays_promising(property_id) if self.preceding[stay] >= 0]
 
     def sharing(self, stays: list[int]) -> dict[tuple[int, int], list[int]]:
         """These stays by group and view."""

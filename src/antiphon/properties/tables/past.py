@@ -1,6 +1,6 @@
 """The causal past of each message, carried along the sends of a run (docs/spec/properties.md 7.5), and its chains.
 
-A chain of causes may pass through groups of which a receiver is not a member. So the map of dependencies is complete,
+A chain of causes may pass through groups that a receiver is not in. So the map of dependencies is complete,
 for all streams of the run, and a checker reads only the streams of the receiver's groups. If groups are ordered
 independently, a chain does not leave its group: what a process did in another group is not part of the past.
 """

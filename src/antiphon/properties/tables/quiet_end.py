@@ -72,7 +72,7 @@ def missing_senders(
         stay = last.get((process, group), -1)
         heard = stays.members[stay] if stay >= 0 and stays.leave[stay] == NEVER else ()
         there = np.flatnonzero(sending[:, group] & ~promises.onlooking[:, group] & (component == component[process]))
-        for sender in promises.wanted(process, group, there.tolist()):
+        for sender in promises.chosen_senders(process, group, there.tolist()):
             opportunities[group] += 1
             if sender not in heard:
                 found.append((int(history.logs.end[process]) - 1, group, sender))

@@ -61,7 +61,7 @@ class Receipts:
         missing: BoolArray = (self._latest(row, message) > self._history.rows.time[row]) | not_here
         return missing
 
-    def asked(self, row: int, message: int) -> tuple[int, ...]:
+    def required_receivers(self, row: int, message: int) -> tuple[int, ...]:
         """The processes that must have that message before that row."""
         stay = int(self._history.stay_at(np.array([row]))[0])
         sent_in = int(self._sent_in(np.array([row]), np.array([message]))[0])

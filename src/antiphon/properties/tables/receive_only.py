@@ -64,7 +64,7 @@ class ReceiveOnly:
         calm = _undisturbed(history, promises, self._bearable)
         self._stays = [
             stay
-            for stay in membership.asked("L9", private=True)
+            for stay in membership.stays_promising("L9", private=True)
             if promises.onlooking[membership.process[stay], membership.group[stay]]
             and calm[membership.process[stay], membership.group[stay]]
         ]
@@ -150,7 +150,7 @@ class ReceiveOnly:
         return [GoneNotice(time, sender) for time in times.tolist() if time >= last]
 
     def _lacked_long(self, loss: Loss, gone: GoneNotice) -> bool:
-        """True if it had lacked a message so long that others need not have waited, or if this is unknown."""
+        """True if it had lacked a message for longer than others must wait, or if this is unknown."""
         rows = self._history.rows
         sent = self._by_senders(loss, self._frame_rows.sent, gone.time)
         came = self._until(loss, self._frame_rows.received, loss.since)  # nothing comes before it is sent

@@ -45,8 +45,8 @@ class Spans:
 
     def installed(self, process: IntArray, group: IntArray, view: IntArray) -> IntArray:
         """The stay of that process in that view of that group, -1 if it never installed it."""
-        wanted = (process * len(self._history.groups) + group) * len(self._history.views) + view
-        return _found(self._place, wanted, self._place_stay, view >= 0)
+        place = (process * len(self._history.groups) + group) * len(self._history.views) + view
+        return _found(self._place, place, self._place_stay, view >= 0)
 
     def first_number(self, stay: IntArray, sender: IntArray) -> IntArray:
         """The number of the first message that the sender sent, or could have sent, in the view of that stay.
