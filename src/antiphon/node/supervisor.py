@@ -191,21 +191,18 @@ class LocalRun:
         return False, False
 
     def _is_quiet(self, faults: Faults[Remote]) -> bool:
-        """Whether all has been asked for, and nothing has been left to do for as long as the scenario says."""
+        """Whether all has been sent, and nothing has been left to do for as long as the scenario says."""
         live = [remote for remote in self._remotes.values() if remote.running]
         if faults.ended_at is None or self._starting or not all(remote.status for remote in live):
             return False
-        if any(remote.status["left"] for remote in live):
-            return False
-        now, last = self._wall.now, max(faults.ended_at, *(remote.status["requested_at"] for remote in live), 0)
+        last = max(faults.ended_at, *(remote.status["requested_at"] for remote in live), 0)
         patience = int(self._scenario.quiet) if self._facts.perpetual else _SETTLED_NS
-        if now < last + patience:
+        if self._wall.now < last + patience or any(remote.status["left"] for remote in live):
             return False
         connected = {process for component in faults.components for process in component}
-        asked = [remote for remote in live if remote.id in connected]
-        if any(each.status["unread"] or each.status["retains"] or each.status["moving"] for each in asked):
-            return False
-        return not self._parted(faults, last)
+        return not any(_is_at_work(remote) for remote in live if remote.id in connected) and not self._parted(
+            faults, last
+        )
 
     def _parted(self, faults: Faults[Remote], last: int) -> bool:
         """As in the simulator: those who are connected are not together yet, or only just, and may still be."""
@@ -255,6 +252,11 @@ class LocalRun:
             deliveries=kinds.count("deliver"),
             inputs=kinds.count("receive"),
         )
+
+
+def _is_at_work(remote: Remote) -> bool:
+    """Whether a process has events to read, messages that others may lack, or a group to enter or leave."""
+    return any(remote.status[each] for each in ("unread", "retains", "moving"))
 
 
 @contextlib.contextmanager
