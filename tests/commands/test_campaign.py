@@ -168,7 +168,7 @@ def test_families_are_listed(antiphon: Console) -> None:
     ("arguments", "word"),
     [
         (["elsewhere"], "the families are newtop, membership, safe, changes, sequencer, fixed-group"),
-        ([], "name a family"),
+        ([], "name a scenario family"),
         ([FAMILY, "--runs", "0"], "--runs 0"),
         ([FAMILY, "--runs", "100001"], "split"),
         ([FAMILY, "--first", "-1"], "--first -1"),
