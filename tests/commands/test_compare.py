@@ -118,7 +118,7 @@ def test_what_each_keeps_and_breaks(document: dict[str, Any]) -> None:
 
 
 def test_what_each_costs(document: dict[str, Any]) -> None:
-    """Relayed by everybody, a message of three members is 3 · 2 copies; agreed on in two phases, 3 rounds of 2."""
+    """Relayed by all, a message of three members is 3 · 2 copies; agreed on in two phases, 3 rounds of 2."""
     figures = {name: entry(document, name)["figures"] for name in NAMES}
     assert figures["classic:reliable"]["traffic"]["copies_per_message"] == 6
     assert figures["classic:total"]["traffic"]["copies_per_message"] == 6
@@ -185,7 +185,7 @@ def test_by_default_those_that_cannot_run_it_are_left_out_with_the_reason(antiph
 
 
 def test_idle_traffic_and_what_was_for_nobody_are_told(antiphon: Console, tmp_path: Path) -> None:
-    """p1 sends before it has heard of p2, who alone receives and joins late: nobody has to have those messages."""
+    """p1 sends before it has heard of p2, which only receives and joins late: those messages have no receivers."""
     late = """
 name = "late"
 protocol = "acks"

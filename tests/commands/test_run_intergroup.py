@@ -164,7 +164,7 @@ sides = [["a"], ["b"]]
 
 
 def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_says() -> None:
-    """A run comes to rest only when nobody holds messages for it any more: its senders count it out (J16)."""
+    """A run becomes quiet only when no process holds messages for it any more: its senders stop counting it (J16)."""
     run = run_locally(parse_scenario(KILLED))
     assert run.quiet
     assert not [*evidence_in(run).missing()]

@@ -39,7 +39,7 @@ def query(spark: SparkSession, gate: Path, tasks: int = 8) -> DataFrame:
 
 
 def quiet(_done: int, _total: int) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
 
 
 def interrupt() -> None:

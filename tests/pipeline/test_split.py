@@ -79,7 +79,7 @@ def test_seeded_faults_are_told_alike(tmp_path: Path) -> None:
 
 
 def test_a_receiver_that_begins_anew_is_told_alike(tmp_path: Path) -> None:
-    """L9 looks at the rows of everybody, but only where somebody does."""
+    """L9 needs the rows of all processes, but only rarely."""
     run = simulate(read_scenario(Path(__file__).parents[2] / "scenarios" / "errata" / "T5.toml"))
     events = events_table(run.id, run.histories)
     parts = in_parts(tmp_path / "run", events, len(events) // 4, frozenset())

@@ -40,7 +40,7 @@ def no_session() -> SparkSession:
 
 
 def quiet(_done: int, _total: int) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
 
 
 def test_every_item_has_its_row_in_its_place_and_is_not_done_again(spark: SparkSession, tmp_path: Path) -> None:

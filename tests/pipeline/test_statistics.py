@@ -204,7 +204,7 @@ def test_what_was_for_nobody_is_left_out_of_it_and_counted(tmp_path: Path, spark
 
 
 def idling(run: str, *, quiet: bool = True, reason: str = "quiet", speaks: bool = True, copies: int = 3) -> list[Row]:
-    """The two members, done at 1300, of whom each sends one frame more before the run ends at 2300."""
+    """The two members, done at 1300; each sends one more frame before the run ends at 2300."""
     options = {"send_every": "50ms"} if speaks else {}
     changes = {"start": {"options": options}, "end": {"quiet": quiet, "reason": reason}}
     rows = [each for each in two_members() if each["kind"] != "transmit"]

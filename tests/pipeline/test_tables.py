@@ -109,7 +109,7 @@ def test_groups_and_runs_are_stable_by_themselves(tmp_path: Path, spark: SparkSe
 
 
 def test_what_is_sent_to_nobody_is_marked(tmp_path: Path, spark: SparkSession) -> None:
-    """Nobody receives in view 1 of a; in view 2 of a, and in view 1 of b, somebody does. A report is as good in any."""
+    """View 1 of a has no receivers; view 2 of a and view 1 of b have some. A report counts in any view."""
     views = [
         row("a", 0, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []}),
         row("a", 3, 250, "view", view="2", members=["a", "b"], detail={"receivers": ["b"], "senders": []}),

@@ -1,4 +1,4 @@
-"""S5: who acknowledges knows the sender that counts it."""
+"""S5: an acknowledgment counts only for senders that its author knew."""
 
 import json
 from typing import Any

@@ -78,7 +78,7 @@ class Naive:
         return [row for rows in self.rows.values() for row in rows if (row["kind"], row["group"]) == ("send", group)]
 
     def owed(self, group: str) -> set[tuple[str, Any]]:
-        """Who had to deliver what, because somebody who stays did."""
+        """Which process had to deliver which message, because a member that stays did."""
         owed = set()
         for process in GROUPS[group]:
             views = [row for row in self.rows[process] if (row["kind"], row["group"]) == ("view", group)]

@@ -14,7 +14,7 @@ ZEROTH, FIRST, SECOND = "0000.000000.00", "0001.000000.aa", "0002.000000.bb"
 
 
 def enter(trace: Trace, view: str, *classes: Sequence[str], only: Sequence[str] | None = None) -> None:
-    """Everybody, or only some, go over to a formed group; who has a view comes from it."""
+    """All processes, or some, go over to a formed group; a process with a view comes from it."""
     members = sorted(member for together in classes for member in together)
     for together in classes:
         for process in together:
@@ -71,7 +71,7 @@ def everywhere(trace: Trace, *mids: Mid) -> None:
 
 
 def finish(trace: Trace, components: list[list[str]] | None = None) -> pa.Table:
-    """Stable, freed, then quiet for so long that all has settled."""
+    """Stable, freed, then quiet long enough for everything to settle."""
     trace.settle()
     wait(trace, 50)
     return trace.end(settled=False, components=components)
@@ -99,7 +99,7 @@ def test_d12_is_promised_only_where_somebody_comes() -> None:
     assert {found[name, "orders"].outcome for name in COMING} == {"not promised"}
 
 
-# Who comes, and who goes
+# Joins and leaves
 
 
 def test_a_joiner_that_never_delivers_is_noticed() -> None:

@@ -1,4 +1,4 @@
-"""L6 stability liveness, L7 nobody blocked, L8 buffers drained."""
+"""L6 stability liveness, L7 no blocked sender, L8 drained buffers."""
 
 import pyarrow as pa
 import pytest
@@ -12,7 +12,7 @@ def outcome(events: pa.Table, property_id: str) -> tuple[str, int, int]:
 
 
 def received(trace: Trace) -> None:
-    """One message of p1, with everybody."""
+    """One message of p1 to all members."""
     mid = trace.send("p1")
     for process in ("p2", "p3"):
         trace.receive(process, mid)

@@ -1,4 +1,4 @@
-"""L1, L4 and L5: by a quiet end those who are gone are out of view, and those who go on are of one mind."""
+"""L1, L4 and L5: at a quiet end, departed processes are out of the views, and connected members agree on their view."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -21,7 +21,7 @@ def outcome(events: pa.Table, property_id: str) -> tuple[str, int, int]:
 
 
 def sent(trace: Trace, *headers: list[Any], kind: str = "data", receiver: str | None = "p2") -> Trace:
-    """p1 transmits frames with these headers, and somebody receives them; fragments and nulls have no message."""
+    """p1 transmits frames with these headers, and they are received; fragments and nulls have no message."""
     for place, header in enumerate(headers):
         if kind == "data":
             mid = trace.send("p1")

@@ -87,7 +87,7 @@ def m6e(run: Run) -> int:
 
 
 def m7(run: Run) -> set[tuple[str, str]]:
-    """(q, V): q comes to V from elsewhere than somebody of whose former view it is a member."""
+    """(q, V): q comes to V from elsewhere than a process whose former view includes q."""
     return {
         (other, after)
         for process, before, after in run.passages()
@@ -113,7 +113,7 @@ def m8(run: Run) -> int:
 
 
 def l1(run: Run) -> set[frozenset[str]]:
-    """Pairs of one component, one of which has the other in its last view, which is not the other's."""
+    """Pairs of one component in which one has the other in its last view, but the other has a different last view."""
     return {
         frozenset((one, other))
         for one, other in permutations(run.stable(), 2)

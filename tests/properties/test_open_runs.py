@@ -14,7 +14,7 @@ FIRST, SECOND = "0001.000000.aa", "0002.000000.bb"
 
 
 class Open(Trace):
-    """Without a world: nobody says when the run was quiet."""
+    """Without a world: no row tells when the run was quiet."""
 
     def __init__(self, groups: dict[str, Sequence[str]]) -> None:
         super().__init__(groups, options=OPTIONS)

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Wild:
-    """Everybody connects with whom it likes, and says what it likes; only the logs are well formed."""
+    """Processes connect with any others, and report anything; only the logs are well formed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
@@ -160,7 +160,7 @@ class Private(Naive):
         return 1 + max(at for at, row in enumerate(self.rows) if row["process"] == process)
 
     def to_the_end(self, at: int) -> list[str]:
-        """Who is addressed by a send to the end, in the same component."""
+        """The processes to which a send is addressed until the end, in the same component."""
         sender = self.rows[at]["process"]
         lasting = self.lasting(at, self.end_of(sender))
         return [other for other in sorted(lasting) if self.stays(other) and other in self.company(sender)]

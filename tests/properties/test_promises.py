@@ -1,4 +1,4 @@
-"""Who promises what (docs/spec/properties.md 8)."""
+"""Which service promises which property (docs/spec/properties.md 8)."""
 
 import pytest
 

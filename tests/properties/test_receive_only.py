@@ -1,4 +1,4 @@
-"""L9 of those who only receive: once they have begun, they lose nobody, unless something kept them from following."""
+"""L9 of receive-only processes: once begun, they lose no sender, unless something kept them from following."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ SENDERS = ("p1", "p2")
 
 
 def following(*, others: tuple[str, ...] = ()) -> Trace:
-    """p3, and whoever else, has begun to follow p1 and p2."""
+    """p3, and any others, have begun to follow p1 and p2."""
     receivers = ("p3", *others)
     trace = Trace(
         {"orders": (*SENDERS, *receivers)},

@@ -1,4 +1,4 @@
-"""O7 reliable total order: nobody leaves out what the order puts first."""
+"""O7 reliable total order: no process leaves out a message that comes earlier in the order."""
 
 import pyarrow as pa
 

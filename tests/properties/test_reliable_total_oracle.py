@@ -39,7 +39,7 @@ def wild_trace(seed: int) -> pa.Table:
 
 
 class Naive:
-    """One group, or several as one: who delivered what in which view, of what was sent."""
+    """One group, or several as one: which process delivered which sent message in which view."""
 
     def __init__(self, events: pa.Table, *groups: str) -> None:
         rows = sorted(events.to_pylist(), key=lambda row: (row["process"], row["index"]))
@@ -65,7 +65,7 @@ class Naive:
         )
 
     def acyclic(self) -> bool:
-        """Some order is kept: what nobody has behind anything else can be taken off, until nothing is left."""
+        """True if some order is kept: remove messages that no process has behind another, until none is left."""
         left = {*self.messages}
         while left:
             logs = [[each for _, each in log if each in left] for log in self.logs.values()]
@@ -76,7 +76,7 @@ class Naive:
         return True
 
     def gaps(self, order: Sequence[Any]) -> set[tuple[str, str, Any]]:
-        """O7: who left out what, in which view."""
+        """O7: which process left out which message, in which view."""
         return {
             (process, view, message)
             for process, log in self.logs.items()

@@ -58,7 +58,7 @@ def test_what_has_no_checker_cannot_be_required(names: set[str]) -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_sender_outside_is_asked_for_nothing_it_cannot_do(service: str) -> None:
     """Whatever is required, no violation names it: nothing is delivered to it, and the good runs lose nothing."""
-    # L6 and L8 would need `stable` and `discard` rows, which nobody writes; D6 names the sender for where it sent.
+    # L6 and L8 would need `stable` and `discard` rows, which are not written; D6 names the sender for where it sent.
     everything = frozenset(JUDGED) - {"L6", "L8", "D6"}
     seen = 0
     for seed in range(40):

@@ -85,7 +85,7 @@ def test_s3_never_stable_and_not_asked_of_total_order() -> None:
 
 
 def parted(*, told_first: bool, has_it: bool) -> Trace:
-    """p1 and p2 deliver a message and go on without p3, who goes on alone without having delivered it."""
+    """p1 and p2 deliver a message and go on without p3, which goes on alone without having delivered it."""
     trace = safe_trio()
     trace.fault("partition")
     message = trace.send("p1")

@@ -287,7 +287,7 @@ def test_s2_only_blocks_of_a_total_order_are_closed(settings: dict[str, Any], fo
 
 
 def known(trace: Trace, process: str = "p2") -> Mid:
-    """A message that everybody has and the process knows to be stable."""
+    """A message that all members have, and that the process knows to be stable."""
     mid = trace.send("p1")
     had_by(trace, mid, "p2", "p3")
     trace.stable(process, {"p1": mid.number})

@@ -168,7 +168,7 @@ def test_o8_all_agree_on_an_order_against_cause() -> None:
 
 
 def against_cause() -> Trace:
-    """a/p1:0 causes b/p2:0; q1 has the effect before c, q2 has c before the cause, and nobody has cause and effect."""
+    """a/p1:0 causes b/p2:0; q1 has the effect before c, q2 has c before the cause; no process has cause and effect."""
     trace = Trace({"a": ["p1", "p2", "q2"], "b": ["p2", "q1"], "c": ["q1", "q2"]}).begin()
     cause = trace.send("p1", "a")
     trace.deliver("p2", cause)

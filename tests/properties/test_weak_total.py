@@ -1,4 +1,4 @@
-"""O5 and O5x: who goes on together delivered in the same order, in one group and over two."""
+"""O5 and O5x: processes that go on together delivered in the same order, in one group and over two."""
 
 import pytest
 

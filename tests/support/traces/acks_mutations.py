@@ -45,7 +45,7 @@ class Fault:
 
 
 class Company:
-    """Who was in whose view, when, and who is still there at the end; all by walking the rows."""
+    """Which process was in which view, when, and which are present at the end; by walking the rows."""
 
     def __init__(self, log: Log) -> None:
         self.rows = story_of(log)
@@ -96,7 +96,7 @@ def _forget_the_sender(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _forget_another_sender(log: Log, rng: random.Random) -> pa.Table | None:
-    """One whom neither side is."""
+    """A process that is neither of the two."""
     place = choice(rng, _counted(Company(log)))
     if place is None:
         return None
@@ -147,7 +147,7 @@ def _drop_a_needless_receipt(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _last_own(log: Log, kind: str) -> dict[str, int]:
-    """Of those who are there at the end: where each last called its own messages stable, or freed them."""
+    """For the processes present at the end: where each last called its own messages stable, or freed them."""
     company = Company(log)
     return {
         sender: at
@@ -237,7 +237,7 @@ def _without_the_peer(log: Log, company: Company, place: tuple[int, str, str, st
 
 
 def _lose_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
-    """In a later view, one whom the process had counted before."""
+    """In a later view, a peer that the process had counted before."""
     company = Company(log)
     first = {row["process"]: at for at, row in reversed(list(rows_of(company.rows, "view")))}
     place = choice(rng, [place for place in _pairs_that_stay(company) if first[place[1]] < place[0]])
@@ -245,7 +245,7 @@ def _lose_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _never_count_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
-    """From the first view on, so that nobody is ever lost."""
+    """From the first view on, so that no peer is ever lost."""
     company = Company(log)
     first = {row["process"]: at for at, row in reversed(list(rows_of(company.rows, "view")))}
     stay = (place for place in _pairs_that_stay(company) if first[place[1]] == place[0])

@@ -127,7 +127,7 @@ class _Acks:
             self._channel[process, other].append(mid)
 
     def _admit(self, process: str) -> None:
-        """With its next message, or null, a sender counts those who have joined."""
+        """With its next message, or null, a sender counts the processes that have joined."""
         last = self._trace.numbers.get((GROUP, process), 0) - 1
         if self._joining[process]:
             self._receivers[process] |= self._joining[process]

@@ -71,7 +71,7 @@ class _Causal:
             self._seen[process] |= self._past[mid] | {mid}
 
     def _flush(self, skipped: set[Mid], held: frozenset[Mid] = frozenset()) -> None:
-        """Everybody delivers all that can be, but for what is held back."""
+        """All processes deliver everything that is deliverable, except what is held back."""
         behind = list(self._live)
         while behind:
             process = self._rng.choice(behind)
@@ -100,7 +100,7 @@ class _Causal:
             self._flush(self._lost)
 
     def _can_go(self, first: str, second: str) -> bool:
-        """Nobody else has delivered what depends on a message that would be lost with the first."""
+        """No other process has delivered a message that depends on one that would be lost with the first."""
         others = [process for process in self._live if process not in (first, second)]
         lost = self._unseen(first, second)
         return not any(self._seen[process] & lost for process in others)

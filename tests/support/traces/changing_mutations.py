@@ -90,7 +90,7 @@ def another_snapshot(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def another_state(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody takes over something else than was handed over."""
+    """A process takes over a different state than was handed over."""
     told = details(log)
     handed = {(log.rows[at]["view"], told[at]["class"]) for at in states(log, "snapshot")}
     return _flip_state(
@@ -99,7 +99,7 @@ def another_state(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def another_merge(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody merges to something else: a joiner that takes over one state, or one of several who merge the same."""
+    """A process merges to a different state: a joiner with one state, or one of several that merge the same."""
     told, taken = details(log), dict[Any, set[int]]()
     for at in states(log, "installed"):
         taken.setdefault((log.rows[at]["view"], process_of(log.rows[at])), set()).add(told[at]["class"])
@@ -113,7 +113,7 @@ def _left_before(stay: Stay) -> bool:
 
 
 def forget_a_state(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody goes on without having taken over the state of a class that stays in its view to the end."""
+    """A process goes on without the state of a class that stays in its view until the end."""
     stays = [stay for stay in entries(log) if not stay.next and log.last[stay.process]["kind"] == "stop"]
     at = choice(rng, [at for stay in stays for at in states(log, "installed") if _in_stay(stay, at)])
     return None if at is None else without(log, [at])
@@ -136,7 +136,7 @@ def deliver_before_the_state(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def wait_for_ever(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody who is there to the end never gets the states, and delivers nothing for lack of them."""
+    """A process that is present until the end never gets the states, and therefore delivers nothing."""
     places = []
     for stay in entries(log):
         rows = [at for at in states(log, "merged") + states(log, "installed") if _in_stay(stay, at)]
@@ -192,7 +192,7 @@ def deliver_in_both(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def lose_what_was_moved(log: Log, rng: random.Random) -> pa.Table | None:
-    """Nobody delivers the first message that somebody, who stays, sends in the successor of a group."""
+    """No process delivers the first message that a remaining process sends in the successor of a group."""
     ends = {stay.at for stay in stays(log) if not stay.next and log.last[stay.process]["kind"] == "stop"}
     moved_over = [stay.rows("send")[0] for stay in entries(log) if stay.rows("send") and stay.at in ends]
     at = choice(rng, (at for at in moved_over if not _leaves(log, process_of(log.rows[at]), at)))
@@ -210,7 +210,7 @@ def _leaves(log: Log, process: Any, after: int) -> bool:
 
 
 def join_unasked(log: Log, rng: random.Random) -> pa.Table | None:
-    """A group takes somebody in who had not asked."""
+    """A group takes in a process that had not asked to join."""
     process = choice(rng, (stay.process for stay in entries(log) if stay.before is None))
     if process is None:
         return None
@@ -218,7 +218,7 @@ def join_unasked(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def other_classes(log: Log, rng: random.Random) -> pa.Table | None:
-    """One of those who share the first view of a formed group has two of its classes as one."""
+    """One of the processes that share the first view of a formed group has two of its classes as one."""
     told = details(log)
     shared = [
         stay
@@ -234,7 +234,7 @@ def other_classes(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def other_company(log: Log, rng: random.Random) -> pa.Table | None:
-    """Somebody does not know that another came along to the formed group."""
+    """A process does not know that another one came along to the formed group."""
     lists = log.table["transitional"].to_pylist()
     stay = choice(rng, (stay for stay in entries(log) if len(lists[stay.at]) > 1))
     if stay is None:
@@ -290,7 +290,7 @@ def deliver_of_the_removed(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def deliver_after_leaving(log: Log, rng: random.Random) -> pa.Table | None:
-    """Who left delivers what another sends afterwards."""
+    """A process that left delivers what another sends afterwards."""
     times, places = log.table["time"].to_pylist(), []
     for at, row in enumerate(log.rows):
         if row["kind"] == "leave":
@@ -310,7 +310,7 @@ def deliver_after_leaving(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def reuse_a_view(log: Log, rng: random.Random) -> pa.Table | None:
-    """Who recovered gives its first view the id of one of its earlier life."""
+    """A recovered process gives its first view the id of one of its earlier life."""
     places = [
         (stay, old)
         for stay in stays(log)
@@ -330,7 +330,7 @@ def reuse_a_view(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def reuse_numbers(log: Log, rng: random.Random) -> pa.Table | None:
-    """A message of a recovered process goes by the name of one of its earlier life, which somebody has delivered."""
+    """A message of a recovered process has the name of one of its earlier life, which was delivered."""
     places = [
         at
         for at in log.deliveries()
@@ -350,7 +350,7 @@ def _earlier(row: dict[str, Any]) -> tuple[str, str, int, int]:
 
 
 def send_as_before(log: Log, rng: random.Random) -> pa.Table | None:
-    """Who recovered sends in the name of its earlier life: a fault of whoever writes the trace."""
+    """A recovered process sends in the name of its earlier life: a fault of the writer of the trace."""
     at = choice(rng, (at for at, row in enumerate(log.rows) if row["kind"] == "send" and row["incarnation"] > 0))
     if at is None:
         return None

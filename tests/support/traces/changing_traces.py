@@ -55,10 +55,10 @@ class Shrink:
 
 @dataclass
 class Side:
-    """Those who go on together: what happens there, and how far each is."""
+    """Processes that go on together: what happens there, and how far each is."""
 
     members: list[str]
-    """Who is in the last view of the list."""
+    """The members of the last view of the list."""
     epoch: int = 0
     count: int = 0
     primary: bool = True
@@ -98,7 +98,7 @@ class _Reference:
         self._sides: list[Side] = []
         self._members: dict[str, Member] = {}
         self._outside = [*NAMES[len(configured) :]]
-        """Who is up and in no view; who asked to join is in `_asking` too."""
+        """Processes that run and are in no view; those that asked to join are in `_asking` too."""
         self._asking: list[str] = []
         self._dead: list[str] = []
         self._epochs = 0
@@ -196,7 +196,7 @@ class _Reference:
             self._complete(process)
 
     def _complete(self, process: str) -> None:
-        """It has all the states that there are still to come: those of classes of which somebody is in its view."""
+        """True if it has all states still to come: those of classes with a member in its view."""
         member, view = self._members[process], self._trace.memberships[process, GROUP]
         if not member.waits or member.entered is None:
             return
@@ -388,7 +388,7 @@ class _Reference:
             self._form([self._rng.choice(self._sides)], [*self._asking])
 
     def _beat(self) -> None:
-        """All is quiet for so long that everything has settled, and members let one another know that they live."""
+        """Quiet time for everything to settle, while members signal that they are alive."""
         for _ in range(25):
             self._trace.time += 2_000
             for side in self._sides:

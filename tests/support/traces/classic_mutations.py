@@ -50,7 +50,7 @@ def _shared(log: Log) -> Iterable[int]:
 
 
 def _unchanged(log: Log, at: int) -> bool:
-    """Nobody of that group crashed, so that nothing is taken back."""
+    """No process of that group crashed, so nothing is taken back."""
     group = log.rows[at]["group"]
     members = {process_of(row) for row in log.rows if row["kind"] == "view" and row["group"] == group}
     return not any(log.crashed(member) for member in members)

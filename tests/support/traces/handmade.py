@@ -45,23 +45,23 @@ class Trace:
     closed: set[str] = field(default_factory=set)
     sent: list[Mid] = field(default_factory=list)
     had: set[tuple[str, Mid]] = field(default_factory=set)
-    """Who sent or received what."""
+    """Which process sent or received which message."""
     marks: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
     """Per kind, process and group: what it called stable, or freed."""
     memberships: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     outside: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Per group who only sends in it."""
+    """By group: the send-only processes."""
     roles: Mapping[str, str] = field(default_factory=dict)
     """Per process what its `start` row calls its role, in all groups."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Per process from whom alone it takes messages."""
+    """By process: the only senders from which it receives."""
     modes: Mapping[str, str] = field(default_factory=dict)
-    """Per group who numbers messages, where that is not each sender."""
+    """By group: the sequencer, if senders do not number their own messages."""
     acknowledgments: int = 0
 
     @property
     def members(self) -> list[str]:
-        """Everybody, also who stands outside."""
+        """All processes, including those outside the group."""
         everybody = (*self.groups.values(), *self.outside.values())
         return sorted({member for members in everybody for member in members})
 
@@ -74,7 +74,7 @@ class Trace:
         self.rows.append({"run": self.run, **place, "kind": kind, **columns})
 
     def begin(self, view: str = "v0") -> "Trace":
-        """Start rows and first views of everybody."""
+        """Start rows and first views of all processes."""
         for process in self.members:
             self.start(process)
             for group in self.groups_of(process):
@@ -165,7 +165,7 @@ class Trace:
             self.row(process, "confirm", group=group, view=self.views[process, group], peer=peer, members=left)
 
     def exclude(self, process: str, view: str, members: Sequence[str], group: str = "orders", **columns: Any) -> None:
-        """The process suspects whoever is not among the members, has it confirmed, and installs the view."""
+        """The process suspects and confirms each process that is not among the members, and installs the view."""
         gone = sorted({*self.memberships[process, group]} - {*members})
         self.suspect(process, *gone, group=group)
         self.confirm(process, *gone, group=group)
@@ -218,7 +218,7 @@ class Trace:
         group: str = "orders",
         senders: list[str] | None = None,
     ) -> None:
-        """A frame leaves; `flow` is its flow-control header, `senders` are those whom it acknowledges."""
+        """A frame leaves; `flow` is its flow-control header, `senders` are the senders that it acknowledges."""
         told = {"flow": flow, "senders": senders}
         detail: dict[str, Any] = {"frame": f"{group}/{process}/{frame}", "type": kind}
         detail |= {name: value for name, value in told.items() if value is not None}
@@ -262,7 +262,7 @@ class Trace:
         self.row(WORLD, kind, detail=None if detail is None else json.dumps(detail))
 
     def settle(self) -> None:
-        """Everybody who is up receives what was sent, then learns what is stable, then frees it."""
+        """All running processes receive what was sent, then learn what is stable, then free it."""
         up = [(process, group) for process, group in self.memberships if process not in self.closed]
         for process, group in up:
             lacking = [mid for mid in self.sent if mid.group == group and (process, mid) not in self.had]
@@ -431,7 +431,7 @@ class _Sequencer:
         self._hold(process, group, header[0])
 
     def _null(self, process: str, group: str) -> bool:
-        """Its number is an old one, and nobody holds it back; where blocks are counted it would need a new one."""
+        """Its number is an old one, so it is not held back; where blocks are counted it would need a new one."""
         if self._trace.numbering == "block":
             return False
         header = self._ledgers[group].header(process, self._live)

@@ -56,7 +56,7 @@ _ALL: Final = (*_RELIABLE, *_UNRELIABLE)
 
 
 class Scene:
-    """Who is what in a run, who is there at the end, and the views of each."""
+    """The roles of the processes of a run, those present at the end, and the views of each."""
 
     def __init__(self, log: Log) -> None:
         self.log, self.rows = log, story_of(log)
@@ -79,7 +79,7 @@ class Scene:
 
     @cached_property
     def lasting(self) -> set[str]:
-        """Those of whom it can be asked what they owe at the end: there, and in a view."""
+        """The processes that owe something at the end: present, and in a view."""
         moves = {row["process"]: row["kind"] for _, row in rows_of(self.rows, "join", "leave", "view", "crash")}
         component = max(self.components, key=len, default=[])
         return {who for who in component if moves.get(who) == "view"}
@@ -128,7 +128,7 @@ Fault = Callable[[Scene, random.Random, set[str]], pa.Table | None]
 
 
 def _swappable(scene: Scene, who: set[str], places: Iterable[Place]) -> Iterator[Place]:
-    """Those at these processes. Who is held to one order with others is alone with it unless one of them saw both."""
+    """The rows of these processes. A process held to one order is judged alone unless another one saw both messages."""
     ordered = scene.who("anybody", _ORDERED)
     for place in places:
         process = scene.rows[place[0]]["process"]
@@ -155,7 +155,7 @@ def _drop_in_the_middle(scene: Scene, rng: random.Random, who: set[str]) -> pa.T
 
 
 def _drop_a_middle_owed(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
-    """One that somebody else with the same service delivers too, both to the end."""
+    """A message that another process with the same service delivers too, both until the end."""
     log = scene.log
     shared = (
         at
@@ -283,7 +283,7 @@ def _without_self(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table |
 
 
 def _another_membership(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
-    """Of those who share a view, with total order, one says that somebody was not in it."""
+    """Of the processes that share a view, with total order, one says that a member was not in it."""
     views: dict[str, set[str]] = {}
     for stay in scene.stays:
         if stay.me in scene.who("sender", ["total"]) | scene.who("onlooker", ["total"]):
@@ -299,7 +299,7 @@ def _repeat_an_id(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table |
 
 
 def _without_a_sender(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
-    """The view lacks somebody whose messages are delivered in it."""
+    """The view lacks a process whose messages are delivered in it."""
     heard = (
         (stay, sorted({scene.rows[at]["sender"] for at in stay.rows("deliver")} - {stay.me}))
         for stay in scene.stays
@@ -310,7 +310,7 @@ def _without_a_sender(scene: Scene, rng: random.Random, who: set[str]) -> pa.Tab
 
 
 def _never_a_view(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
-    """An onlooker that is there to the end, and wants to hear somebody who is: nothing of what it did is left."""
+    """A receive-only process that is present until the end, as is its chosen sender: remove all that it did."""
     senders = scene.lasting & {process for process, side in scene.side.items() if side == "sender"}
     wanting = {each for each in who & scene.lasting if senders & {*(scene.sources[each] or senders)}}
     process = choice(rng, sorted(wanting))
@@ -348,7 +348,7 @@ def _unhindered(scene: Scene) -> set[str]:
 
 
 def _first_in_doubt(scene: Scene, process: str) -> list[int]:
-    """Receipts soon after it began, and after a report of it: nobody may have stopped waiting for it by then."""
+    """Receipts soon after it began, and after a report of it: no sender may have stopped waiting for it by then."""
     suspicion = Duration.parse(scene.options["suspect_after"])
     stay = scene.last_stay[process]
     begun = scene.rows[stay.at]["time"]
@@ -390,7 +390,7 @@ def _drop_a_receipt(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table
 
 
 def _acknowledge_without(scene: Scene, rng: random.Random, who: set[str], *, the_reader: bool) -> pa.Table | None:
-    """An acknowledgment that one of these reads lacks it, or another member, who is not its author either."""
+    """An acknowledgment that one of these reads lacks it, or another member that is not its author either."""
     left = {
         json.loads(row["detail"])["frame"]: at
         for at, row in rows_of(scene.rows, "transmit")
@@ -466,7 +466,7 @@ def _hold_at_the_end(scene: Scene, rng: random.Random, who: set[str]) -> pa.Tabl
 
 
 def _silent_for_long(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table | None:
-    """All that a process transmits in a while, of one whom nothing hinders."""
+    """All that an unhindered process transmits in a while."""
     hindered = {json.loads(row["detail"]).get("process") for _, row in rows_of(scene.rows, "fault")}
     period = scene.options["keep_alive"].get("high", scene.options["keep_alive"].get("value"))
     bound = 2 * max(Duration.parse(period), Duration.parse(scene.options["ack_every"]))

@@ -68,7 +68,7 @@ def stays(log: Log) -> list[Stay]:
 
 
 def together(log: Log) -> Iterable[tuple[Stay, list[Stay]]]:
-    """Stays whose process goes on to another view, with those of others who do the same."""
+    """Stays whose process goes on to another view, with those of other processes that do the same."""
     moving = [stay for stay in stays(log) if stay.next]
     for stay in moving:
         others = [
@@ -140,7 +140,7 @@ def move_across(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def exclude_unsuspected(log: Log, rng: random.Random) -> pa.Table | None:
-    """All suspicions of somebody who is removed vanish from the logs of those who remove it."""
+    """All suspicions of a removed process vanish from the logs of the processes that remove it."""
     places = [
         (stay, sorted(stay.before.members - stay.members))
         for stay in stays(log)
@@ -183,7 +183,7 @@ def remove_self(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def another_membership(log: Log, rng: random.Random) -> pa.Table | None:
-    """One of those who share a view says that somebody else was in it too, who had been in the one before."""
+    """One of the processes that share a view says that it had another member, which was in the view before."""
     places = [
         (stay, sorted(stay.before.members - stay.members))
         for stay in stays(log)
@@ -218,7 +218,7 @@ def repeat_an_id(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def another_successor(log: Log, rng: random.Random) -> pa.Table | None:
-    """One of those who go on together gives its next view another id: two successors with the same members."""
+    """One of the processes that go on together gives its next view another id: two successors with the same members."""
     stay = choice(rng, (stay.next for stay, _ in together(log) if stay.next))
     return None if stay is None else with_view(log, stay, f"{stay.view}x")
 

@@ -81,7 +81,7 @@ class Log:
         return self.last_number[process_of(row), mid(row)[:3]] > int(row["number"])
 
     def followed_by_an_effect(self, at: int, *, in_one_group: bool = False) -> bool:
-        """The process delivers a message of another, who had delivered this one before, ere it installs a view."""
+        """The process delivers a message whose sender had delivered this one before, before it installs a view."""
         process, then = process_of(self.rows[at]), at + 1
         while then < len(self.rows) and self.rows[then]["kind"] != "view" and process_of(self.rows[then]) == process:
             fits = not in_one_group or self.rows[then]["group"] == self.rows[at]["group"]
@@ -96,7 +96,7 @@ class Log:
         return len(both) > 1
 
     def directly_causes(self, place: Place) -> bool:
-        """The sender of the second delivered the first before it sent the second, and is not the one who reads it."""
+        """The sender of the second delivered the first before it sent the second, and is not the reader."""
         cause, effect = (mid(self.rows[at]) for at in place)
         sender, send_at = effect[1:3], self.send_at.get(effect)
         delivered_at = self.delivered_at.get((sender, cause))

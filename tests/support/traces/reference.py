@@ -1,4 +1,4 @@
-"""Stability and flow control as somebody who sees everything would keep them: right by construction, and simple."""
+"""Stability and flow control by an omniscient reference: right by construction, and simple."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -39,7 +39,7 @@ class _Reference:
         self._cut: dict[str, int] = {}
         """Where the view of a process changes, until it has."""
         self._untold: dict[str, list[str]] = {}
-        """Who is left, for those who have had no notice yet."""
+        """The remaining members, for processes without a notice yet."""
         self._apart: str | None = None
 
     def run(self) -> pa.Table:
@@ -192,7 +192,7 @@ def _deliver_without_stable(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _lose_what_the_crashed_delivered(log: Log, rng: random.Random) -> pa.Table | None:
-    """All who go on leave out a message that the crashed one delivered, with all that its sender sent later."""
+    """All that go on leave out a message that the crashed process delivered, with all later ones of its sender."""
     onward = {process_of(row) for row in log.rows if row["kind"] == "view" and row["view"] != "v0"}
     at = choice(rng, [at for at in log.deliveries() if log.crashed(process_of(log.rows[at])) and onward])
     if at is None:
@@ -206,7 +206,7 @@ def _lose_what_the_crashed_delivered(log: Log, rng: random.Random) -> pa.Table |
 
 
 def _lose_at_one_who_goes_on(log: Log, rng: random.Random) -> pa.Table | None:
-    """A message that others delivered before any notice is left out by one who goes on."""
+    """A process that goes on leaves out a message that others delivered before any notice."""
     told = {process_of(row): at for at, row in reversed([*enumerate(log.rows)]) if row["kind"] == "transitional"}
     early = {
         mid(log.rows[at])
@@ -233,7 +233,7 @@ def _lose_at_one_who_goes_on(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _tell_too_late(log: Log, rng: random.Random) -> pa.Table | None:
-    """The notice comes behind a delivery of what one who was parted, and went on, does not have."""
+    """The notice comes after a delivery of a message that a separated process, which went on, does not have."""
     views = [row for row in log.rows if row["kind"] == "view" and row["view"] != "v0"]
     in_old_view = {
         (process_of(log.rows[at]), mid(log.rows[at])) for at in log.deliveries() if log.rows[at]["view"] == "v0"

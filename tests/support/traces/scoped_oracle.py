@@ -77,7 +77,7 @@ class Scoped(Naive):
         return missing, owed
 
     def losses(self) -> set[tuple[str, Any]]:
-        """O4: who never delivered which cause of something it delivered."""
+        """O4: which process never delivered which cause of a message that it delivered."""
         return {
             (process, cause)
             for process in MEMBERS

@@ -307,4 +307,4 @@ FLOW_MUTATIONS: Final = (
     Mutation("drop the last unblock", _drop_the_last_unblock, (ids("L7"),)),
     Mutation("forget a request that waited", _forget_a_request, (ids("F3"),), ids("L3")),
 )
-"""Faults that need flow control in force, somebody it blocked, or stability by blocks."""
+"""Faults that need active flow control, a blocked sender, or stability by blocks."""

@@ -98,7 +98,7 @@ class Naive:
         return all(self._arrived(at, member, message) for member in asked)
 
     def _asked(self, at: int, message: Message) -> Iterable[str]:
-        """Who must have received it."""
+        """The processes that must have received it."""
         return self._members(at)
 
     def _arrived(self, at: int, member: str, message: Message) -> bool:
