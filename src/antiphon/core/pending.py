@@ -1,4 +1,4 @@
-"""A multiset of numbers of which only the smallest is read."""
+"""A multiset of numbers; only the smallest is read."""
 
 from heapq import heappop, heappush
 

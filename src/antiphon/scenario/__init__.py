@@ -1,1 +1,1 @@
-"""The scenario file: one TOML text that says all of a run. Start with `model.py`."""
+"""The scenario file: one TOML text that describes a whole run. Begin with `model.py`."""

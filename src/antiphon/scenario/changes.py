@@ -1,4 +1,4 @@
-"""Who is in which group when, as the faults of a scenario plan it: crashes, restarts, joins, leaves, formations.
+"""Which process is in which group at which time, as the faults of a scenario plan it.
 
 Whether a formation or a merge comes about is the protocol's affair; here counts what the applications ask for.
 """
@@ -26,7 +26,7 @@ _replace = msgspec.structs.replace
 
 
 class Attendance:
-    """Who is up, and in which groups, at a moment of the plan."""
+    """The live processes and their groups at one time of the plan."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.members = {group.name: members_of(group) for group in scenario.group}
@@ -35,13 +35,13 @@ class Attendance:
         self.unformed = {group.name for group in scenario.group if group.formed}
 
     def groups(self, process: str) -> tuple[str, ...]:
-        """The groups that a process is in, or was when it crashed."""
+        """The groups that a process is in, or was in when it crashed."""
         return tuple(
             name for name, members in self.members.items() if process in members and process not in self.absent[name]
         )
 
     def take(self, fault: Crash | Change) -> None:
-        """What is asked for is taken as done."""
+        """Apply a change as if it succeeded at once."""
         match fault:
             case Crash():
                 self.crashed.add(fault.process)
@@ -65,14 +65,14 @@ def _one(process: str, there: bool) -> set[str]:
 
 
 def in_time(scenario: Scenario) -> Iterator[tuple[int, Crash | Change]]:
-    """Those who come and go, each with its place in the file, in the order in which they do."""
+    """The faults that change attendance, each with its place in the file, in order of time."""
     for place, fault in sorted(enumerate(scenario.fault), key=lambda entry: entry[1].at):
         if isinstance(fault, Crash | Change):
             yield place, fault
 
 
 def complete_changes(scenario: Scenario) -> Scenario:
-    """With every default of its changes filled in, as far as they make sense; for groups that can be formed."""
+    """The scenario with all defaults of its changes filled in, where possible; for groups that can be formed."""
     attendance, faults = Attendance(scenario), [*scenario.fault]
     groups = {group.name: group for group in scenario.group}
     for place, fault in in_time(scenario):
@@ -101,7 +101,7 @@ def _others(fault: Join | Merge, groups: dict[str, Group]) -> tuple[str, ...]:
 
 
 def change_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Who crashes, comes and goes, each possible when it does; the first mistake ends it."""
+    """The first crash, join, leave or other change that is impossible at its time."""
     attendance = Attendance(scenario)
     for place, fault in in_time(scenario):
         for key, problem in _problems(fault, attendance):
@@ -174,6 +174,6 @@ def _named_problems(fault: Join | Merge, named: tuple[str, ...] | None, members:
 
 
 def returns_at(faults: tuple[Fault, ...]) -> dict[str, int]:
-    """By process, when it recovers for the last time, if it does."""
+    """By process, the time of its last recovery."""
     recoveries = [fault for fault in faults if isinstance(fault, Recover)]
     return {fault.process: int(fault.at) for fault in sorted(recoveries, key=lambda fault: fault.at)}

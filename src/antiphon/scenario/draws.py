@@ -1,4 +1,4 @@
-"""What families draw alike: machines, latencies, workloads, faults that end."""
+"""Random parts of scenarios that families share: hosts, latencies, workloads, faults that end."""
 
 import random
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ MS: Final = 1_000_000
 
 
 def draw_hosts(chance: random.Random) -> Hosts:
-    """Machines of their own or shared, prompt or slow, that look at their inbox at once or now and then."""
+    """Hosts: own or shared, fast or slow, with an inbox that is read at once or in batches."""
     return Hosts(
         count=chance.choice([None, 1, 2, 3]),
         service=Duration(chance.choice([0, 0, 50_000, 400_000])),
@@ -36,7 +36,7 @@ def draw_hosts(chance: random.Random) -> Hosts:
 
 
 def draw_latency(chance: random.Random) -> Latency:
-    """From none at all to a long tail."""
+    """Latency, from zero to a long tail."""
     kinds: list[Latency] = [
         Fixed(value=Duration(chance.choice([0, 1, 5]) * MS)),
         Uniform(low=Duration(0), high=Duration(chance.choice([1, 10, 50]) * MS)),
@@ -48,7 +48,7 @@ def draw_latency(chance: random.Random) -> Latency:
 def draw_workload(
     chance: random.Random, group: str, senders: tuple[str, ...], *, messages: int, payload: int, replies: bool = True
 ) -> Workload:
-    """Requests in a burst or spread over time, sometimes answered where that may be."""
+    """Requests in a burst or spread over time, sometimes with replies where these are allowed."""
     return Workload(
         group=group,
         senders=senders,
@@ -61,7 +61,7 @@ def draw_workload(
 
 
 def draw_fault(chance: random.Random, processes: Sequence[str], hosts: Hosts, *, datagrams: bool = False) -> Fault:
-    """Something that goes wrong within 200 ms and is right again 300 ms later at the latest."""
+    """A fault that begins within 200 ms and ends at most 300 ms later."""
     at, process, other = Duration(chance.randint(0, 200) * MS), chance.choice(processes), chance.choice(processes)
     until = Duration(at + chance.randint(1, 300) * MS)
     kinds: list[Fault] = [

@@ -12,7 +12,7 @@ from antiphon.scenario.units import Bandwidth, Duration
 
 
 class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda name: name.rstrip("_")):
-    """A TOML table that refuses keys it does not know. A trailing underscore avoids Python's own words."""
+    """A TOML table that refuses unknown keys. A trailing underscore avoids Python keywords."""
 
 
 class Fixed(Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
@@ -22,7 +22,7 @@ class Fixed(Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
 
 
 class Uniform(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Any time between two bounds, all alike."""
+    """A uniform distribution between two bounds."""
 
     low: Duration
     high: Duration
@@ -52,29 +52,29 @@ class Options(Table, frozen=True, kw_only=True):
 
 
 STATE_BYTES_MIN: Final = 24
-"""What the simulated applications need for their state: a hash, and a count of messages."""
+"""Size of the state of simulated applications: a hash and a count of messages."""
 
 
 class Group(Table, frozen=True, kw_only=True):
-    """A group of processes and the service it gets."""
+    """A group of processes and its service."""
 
     name: str
     members: tuple[str, ...] | int
     """Names, or a number n for p1 … pn."""
     service: str = ""
-    """What is promised about deliveries; which there are depends on the protocol. Default: its strongest."""
+    """The delivery service; each protocol has its own. Default: the strongest one of the protocol."""
     mode: Literal["symmetric", "asymmetric"] = "symmetric"
-    """newtop: who numbers messages: each sender its own, or one member, the sequencer, those of all."""
+    """newtop: whether each sender numbers its own messages, or one member, the sequencer, numbers all."""
     numbering: Literal["separate", "block"] = "separate"
-    """What flow control counts: data messages, by numbers of their own, or blocks, as the papers do."""
+    """What flow control counts: data messages with their own numbers, or blocks, as in the papers."""
     formed: bool = False
-    """Nobody is in it at first; a fault of kind `form` forms it."""
+    """The group has no members at first; a fault of kind `form` forms it."""
     state_bytes: int = 32
-    """How large the state is that applications of this group hand over to those who join or merge."""
+    """Size of the state that applications of this group transfer to joiners, and when groups merge."""
 
 
 class Member(Table, frozen=True, kw_only=True):
-    """What one member does differently from its group."""
+    """The differences of one member from its group."""
 
     process: str
     group: str
@@ -84,24 +84,24 @@ class Member(Table, frozen=True, kw_only=True):
     intergroup: receivers are not in views, everybody else is in the sender group, and delivers too.
     """
     service: str = ""
-    """intergroup: what this member asks for; default: what its group does."""
+    """intergroup: the service of this member; default: that of its group."""
     sources: tuple[str, ...] | None = None
-    """Whose messages a receiver takes; without it, everybody's."""
+    """The senders that a receiver receives from; default: all."""
 
 
 class Network(Table, frozen=True, kw_only=True):
-    """What lies between the processes."""
+    """The network between the processes."""
 
     transport: Literal["stream", "datagram"] = "stream"
     latency: Latency = Lognormal(median=Duration(2_000_000))
     loss: float = 0.0
-    """Share of datagrams that vanish."""
+    """Share of datagrams that are lost."""
     duplicate: float = 0.0
     """Share of datagrams that arrive twice."""
     reorder: float = 0.0
     """Share of datagrams held back by up to ten latencies more."""
     bandwidth: Bandwidth | None = None
-    """Of each process's line out; a stream sends one copy a receiver over it, a datagram one for all."""
+    """Outgoing bandwidth of each process; a stream transmits one copy per receiver, a datagram one for all."""
 
 
 class Site(Table, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class Site(Table, frozen=True, kw_only=True):
 
 
 class Path(Table, frozen=True, kw_only=True):
-    """What lies between two sites: in place of the network's own latency, and in addition to its loss."""
+    """The path between two sites: its latency replaces that of the network, its loss is added."""
 
     between: tuple[str, str]
     latency: Latency
@@ -129,32 +129,32 @@ class Workload(Table, frozen=True, kw_only=True):
     messages: int = 1
     """For each sender."""
     interval: Duration = Duration(0)
-    """Between the requests of one sender; "0s": all as fast as flow control lets them."""
+    """Time between the requests of one sender; "0s": all at once, as fast as flow control allows."""
     start: Duration = Duration(0)
-    """When the first interval begins; without one, when all are requested."""
+    """The beginning of the first interval; without an interval, the time of all requests."""
     jitter: float = 0.0
-    """Share of the interval by which each request may come early or late."""
+    """Share of the interval by which each request may be early or late."""
     payload: int = 32
     """Bytes."""
     replies: bool = False
     """Every member but the first sender sends one message when it has delivered all of these."""
     answers: Literal["none", "any", "first", "majority", "all"] = "none"
-    """Messages are requests: how many members must answer before the sender's application has its answer."""
+    """Messages are requests: which members must answer before the request is answered."""
 
 
 class Hosts(Table, frozen=True, kw_only=True):
-    """The machines: without a count every process has one of its own."""
+    """The hosts; without a count, every process has its own."""
 
     count: int | None = None
     """Process i runs on host i mod count."""
     service: Duration = Duration(0)
-    """CPU time per frame sent (once, whatever the fan-out) or received, first come first served."""
+    """CPU time per frame sent (once for any fan-out) or received, first come first served."""
     tick: Duration = Duration(0)
     """Granularity of timers (CLOCKPERIOD of Macedo94)."""
     wake: Duration = Duration(0)
-    """How long after a frame its process looks at its inbox, taking all that has come by then in one batch."""
+    """Time from the arrival of a frame until its process reads its inbox, as one batch."""
     consume: Duration = Duration(0)
-    """How long an application deals with the messages of one frame before it takes the next."""
+    """Time that an application needs for the messages of one frame."""
 
 
 class _Timed(Table, frozen=True, kw_only=True):
@@ -180,7 +180,7 @@ class Pause(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="pause"
 
 
 class Stall(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="stall"):
-    """The application stops taking deliveries; its process goes on."""
+    """The application stops consuming deliveries; its process continues."""
 
 
 class Slow(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="slow"):
@@ -190,7 +190,7 @@ class Slow(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="slow"):
 
 
 class Skew(_OnProcess, frozen=True, kw_only=True, tag_field="kind", tag="skew"):
-    """The process's clock is set ahead by `offset` and runs at `rate`; at `until` the rate is right again."""
+    """The clock of the process is set ahead by `offset` and runs at `rate`; from `until` on the rate is 1 again."""
 
     offset: Duration = Duration(0)
     rate: float = 1.0
@@ -203,7 +203,7 @@ class Delay(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="delay"):
 
 
 class Loss(_OnLinks, frozen=True, kw_only=True, tag_field="kind", tag="loss"):
-    """Datagrams vanish at this rate in addition to the network's own loss."""
+    """Datagrams are lost at this rate, in addition to the loss of the network."""
 
     rate: float
 
@@ -222,7 +222,7 @@ class Cut(_Timed, frozen=True, kw_only=True, tag_field="kind", tag="cut"):
 
 
 class Suspect(Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect"):
-    """Somebody is wrongly suspected."""
+    """A live process is suspected."""
 
     at: Duration
     process: str
@@ -230,14 +230,14 @@ class Suspect(Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect")
 
 
 class Crash(Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
-    """The process is gone for good; of what it had under way, some gets through and some does not."""
+    """The process stops for ever; a part of its frames in transit is lost."""
 
     at: Duration
     process: str
 
 
 class Leave(Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
-    """The process takes leave of a group."""
+    """The process leaves a group."""
 
     at: Duration
     process: str
@@ -245,13 +245,13 @@ class Leave(Table, frozen=True, kw_only=True, tag_field="kind", tag="leave"):
 
 
 class Join(Table, frozen=True, kw_only=True, tag_field="kind", tag="join"):
-    """The process joins a group; if that is the first thing it does there, it is not in it before."""
+    """The process joins a group; if this is its first change there, it is not a member before."""
 
     at: Duration
     process: str
     group: str
     via: tuple[str, ...] | None = None
-    """newtop: whom it asks to be taken in; default: all others that the group names."""
+    """newtop: the contacts that it asks; default: all other processes that the group names."""
 
 
 class Form(Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
@@ -261,26 +261,26 @@ class Form(Table, frozen=True, kw_only=True, tag_field="kind", tag="form"):
     process: str
     group: str
     members: tuple[str, ...] | None = None
-    """With whom, itself among them; default: all that the group names."""
+    """The members, including itself; default: all processes that the group names."""
 
 
 class Merge(Table, frozen=True, kw_only=True, tag_field="kind", tag="merge"):
-    """The process looks at once for others of its group, to merge with what they are in."""
+    """The process looks at once for other groups of the same name, to merge with them."""
 
     at: Duration
     process: str
     group: str
     with_: tuple[str, ...] | None = None
-    """For whom; default: all others that the group names."""
+    """The processes to look for; default: all others that the group names."""
 
 
 class Recover(Table, frozen=True, kw_only=True, tag_field="kind", tag="recover"):
-    """A process that has crashed starts again, as a new incarnation that is in no group, and joins."""
+    """A crashed process starts again as a new incarnation, which is in no group, and joins."""
 
     at: Duration
     process: str
     joins: tuple[str, ...] | None = None
-    """Which groups, by way of all others that they name; default: those it was in when it crashed."""
+    """The groups to join, with all others that they name as contacts; default: its groups at the crash."""
 
 
 class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
@@ -290,26 +290,26 @@ class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
 
 
 Change = Join | Leave | Form | Merge | Recover
-"""What changes who is in a group otherwise than by failures; with newtop it takes groups that are formed anew."""
+"""Changes of membership other than failures; newtop implements them by forming new groups."""
 Moment = Suspect | Crash | Join | Leave | Form | Merge | Recover | Heal
-"""What happens once, and does not end."""
+"""Faults that happen once and do not end."""
 Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Moment
 
 
 class Scenario(Table, frozen=True, kw_only=True):
-    """One run, but for the code that runs it: the same scenario and seed give the same trace, byte for byte."""
+    """A complete description of one run: the same scenario and seed give the same trace, byte for byte."""
 
     name: str
     seed: int = 1
     protocol: str = "newtop"
     """The protocol family; `protocols/registry.py` lists them."""
     duration: Duration = Duration(60_000_000_000)
-    """Stop at this time at the latest; earlier when all is quiet."""
+    """The run stops at this time, or earlier when it is quiet."""
     quiet: Duration = Duration(5_000_000_000)
-    """A run cut off at `duration` is judged for liveness if the last fault and request are this long ago."""
+    """A run stopped at `duration` is judged for liveness if the last fault and request are this long ago."""
     trace: Literal["full", "off"] = "full"
     options: Options = Options()
-    """An instance of the options struct of its family, once the scenario is complete."""
+    """In a complete scenario, an instance of the options struct of its family."""
     group: tuple[Group, ...]
     member: tuple[Member, ...] = ()
     network: Network = Network()
@@ -321,17 +321,17 @@ class Scenario(Table, frozen=True, kw_only=True):
 
     @property
     def processes(self) -> tuple[str, ...]:
-        """Every process, in the order in which the groups name them first."""
+        """All processes, in the order in which the groups name them."""
         return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
 
 
 def accusers(fault: Suspect) -> tuple[str, ...]:
-    """Who suspects."""
+    """The processes that suspect."""
     return (fault.by,) if isinstance(fault.by, str) else fault.by
 
 
 def cut_links(fault: Partition | Cut) -> tuple[tuple[str, str], ...]:
-    """The directions, each from one process to another, that the fault cuts."""
+    """The (from, to) pairs that the fault cuts."""
     if isinstance(fault, Cut):
         return ((fault.from_, fault.to),)
     side_of = {name: number for number, side in enumerate(fault.sides) for name in side}
@@ -347,17 +347,17 @@ def role_of(scenario: Scenario, group: str, process: str) -> Member:
 
 
 def service_of(scenario: Scenario, group: Group, process: str) -> str:
-    """What a member asks for, or its group."""
+    """The service of a member, or that of its group."""
     return role_of(scenario, group.name, process).service or group.service
 
 
 def senders_of(scenario: Scenario, group: Group) -> tuple[str, ...]:
-    """Its members but for those who only receive."""
+    """The members that do not only receive."""
     return tuple(name for name in members_of(group) if role_of(scenario, group.name, name).role != "receiver")
 
 
 def typical(latency: Latency) -> int:
-    """A travel time that half of the frames stay below, in nanoseconds."""
+    """The median latency in nanoseconds."""
     match latency:
         case Fixed(value=value):
             return int(value)
@@ -368,7 +368,7 @@ def typical(latency: Latency) -> int:
 
 
 def absent_at_first(scenario: Scenario, group: str) -> frozenset[str]:
-    """The members that are not in the group from the start: it is formed later, or the first they do is to join."""
+    """The members that are not in the group at the start: it is formed later, or they join first."""
     if any(other.formed for other in scenario.group if other.name == group):
         return frozenset(name for other in scenario.group if other.name == group for name in members_of(other))
     first: dict[str, Join | Leave | Crash] = {}

@@ -21,7 +21,7 @@ _LAST = "literal"
 
 @cache
 def _owners() -> dict[str, type[Options]]:
-    """By option, the struct that says its type and default: the first that has it."""
+    """By option, the first struct that has it, for its type and default."""
     owners: dict[str, type[Options]] = {}
     for family in families().values():
         for name in family.options.__struct_fields__:
@@ -30,12 +30,12 @@ def _owners() -> dict[str, type[Options]]:
 
 
 def defaults(family: Family) -> Options:
-    """The options of a family of which nothing was said."""
+    """The default options of a family."""
     return family.options()
 
 
 def every_option(scenario: Scenario) -> dict[str, Any]:
-    """Every option by name: those of its own family as they are, those of the others at their defaults."""
+    """All options by name: those of its family as they are, those of other families at their defaults."""
     named = [name for family in BUILT_IN.values() for name in family.options.__struct_fields__]
     own = family_of(scenario).options
     named += own.__struct_fields__
@@ -57,7 +57,7 @@ def decoded(table: object, family: Family) -> Options:
 
 
 def idle(table: object, family: Family) -> Iterator[str]:
-    """Options of other families that are set: they would change nothing, and the author believes otherwise."""
+    """Options of other families that are set: they have no effect, which the author does not expect."""
     foreign = _split(table, family)[1] if isinstance(table, dict) else {}
     for name, value in foreign.items():
         owner = _owners()[name]
@@ -66,14 +66,14 @@ def idle(table: object, family: Family) -> Iterator[str]:
 
 
 def _split(table: dict[str, Any], family: Family) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those that the family knows, or nobody does; and those that only other families know."""
+    """The options that the family knows or that are unknown, and those that only other families know."""
     known = family.options.__struct_fields__
     foreign = {name: value for name, value in table.items() if name not in known and name in _owners()}
     return {name: value for name, value in table.items() if name not in foreign}, foreign
 
 
 def words(name: str) -> tuple[str, ...]:
-    """What an option with a few words for values may say."""
+    """The allowed values of an option that is a choice of words."""
     owner = _owners().get(name)
     hint = owner.__annotations__.get(name) if owner is not None else None
     return get_args(hint) if str(get_origin(hint)) == "typing.Literal" else ()

@@ -45,5 +45,5 @@ def first_views(scenario: Scenario) -> Mapping[str, View]:
 
 
 def service_told(scenario: Scenario, group: Group, process: ProcessId) -> str:
-    """The service of a process in a group: "sending" if it only sends, for nothing is delivered to it there."""
+    """The service of a process in a group: "sending" if it only sends, because nothing is delivered to it."""
     return "sending" if role_of(scenario, group.name, process).role == "sender" else group.service

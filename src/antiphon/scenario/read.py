@@ -35,7 +35,7 @@ _Parsed = TypeVar("_Parsed")
 _LATER: Final = {
     "trace": (["sampled"], "a trace is full or off in this version"),
 }
-"""Words of the scenario language that belong to parts not built yet: refused, and told apart from misspellings."""
+"""Words reserved for parts that do not exist yet; the message differs from that for misspellings."""
 
 _WORDS: Final = {
     name: get_args(hint)
@@ -43,7 +43,7 @@ _WORDS: Final = {
     for name, hint in table.__annotations__.items()
     if str(get_origin(hint)) == "typing.Literal"
 }
-"""What keys with a few words for values may say."""
+"""The allowed values of keys that are a choice of words."""
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -52,7 +52,7 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def read_with(parse: Callable[[str], _Parsed], path: Path) -> _Parsed:
-    """What the text of a file says; what is wrong with it is said with the file's name."""
+    """The result of parsing the text of a file; errors name the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -65,20 +65,20 @@ def read_with(parse: Callable[[str], _Parsed], path: Path) -> _Parsed:
 
 
 def parse_scenario(text: str) -> Scenario:
-    """The scenario in a TOML text, judged and with every default filled in."""
+    """The scenario in a TOML text, validated and with all defaults filled in."""
     return from_table(parse_table(text))
 
 
 def parse_table(text: str) -> dict[str, Any]:
-    """What a TOML text says, whatever it means."""
+    """The table in a TOML text, not validated."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and what its parser lets through
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and errors that its parser does not convert
         raise ConfigurationError(f"not a TOML file: {_one_line(error)}") from error
 
 
 def from_table(table: dict[str, Any]) -> Scenario:
-    """The scenario in a table, judged and with every default filled in."""
+    """The scenario in a table, validated and with all defaults filled in."""
     scenario = typed(table)
     for name in idle(table.get("options", {}), family_of(scenario)):
         raise ConfigurationError(f"options.{name}: changes nothing: {scenario.protocol} has no such option")
@@ -86,7 +86,7 @@ def from_table(table: dict[str, Any]) -> Scenario:
 
 
 def typed(table: dict[str, Any]) -> Scenario:
-    """The scenario in a table: its keys are known and its values have the right types; neither judged nor complete."""
+    """The scenario in a table with known keys and right types; neither validated nor complete."""
     _refuse_later_words(table)
     said = {key: value for key, value in table.items() if key != "options"}
     scenario: Scenario = _converted(lambda: msgspec.convert(said, Scenario, dec_hook=quantity))

@@ -23,7 +23,7 @@ _replace = msgspec.structs.replace
 
 @cache
 def variants() -> Mapping[str, tuple[Family, str]]:
-    """Every name of a protocol with its service, as `compare` takes it, and the two apart."""
+    """By name as `compare` accepts it (family:service): the family and the service."""
     return {
         f"{family.name}:{choice}": (family, choice)
         for family in families().values()
@@ -32,7 +32,7 @@ def variants() -> Mapping[str, tuple[Family, str]]:
 
 
 def variant(scenario: Scenario, name: str) -> Scenario:
-    """The scenario under the protocol of that name; ConfigurationError with the reason if it cannot run so."""
+    """The scenario under the protocol of that name; ConfigurationError with the reason if that is impossible."""
     if name not in variants():
         raise ConfigurationError(f"there is no protocol {name!r}; there are {', '.join(variants())}")
     family, choice = variants()[name]
@@ -51,7 +51,7 @@ def variant(scenario: Scenario, name: str) -> Scenario:
 
 
 def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
-    """What else a variant has different from its scenario, beyond protocol, services and acknowledgments, in words."""
+    """Other differences of a variant from its scenario, beyond protocol, services and acknowledgments."""
     family = family_of(changed)
     on, before = changed.network.transport, scenario.network.transport
     if on != before:
@@ -74,12 +74,12 @@ def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
 
 
 def _differs(option: str, said: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
-    """An option that only one of both families has is at its default in the other."""
+    """An option that only one of the two families has is at its default in the other."""
     return option in said and option in kept and said[option] != kept[option]
 
 
 def _options(scenario: Scenario, family: Family, choice: str) -> Options:
-    """The options that act there as they are, all others as if nobody had set them."""
+    """The options that have an effect there as they are, all others at their defaults."""
     options = defaults(family)
     own = scenario.options.__struct_fields__
     kept = {name: getattr(scenario.options, name) for name in options.__struct_fields__ if name in own}
@@ -89,7 +89,7 @@ def _options(scenario: Scenario, family: Family, choice: str) -> Options:
 
 
 def _literal(changed: Scenario) -> tuple[str, ...]:
-    """The printed rules that act there: those of another family, order, clock or way to acknowledge change nothing."""
+    """The printed rules that have an effect there, given its family, order, clock and acknowledgments."""
     return tuple(erratum for erratum in changed.options.literal if concerns(erratum, changed))
 
 

@@ -1,4 +1,4 @@
-"""Frames to bytes and back. One kind byte per sort of frame; each protocol family declares its own (`layout.py`).
+"""Frames to bytes and back. Each class of frame has a kind byte; each protocol family declares its own (`layout.py`).
 
 Decoding either gives a frame that a correct peer could have sent or raises `ProtocolViolation`; it never reads beyond
 the body and never trusts a length it has not compared with it.
@@ -39,7 +39,7 @@ _register(BUILT_IN.values())
 
 
 def encode(frame: Frame) -> bytes:
-    """The bytes of one frame, envelope included."""
+    """The bytes of one frame, including its envelope."""
     write = _WRITERS.get(type(frame)) or _writer(type(frame))
     return seal(*write(frame))
 
@@ -64,25 +64,25 @@ def _reader(kind: int) -> Read:
 
 
 def sender_of(sealed: bytes) -> ProcessId:
-    """Who transmits the frame in these bytes, by its own word; nothing else in it is looked at."""
+    """The sender that the frame in these bytes claims; nothing else in it is read."""
     return Reader(sealed[: ENVELOPE_BYTES + IDENTITY_BYTES_MAX], ENVELOPE_BYTES).identity()[1]
 
 
 def header_bytes(frame: Frame) -> int:
-    """How many bytes `encode` adds to the payloads."""
+    """Number of bytes that `encode` adds to the payloads."""
     body = _BODIES.get(type(frame))
     return len(encode(frame)) - payload_bytes(frame) if body is None else ENVELOPE_BYTES + body(frame)
 
 
 def payload_bytes(frame: Frame) -> int:
-    """The application's own bytes in a frame; where it has none of its own, those of the copies in it."""
+    """Number of application bytes in a frame; if it has none, those of the copies in it."""
     if frame.payloads or not frame.copies:
         return sum(map(len, frame.payloads))
     return sum(map(payload_bytes, frame.copies))
 
 
 def stamp_bytes(frame: Frame) -> int:
-    """What the order of delivery, or stability, itself needs of a frame."""
+    """Number of bytes of a frame that order or stability needs."""
     stamp = _STAMPS.get(type(frame))
     if stamp is None:
         _writer(type(frame))

@@ -1,4 +1,4 @@
-"""The envelope of every frame: length, version, kind, checksum. Knows nothing of what is inside.
+"""The envelope of every frame: length, version, kind, checksum. It does not depend on the body.
 
     offset  bytes  field
     0       4      length of the body
@@ -19,10 +19,10 @@ from antiphon.errors import ProtocolViolation
 
 VERSION: Final = 3
 BODY_BYTES_MAX: Final = 17 * 1024 * 1024
-"""A payload of 16 MiB with room for headers; larger lengths are refused before any memory is taken."""
+"""A payload of 16 MiB plus headers; larger lengths are refused before memory is allocated."""
 
 Sealed = bytes | memoryview
-"""A frame in its envelope; a view of a buffer is read at once, and nothing of it is kept."""
+"""A frame in its envelope; a view of a buffer is read at once, and no reference to it is kept."""
 
 _ENVELOPE: Final = struct.Struct(">IBBI")
 ENVELOPE_BYTES: Final = _ENVELOPE.size
@@ -42,7 +42,7 @@ def open_envelope(sealed: Sealed) -> tuple[int, bytes]:
 
 
 def kind_of(sealed: Sealed) -> int:
-    """The kind of exactly one sealed frame, whose envelope is right; its body begins behind that."""
+    """Check the envelope of exactly one sealed frame, and return its kind; the body follows the envelope."""
     if len(sealed) < ENVELOPE_BYTES:
         raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than its envelope")
     length, version, kind, checksum = _ENVELOPE.unpack_from(sealed)
@@ -56,7 +56,7 @@ def kind_of(sealed: Sealed) -> int:
 
 
 def envelopes(joined: bytes) -> list[bytes]:
-    """The sealed frames that lie one behind the other in these bytes, none of them looked into; at least one."""
+    """Split bytes into the sealed frames in them, without reading them; at least one."""
     found: list[bytes] = []
     begin = 0
     while begin < len(joined) or not found:

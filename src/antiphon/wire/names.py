@@ -1,4 +1,4 @@
-"""Who and where on the wire. A run has few names and meets them in every frame: both ways are kept.
+"""Processes, groups and views on the wire. A run has few names, which occur in every frame: both directions are cached.
 
 Every body begins with the identity of its frame:
 
@@ -27,11 +27,11 @@ INCARNATION_MAX: Final = (1 << 32) - 1
 
 _IDENTITY: Final = struct.Struct(">QIBB")
 IDENTITY_BYTES: Final = _IDENTITY.size
-"""Without the names; their lengths are the last two bytes of it."""
+"""Length without the names; the last two bytes are the lengths of the names."""
 IDENTITY_BYTES_MAX: Final = IDENTITY_BYTES + 2 * 255
-"""With the longest that the two lengths can say."""
+"""Length with the longest possible names."""
 _NAME_BYTES_MAX: Final = 200
-"""Leaves room for an incarnation, or a formation, behind it."""
+"""Leaves room for the suffix of an incarnation or a formation."""
 _NAME: Final = re.compile(r"[^\s#@/:]+")
 _COUNTED: Final = re.compile(r"[1-9][0-9]{0,19}")
 _VIEW: Final = re.compile(r"[0-9]{4,8}\.[0-9]{6,19}\.[0-9a-f]{16}")
@@ -39,7 +39,7 @@ _VIEW: Final = re.compile(r"[0-9]{4,8}\.[0-9]{6,19}\.[0-9a-f]{16}")
 
 @lru_cache(maxsize=65_536)
 def encode_identity(group: GroupId, sender: ProcessId) -> bytes:
-    """What stands first in every body."""
+    """Group and sender, the first fields of every body."""
     group_name, epoch = split_group_id(group)
     sender_name, incarnation = split_process_id(sender)
     names = group_name.encode(), sender_name.encode()
@@ -59,7 +59,7 @@ def decode_identity(encoded: bytes) -> tuple[GroupId, ProcessId]:
 
 @lru_cache(maxsize=65_536)
 def encode_name(identity: str) -> bytes:
-    """The text that names a process or a group, with its length before it."""
+    """The name of a process or a group, preceded by its length."""
     encoded = identity.encode()
     return bytes((len(encoded),)) + encoded
 
@@ -94,7 +94,7 @@ def decode_view(encoded: bytes) -> ViewId:
 
 @lru_cache(maxsize=65_536)
 def require_process(text: str) -> None:
-    """A process is named in one way only."""
+    """Raise unless the text is the one valid name of a process."""
     name, separator, incarnation = text.partition("#")
     _require_process_name(name)
     if separator:
@@ -115,7 +115,7 @@ def _require_process_name(name: str) -> None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a process or a group may be called so."""
+    """True if a process or a group may have this name."""
     return bool(_NAME.fullmatch(text)) and len(text.encode()) <= _NAME_BYTES_MAX and text != WORLD
 
 
@@ -125,6 +125,6 @@ def _require_name(name: str) -> None:
 
 
 def _require_counted(digits: str, most: int) -> None:
-    """Zero is never written, nor are zeros before a number: each identity has one text."""
+    """Zero and leading zeros are never written, so each identity has exactly one text."""
     if not _COUNTED.fullmatch(digits) or int(digits) > most:
         raise ProtocolViolation("body", f"{digits!r} is no formation or incarnation after the first")

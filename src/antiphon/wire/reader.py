@@ -1,4 +1,4 @@
-"""Reads a body from front to back; whatever would reach beyond its end is the peer's mistake."""
+"""Reads a body from front to back; a field beyond its end is a violation by the peer."""
 
 import struct
 from typing import Any, Final
@@ -9,14 +9,14 @@ from antiphon.wire.frame import Sealed
 from antiphon.wire.names import IDENTITY_BYTES, decode_group, decode_identity, decode_process, decode_view
 
 NUMBER_MAX: Final = 1 << 62
-"""No correct peer sends a larger one: those that follow it must still fit 64 bits."""
+"""No correct peer sends a larger number: later numbers must still fit into 64 bits."""
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
 _FLAG: Final = struct.Struct(">B")
 
 
 class Reader:
-    """A place in a body, which may stand behind something else."""
+    """A position in a body; other bytes may precede the body."""
 
     __slots__ = ("_at", "_body")
 
@@ -34,18 +34,18 @@ class Reader:
         return fields
 
     def number(self) -> int:
-        """A number that a peer can have."""
+        """The next number, checked for its range."""
         (value,) = self.unpack(_NUMBER)
         if not 0 <= value <= NUMBER_MAX:
             raise _not_a_number(value)
         return int(value)
 
     def count(self) -> int:
-        """How many of something follow; whether they do is for what reads them to see."""
+        """The next count; the code that reads the items checks that they are there."""
         return int(self.unpack(_COUNT)[0])
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """So many numbers that a peer can have."""
+        """The next `count` numbers, checked for their range."""
         self._require(8 * count)
         values = struct.unpack_from(f">{count}q", self._body, self._at)
         self._at += 8 * count
@@ -62,7 +62,7 @@ class Reader:
         return values
 
     def identity(self) -> tuple[GroupId, ProcessId]:
-        """A frame's group and sender, which stand first in every body."""
+        """Group and sender, the first fields of every body."""
         at, body = self._at, self._body
         names = at + IDENTITY_BYTES
         if len(body) >= names:
@@ -72,7 +72,7 @@ class Reader:
         raise ProtocolViolation("body", "a frame ends inside the names of its group and sender")
 
     def process(self) -> ProcessId:
-        """Somebody other than the sender."""
+        """A process other than the sender."""
         return decode_process(self._text())
 
     def group(self) -> GroupId:
@@ -90,20 +90,20 @@ class Reader:
         return decode_view(text) if text else None
 
     def flag(self) -> bool:
-        """Yes or no."""
+        """A boolean."""
         (value,) = self.unpack(_FLAG)
         if value > 1:
             raise ProtocolViolation("body", f"{value} stands where yes or no is due")
         return bool(value)
 
     def part(self, count: int) -> bytes:
-        """So many bytes."""
+        """The next `count` bytes."""
         self._require(count)
         self._at += count
         return bytes(self._body[self._at - count : self._at])
 
     def piece(self) -> bytes:
-        """A length, and all that is left, which must have it."""
+        """A length and the rest of the body, which must have that length."""
         (length,) = self.unpack(_COUNT)
         at, body = self._at, self._body
         self._at = len(body)
@@ -112,32 +112,32 @@ class Reader:
         return bytes(body[at:])
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """The rest of the body."""
         at, self._at = self._at, len(self._body)
         return bytes(self._body[at:])
 
     def pieces(self, lengths: tuple[int, ...]) -> tuple[bytes, ...]:
-        """All that is left, cut into pieces of these lengths."""
+        """The rest of the body, split into pieces of these lengths."""
         if self._at + sum(lengths) != len(self._body):
             raise _do_not_add_up()
         at, self._at = self._at, len(self._body)
         same = lengths.count(lengths[0]) == len(lengths)
         layout = f"{lengths[0]}s" * len(lengths) if same else "%ds" * len(lengths) % lengths
-        # Faster than cutting one by one; a layout of its own, for those that the module is given it remembers.
+        # Faster than slicing one by one. A Struct of its own, because the functions of `struct` cache every layout.
         return struct.Struct(layout).unpack_from(self._body, at)
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
+        """Number of bytes left."""
         return len(self._body) - self._at
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise if bytes are left."""
         if self._at != len(self._body):
             raise ProtocolViolation("body", f"{self.left} bytes are left over behind a frame")
 
     def _text(self) -> bytes:
-        """A short text, without the length that stands before it."""
+        """A short text, preceded by its length."""
         at, body = self._at, self._body
         self._at = end = at + 1 + body[at] if at < len(body) else at + 1
         if end > len(body):

@@ -1,4 +1,4 @@
-"""The bodies of frames whose speed does not matter: the values of their fields, in order, as one MessagePack array.
+"""Bodies of frames that need not be fast: the values of their fields, in order, as one MessagePack array.
 
 A frame class says it all: its fields, their order and their types. Group and sender are not in the array, for every
 body begins with them (`names.py`). msgspec checks the types on the way in. Numbers below 0 or too large, and texts that
@@ -20,7 +20,7 @@ from antiphon.wire.names import encode_identity, require_process
 from antiphon.wire.reader import NUMBER_MAX, Reader
 
 NUMBER_BYTES: Final = 8
-"""What a number counts in `stamp_bytes`, whatever MessagePack makes of it."""
+"""The size of a number in `stamp_bytes`, independent of its size in MessagePack."""
 
 
 def tuple_wire(
@@ -30,7 +30,7 @@ def tuple_wire(
     message: type[Any] | None = None,
     is_complete: Callable[[Any], bool] = lambda _frame: True,
 ) -> Wire:
-    """The wire of a family whose frames are all written as tuples.
+    """The layout of a family that writes all its frames as tuples.
 
     `message`: the class of frames that carry one application message each, if other frames may hold copies of them.
     `is_complete`: whether a message has all that it must have when it travels, and nothing that it gets later.
@@ -82,7 +82,7 @@ def _reader(kind: int, frame: type[Any], messages: "_Messages") -> Read:
 
 
 class _Messages:
-    """What a correct peer's messages look like, alone and as copies in other frames."""
+    """Checks messages of a peer, both alone and as copies in other frames."""
 
     def __init__(self, message: type[Any] | None, is_complete: Callable[[Any], bool]) -> None:
         self._message = message
@@ -97,7 +97,7 @@ class _Messages:
             self._require_message(copy, group)
 
     def _require_message(self, frame: Frame, group: GroupId) -> None:
-        """A message travels in frames of its own group, alone, and without what it gets where it is delivered."""
+        """A message travels in frames of its own group, alone, and without what delivery adds to it."""
         if len(frame.payloads) != 1 or not self._is_complete(frame):
             raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp cannot be")
         if frame.group != group:
@@ -108,7 +108,7 @@ class _Messages:
             self._require_message(copy, group)
 
     def require_values(self, values: tuple[Any, ...]) -> None:
-        """Numbers that a peer can have, and texts that name processes: there are no other texts but roles."""
+        """Check the range of numbers, and that texts name processes; the only other texts are roles."""
         for value in values:
             if isinstance(value, int):
                 if not 0 <= value <= NUMBER_MAX:

@@ -97,7 +97,7 @@ def _roles(chance: random.Random, shape: str, members: tuple[str, ...]) -> dict[
 def _moves(chance: random.Random, members: tuple[str, ...]) -> tuple[Fault, ...]:
     """Some join late, some leave and come back, perhaps at once, some crash; the first stays.
 
-    A stream to whoever comes is often slow just then: what lies before its coming and what after meet on the way.
+    A stream to a joiner is often slow just then, so that frames from before and after it joins are in transit together.
     """
     moves: list[Fault] = []
     for name in members[1:]:

@@ -21,7 +21,7 @@ class Decide(NamedTuple):
 
 
 class Consensus:
-    """One decision of one group with service `total`, the messages of which are proposals."""
+    """One decision of one group with service `total`. The messages of the group are proposals."""
 
     def __init__(self, core: ClassicProcess, group: GroupId) -> None:
         self.core = core

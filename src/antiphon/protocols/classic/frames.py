@@ -125,7 +125,7 @@ class CommitFrame(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class InquiryFrame(FrameDefaults):
-    """Asks what a member knows about these messages, the originators of which are lost."""
+    """Asks what a member knows about these messages of lost originators."""
 
     group: GroupId
     sender: ProcessId

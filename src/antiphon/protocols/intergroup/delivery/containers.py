@@ -1,4 +1,4 @@
-"""Names of messages: a path such as `bids/7`, the last part of which is a leaf in a container.
+"""Names of messages: a path such as `bids/7`: a container, and a leaf in it.
 
 Ours; docs/spec/intergroup.md 6.4. A sender numbers its messages in each container from 1. Keep-alives tell how many
 messages a container has, so that an application can find out what it lacks and request it. Messages without a name
