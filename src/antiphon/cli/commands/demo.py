@@ -33,7 +33,7 @@ _NEXT: Final = (
 
 
 def demo(
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where trace and page go.")] = Path(
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory for trace and page.")] = Path(
         "demo-run"
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace other runs in the output directory.")] = False,

@@ -1,4 +1,4 @@
-"""What happened in a run of real processes, one line a step, each with its time: for a reader who sees it first.
+"""What happened in a run of real processes: one line for each step, with its time, for a first-time reader.
 
 A pure function of the trace. It tells faults, agreements on views, and whether the members delivered the same messages.
 """
@@ -47,7 +47,7 @@ class _Install:
 def story(run: Run) -> list[Step]:
     """The steps in the order of time; times count from the moment at which the members began to send."""
     faults, installs = [*_faults(run)], _installs(run)
-    steps = [*_first_views(installs), *_told(faults, installs), *_agreements(faults, installs), *_ends(run)]
+    steps = [*_first_views(installs), *_fault_steps(faults, installs), *_agreements(faults, installs), *_ends(run)]
     return sorted(steps, key=lambda step: step.time_ns)
 
 
@@ -86,7 +86,7 @@ def _first_views(installs: Sequence[_Install]) -> Iterator[Step]:
             yield Step(install.last_ns, f"{members} have started and agree on the first view of {install.group}")
 
 
-def _told(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Iterator[Step]:
+def _fault_steps(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Iterator[Step]:
     for fault in faults:
         if fault.kind == "crash":
             yield Step(fault.time_ns, f"{fault.process} is killed (SIGKILL) while it sends")
