@@ -199,10 +199,12 @@ class LocalRun:
         patience = int(self._scenario.quiet) if self._facts.perpetual else _SETTLED_NS
         if self._wall.now < last + patience or any(remote.status["left"] for remote in live):
             return False
+        return not self._is_at_work(live, faults) and not self._parted(faults, last)
+
+    def _is_at_work(self, live: list[Remote], faults: Faults[Remote]) -> bool:
+        """Whether a process that is in a stable component still has something to do."""
         connected = {process for component in faults.components for process in component}
-        return not any(_is_at_work(remote) for remote in live if remote.id in connected) and not self._parted(
-            faults, last
-        )
+        return any(_is_at_work(remote) for remote in live if remote.id in connected)
 
     def _parted(self, faults: Faults[Remote], last: int) -> bool:
         """As in the simulator: those who are connected are not together yet, or only just, and may still be."""

@@ -118,16 +118,17 @@ def _ends(run: Run) -> Iterator[Step]:
         yield Step(max(deliveries), "the last message is delivered")
 
 
+def _sequence(history: Recorder, group: str) -> list[tuple[Any, ...]]:
+    """What a process delivered in the group, in its order."""
+    return [
+        (row["sender"], row.get("sender_incarnation"), row["number"], row.get("digest"))
+        for row in history.rows
+        if row["kind"] == "deliver" and row["group"] == group
+    ]
+
+
 def _delivered(run: Run, group: str) -> Iterator[str]:
-    sequences = {
-        _name(history): [
-            (row["sender"], row.get("sender_incarnation"), row["number"], row.get("digest"))
-            for row in history.rows
-            if row["kind"] == "deliver" and row["group"] == group
-        ]
-        for history in run.histories
-        if history.process != WORLD
-    }
+    sequences = {_name(history): _sequence(history, group) for history in run.histories if history.process != WORLD}
     stopped = {_name(history) for history in run.histories for row in history.rows[-1:] if row["kind"] == "stop"}
     whole = {process: sequence for process, sequence in sequences.items() if process in stopped}
     alike: dict[str, list[str]] = {}
