@@ -51,7 +51,7 @@ def main() -> None:
 
 async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
     turns: dict[str, list[dict[str, Any]]] = {"untraced": [], "traced": []}
-    print(f"{'turn':>4} {'kind':10} {'messages/s':>12} {'trace MB':>9} {'bytes a delivery':>17}")
+    print(f"{'turn':>4} {'kind':10} {'messages/s':>12} {'CPU ns':>8} {'bytes':>6}   of each delivery")
     for turn in range(arguments.turns):
         for kind, done in turns.items():
             with tempfile.TemporaryDirectory(dir=arguments.directory) as folder:
@@ -59,10 +59,12 @@ async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 done.append(await _turn(trace, arguments.bytes, arguments.seconds))
             shown = done[-1]
             each = shown["trace_bytes"] / shown["delivered"]
-            print(f"{turn + 1:4} {kind:10} {shown['rate']:12,.0f} {shown['trace_bytes'] / 1e6:9.1f} {each:17.1f}")
+            print(f"{turn + 1:4} {kind:10} {shown['rate']:12,.0f} {shown['cpu_ns']:8,.0f} {each:6.1f}")
     rates = {kind: statistics.median(each["rate"] for each in done) for kind, done in turns.items()}
+    costs = {kind: statistics.median(each["cpu_ns"] for each in done) for kind, done in turns.items()}
     ratio = rates["traced"] / rates["untraced"]
-    print(f"medians: {rates['untraced']:,.0f} untraced, {rates['traced']:,.0f} traced, ratio {ratio:.2f}")
+    print(f"medians: {rates['untraced']:,.0f} messages/s untraced, {rates['traced']:,.0f} traced, ratio {ratio:.2f}")
+    print(f"CPU time of a delivery: {costs['untraced']:,.0f} ns untraced, {costs['traced']:,.0f} ns traced")
     return {
         "command": " ".join(sys.argv),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
@@ -70,6 +72,7 @@ async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "message_bytes": arguments.bytes,
         "messages_per_second": rates,
         "ratio": ratio,
+        "cpu_ns_per_delivery": costs,
         "turns": turns,
     }
 
@@ -95,6 +98,7 @@ async def _turn(trace: str | None, size: int, seconds: float) -> dict[str, Any]:
     return {
         "rate": statistics.fmean(each["rate"] for each in found),
         "delivered": sum(each["delivered"] for each in found),
+        "cpu_ns": 1e9 * sum(each["cpu_s"] for each in found) / sum(each["delivered"] for each in found),
         "trace_bytes": sum(journal.stat().st_size for journal in journals),
     }
 
@@ -109,8 +113,10 @@ async def _play(name: str, rank: int, peer: str | None, trace: str | None) -> No
         tell("together")
         async for order in orders():
             del order["do"]
+            began_s = time.process_time()
             outcome = await throughput(group, **order, senders=[*range(_MEMBERS)], me=rank)
-            tell("loaded", rate=outcome.rate, digest=outcome.digest, delivered=outcome.meter.count)
+            cpu_s = time.process_time() - began_s
+            tell("loaded", rate=outcome.rate, digest=outcome.digest, delivered=outcome.meter.count, cpu_s=cpu_s)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from antiphon import __version__
 from antiphon.errors import ConfigurationError, TraceError
 from antiphon.trace.journal import JournalFile
 from antiphon.trace.records import VERSION, Head
@@ -36,7 +35,6 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
     """What the members' clocks show at time 0."""
     machine: str
     """Which start of which machine; clocks of others show something else."""
-    antiphon_version: str
 
 
 def journal_path(directory: Path, process: ProcessId) -> Path:
@@ -110,7 +108,6 @@ def _join(directory: Path, clock: Clock) -> Identity:
         began_ns=0 if virtual else time.time_ns(),
         epoch_ns=0 if virtual else time.monotonic_ns(),
         machine=_machine(clock),
-        antiphon_version=__version__,
     )
     aside = directory / f".{IDENTITY}-{secrets.token_hex(4)}"
     aside.write_bytes(msgspec.json.format(msgspec.json.encode(own)) + b"\n")
