@@ -16,9 +16,14 @@ from antiphon.core.effects import Departure, Effect, InstallView, Suspected
 from antiphon.core.vectors import BEYOND
 from antiphon.drive.drive import Shown
 from antiphon.protocols.newtop.delivery import Delivery
-from antiphon.protocols.newtop.formation.formation import Formations, _Formation
+from antiphon.protocols.newtop.formation.formation import Formations
 from antiphon.protocols.newtop.formation.held_back import HeldBack, group_of
+from antiphon.protocols.newtop.formation.intentions import Intentions
+from antiphon.protocols.newtop.formation.leaves import Leaves
 from antiphon.protocols.newtop.formation.passage import Passage
+from antiphon.protocols.newtop.formation.procedure import Formation, Stage
+from antiphon.protocols.newtop.formation.search import Search
+from antiphon.protocols.newtop.formation.steps import Steps
 from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.protocols.newtop.frames import BlockFrame, InstallFrame, ProposeFrame
 from antiphon.protocols.newtop.gate import Reason
@@ -60,9 +65,9 @@ def _merging(traits: Traits) -> bool:
 
 def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]) -> None:
     """Turn which nulls the groups of a process get when it goes over."""
-    install = Formations._install
+    install = Steps._install
 
-    def turned(self: Formations, frame: InstallFrame, now: int) -> None:
+    def turned(self: Steps, frame: InstallFrame, now: int) -> None:
         passage = self._grounds
         assert isinstance(passage, Passage)
         answers, group = passage._answers, name_of(frame.group)
@@ -71,7 +76,7 @@ def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]
         number, (answers.wanted, answers._answered) = answers.wanted, before
         answer(passage, passage._groups.names[group], frame.base, number, now)
 
-    patch.setattr(Formations, "_install", turned)
+    patch.setattr(Steps, "_install", turned)
 
 
 def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
@@ -105,15 +110,15 @@ def no_nulls_at_install(patch: pytest.MonkeyPatch) -> None:
 def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
     """E-55: who leaves does not wait until others have what it sent and delivered."""
 
-    def begin(self: Formations, now: int) -> bool:
-        for name in [*self._leaves]:
+    def begin(self: Leaves, now: int) -> bool:
+        for name in [*self._intentions.leaves]:
             group = self._grounds.current(name)
             if group is None or not (group.outgoing.outbox.waiting or group.transfer):
-                self._go(name, now, graceful=True)
+                self.go(name, now, graceful=True)
                 return True
         return False
 
-    patch.setattr(Formations, "_begin_to_leave", begin)
+    patch.setattr(Leaves, "begin", begin)
 
 
 def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
@@ -126,11 +131,11 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
         self._table.formed = True
         processes[id(self._delivery)] = self
 
-    def begin(self: Formations, now: int) -> bool:
-        for name in [*self._leaves]:
+    def begin(self: Leaves, now: int) -> bool:
+        for name in [*self._intentions.leaves]:
             group = self._grounds.current(name)
             if group is None:
-                self._go(name, now, graceful=True)
+                self.go(name, now, graceful=True)
                 return True
             if not (group.outgoing.outbox.waiting or group.transfer or group.gate.holds(Reason.STOPPED)):
                 outbox = Outbox(packing=False, frame_bytes_max=64)
@@ -155,7 +160,7 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
             depart(self, name, now, graceful=graceful)
 
     patch.setattr(NewtopProcess, "__init__", started)
-    patch.setattr(Formations, "_begin_to_leave", begin)
+    patch.setattr(Leaves, "begin", begin)
     patch.setattr(Delivery, "deliver", one_by_one)
     patch.setattr(Passage, "depart", silently)
 
@@ -166,7 +171,7 @@ def _delivered_leave(
     group.deliver(frame)
     if frame.sender == group.roster.me:
         assert process._formations is not None
-        process._formations._go(name_of(frame.group), now, graceful=True)
+        process._formations.leaves.go(name_of(frame.group), now, graceful=True)
     elif frame.sender in group.roster.ranks and frame.sender not in group.agreement.failed:
         _forget(group.agreement, frame.sender)
         gone = Departure(frame.sender, frame.block, "left", (), 0, 0)
@@ -196,7 +201,7 @@ def nobody_secedes(patch: pytest.MonkeyPatch) -> None:
 
 def contradictions_ignored(patch: pytest.MonkeyPatch) -> None:
     """E-57: views of one predecessor that contradict each other end nothing."""
-    patch.setattr(Formations, "_contradicts", lambda *_: False)
+    patch.setattr(Formation, "contradicts", False)
 
 
 def views_after_ready(patch: pytest.MonkeyPatch) -> None:
@@ -209,15 +214,14 @@ def views_after_ready(patch: pytest.MonkeyPatch) -> None:
 
 def ready_before_the_flush(patch: pytest.MonkeyPatch) -> None:
     """E-58: all go over straight after the votes, whatever they have delivered."""
-    go_on = Formations._go_on
+    go_on = Steps.go_on
 
-    def hasty(self: Formations, now: int) -> bool:
-        procedure = self._procedure
-        if isinstance(procedure, _Formation) and procedure.base is not None and procedure.ready is None:
-            return self._get_ready(procedure, now)
-        return go_on(self, now)
+    def hasty(self: Steps, formation: Formation, now: int) -> bool:
+        if formation.base is not None and formation.ready is None:
+            return self._get_ready(formation, now)
+        return go_on(self, formation, now)
 
-    patch.setattr(Formations, "_go_on", hasty)
+    patch.setattr(Steps, "go_on", hasty)
 
 
 def sends_go_on(patch: pytest.MonkeyPatch) -> None:
@@ -244,7 +248,7 @@ def held_sends_lost(patch: pytest.MonkeyPatch) -> None:
 
 def deliveries_go_on(patch: pytest.MonkeyPatch) -> None:
     """E-58: no freeze."""
-    patch.setattr(Formations, "limit", property(lambda _: BEYOND, lambda _self, _limit: None), raising=False)
+    patch.setattr(Stage, "limit", property(lambda _: BEYOND, lambda _self, _limit: None))
 
 
 # -------------------------------------------------------------------------------- states (11.2 rule 7)
@@ -313,7 +317,7 @@ def other_groups_go_on(patch: pytest.MonkeyPatch) -> None:
 
 def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
     """E-86: who waits for a state, or owes one, takes part in the next formation."""
-    propose, free = Formations._on_propose, Formations._free
+    propose, free = Steps.on_propose, Search._free
 
     def unaware(group: NewtopGroup | None, action: Callable[[], Any]) -> Any:
         if group is None:
@@ -324,11 +328,11 @@ def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
         finally:
             group.transfer = transfer
 
-    def on_propose(self: Formations, frame: ProposeFrame, now: int) -> None:
+    def on_propose(self: Steps, frame: ProposeFrame, now: int) -> None:
         unaware(self._grounds.current(name_of(frame.group)), lambda: propose(self, frame, now))
 
-    patch.setattr(Formations, "_on_propose", on_propose)
-    patch.setattr(Formations, "_free", lambda self, group: unaware(group, lambda: free(self, group)))
+    patch.setattr(Steps, "on_propose", on_propose)
+    patch.setattr(Search, "_free", lambda self, group: unaware(group, lambda: free(self, group)))
 
 
 # -------------------------------------------------------------------------------- who takes part
@@ -336,15 +340,15 @@ def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
 
 def the_mute_awaited(patch: pytest.MonkeyPatch) -> None:
     """E-85: votes are waited for as long as everything else, and nobody is left out for not voting."""
-    propose = Formations._propose
+    propose = Steps.propose
 
-    def patient(self: Formations, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
+    def patient(self: Steps, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
         propose(self, name, members, now)
-        if isinstance(self._procedure, _Formation):
-            self._procedure.until = now + self._patience_ns
+        if self._stage.formation is not None:
+            self._stage.formation.until = now + self._patience_ns
 
-    patch.setattr(Formations, "_propose", patient)
-    patch.setattr(Formations, "_note_mute", lambda *_: None)
+    patch.setattr(Steps, "propose", patient)
+    patch.setattr(Steps, "note_mute", lambda *_: None)
 
 
 def open_agreements_take_part(patch: pytest.MonkeyPatch) -> None:
@@ -354,7 +358,7 @@ def open_agreements_take_part(patch: pytest.MonkeyPatch) -> None:
 
 def taken_in_unasked(patch: pytest.MonkeyPatch) -> None:
     """Others may take anybody into any group, also who has left it."""
-    patch.setattr(Formations, "_welcomes", lambda *_: True)
+    patch.setattr(Intentions, "welcomes", lambda *_: True)
 
 
 # -------------------------------------------------------------------------------- steps 5 and 6
@@ -362,20 +366,20 @@ def taken_in_unasked(patch: pytest.MonkeyPatch) -> None:
 
 def install_told_once(patch: pytest.MonkeyPatch) -> None:
     """Step 5: only the initiator says that a group is formed."""
-    install = Formations._install
+    install = Steps._install
 
-    def silent(self: Formations, frame: InstallFrame, now: int) -> None:
+    def silent(self: Steps, frame: InstallFrame, now: int) -> None:
         with pytest.MonkeyPatch.context() as inner:
             if frame.sender != self._me:
                 inner.setattr(Passage, "transmit", lambda *_: None)
             install(self, frame, now)
 
-    patch.setattr(Formations, "_install", silent)
+    patch.setattr(Steps, "_install", silent)
 
 
 def refusals_untold(patch: pytest.MonkeyPatch) -> None:
     """Step 6: who sends us frames of a group that we have refused learns nothing."""
-    patch.setattr(Formations, "stranger", lambda *_: None)
+    patch.setattr(Steps, "stranger", lambda *_: None)
 
 
 # -------------------------------------------------------------------------------- rows of docs/spec/properties.md 9

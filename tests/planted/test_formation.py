@@ -128,7 +128,7 @@ def views_that_contradict() -> bool:
     cluster.now += 2 * OMEGA_NS
     cluster.tick("b")
     assert cluster.last_view("b") == "b"
-    formations(cluster, "c")._propose(GROUP, {ProcessId(name): GROUP for name in "ab"} | {ProcessId("c"): None}, 0)
+    formations(cluster, "c").steps.propose(GROUP, {ProcessId(name): GROUP for name in "ab"} | {ProcessId("c"): None}, 0)
     cluster.settle("c")
     cluster.finish(2, pause_ns=0)
     return classes_are_those_of_views(cluster, "a", "b")
@@ -198,7 +198,7 @@ def deaf_joiner() -> bool:
     frozen = []
     for _ in range(200):
         cluster.finish(1)
-        frozen.append(formations(cluster, "a").limit < BEYOND)
+        frozen.append(formations(cluster, "a").stage.limit < BEYOND)
     return frozen.count(True) < 50
 
 

@@ -42,7 +42,7 @@ def formations(cluster: Forming, name: str) -> Formations:
 
 
 def frozen(cluster: Forming, name: str) -> bool:
-    return formations(cluster, name)._procedure is not None
+    return formations(cluster, name).stage.procedure is not None
 
 
 def hand_over(cluster: Forming, sender: str, receiver: str, kind: type) -> None:
@@ -163,7 +163,7 @@ def test_while_a_process_is_frozen_it_delivers_nothing_above_its_vote_in_any_gro
 
 def test_a_proposal_that_believes_us_elsewhere_is_refused_and_a_refusal_ends_it_for_all() -> None:
     cluster = Forming("a", "b", strangers=["c"])
-    formations(cluster, "c")._propose(GROUP, {ProcessId("a"): GroupId("g@5"), ProcessId("c"): None}, 0)
+    formations(cluster, "c").steps.propose(GROUP, {ProcessId("a"): GroupId("g@5"), ProcessId("c"): None}, 0)
     cluster.settle("c")
     cluster.move_all()
     assert not frozen(cluster, "a")
@@ -369,7 +369,7 @@ def test_who_has_got_beyond_the_base_of_its_new_group_takes_the_others_along(alg
 def test_e57_views_of_one_predecessor_that_contradict_each_other_end_the_formation() -> None:
     cluster = Forming("a", "b", strangers=["c"])
     own = formations(cluster, "c")
-    own._propose(GROUP, {ProcessId("a"): GROUP, ProcessId("b"): GROUP, ProcessId("c"): None}, 0)
+    own.steps.propose(GROUP, {ProcessId("a"): GROUP, ProcessId("b"): GROUP, ProcessId("c"): None}, 0)
     cluster.settle("c")
     (group,) = {frame.group for frame in cluster.control["c"]}
     for name in "ab":
@@ -446,7 +446,7 @@ def test_who_has_left_and_is_refuted_by_others_is_gone_all_the_same() -> None:
     cluster = Forming("a", "b", "c", "d")
     cluster.send("d", b"x")
     cluster.move_one_way("d", "b", "c")
-    formations(cluster, "d")._grounds.depart(GROUP, cluster.now, graceful=False)
+    formations(cluster, "d").steps._grounds.depart(GROUP, cluster.now, graceful=False)
     cluster.settle("d")
     assert isinstance(cluster.channels["d", "b"][-1], LeavingFrame)
     cluster.move_one_way("d", "b")
@@ -511,15 +511,15 @@ def test_on_datagrams_what_is_lost_is_repeated() -> None:
 def test_of_those_who_have_come_and_gone_the_last_are_remembered_and_none_once_we_leave() -> None:
     cluster = Forming("a", "b")
     found = formations(cluster, "a")
-    found._know(GroupId(GROUP), tuple(ProcessId(f"guest-{number}") for number in range(5_000)))
-    found._know(GroupId(GROUP), (ProcessId("c"),))
-    known = found._known[GroupId(GROUP)]
+    found.acquaintances.know(GroupId(GROUP), tuple(ProcessId(f"guest-{number}") for number in range(5_000)))
+    found.acquaintances.know(GroupId(GROUP), (ProcessId("c"),))
+    known = found.acquaintances.known[GroupId(GROUP)]
     assert len(known) == 4_097
     assert known[-2:] == ["guest-4999", "c"]
     cluster.leave("a")
     cluster.finish(8)
     assert cluster.left["a"]
-    assert not found._known
+    assert not found.acquaintances.known
 
 
 def test_who_did_not_vote_long_ago_is_not_remembered_for_it() -> None:
@@ -530,6 +530,6 @@ def test_who_did_not_vote_long_ago_is_not_remembered_for_it() -> None:
         cluster.form("a", "a", name, group=f"with-{name}")
         cluster.wait(2 * OMEGA_NS)
         cluster.leave("a", group=f"with-{name}")
-        assert name in found._mute
+        assert name in found.attempts.mute
         cluster.wait(300 * OMEGA_NS)
-    assert "b" not in found._mute
+    assert "b" not in found.attempts.mute

@@ -336,7 +336,7 @@ class NewtopProcess:
         for group in self._table.safe:
             group.discipline.stabilise(effects)
         upto, formations = self._cuts.upto, self._formations
-        return self._order.take(upto if formations is None or upto < formations.limit else formations.limit)
+        return self._order.take(upto if formations is None or upto < formations.stage.limit else formations.stage.limit)
 
     def _settle(self, now: int, effects: list[Effect]) -> bool:
         """Draw the consequences in every group, and set its alarm; True if something may follow from it."""

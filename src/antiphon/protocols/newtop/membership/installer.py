@@ -115,7 +115,7 @@ class ViewInstaller:
     def _withheld(self, cut: Cut) -> bool:
         """Whether a view must wait for the outcome of a formation."""
         formations = self._formations
-        return formations is not None and (cut.number > formations.limit or formations.settled_group == cut.group)
+        return formations is not None and (cut.number > formations.stage.limit or formations.settled_group == cut.group)
 
     def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
         """The first view of a formed group has its turn: members that have a state say here what it is."""

@@ -1,0 +1,69 @@
+"""What the application of a process has asked for and has not got: groups to be in, groups to leave."""
+
+from typing import Final
+
+from antiphon.types import GroupId, ProcessId
+
+_DOUBLINGS_MAX: Final = 6
+"""How often the pause between two proposals of the same group is doubled."""
+
+
+class Wish:
+    """To form a group of these processes, or to join the group that one of them is in."""
+
+    __slots__ = ("at", "forms", "processes", "tries")
+
+    def __init__(self, processes: tuple[ProcessId, ...], at: int, *, forms: bool) -> None:
+        self.processes = processes
+        self.forms = forms
+        self.at = at
+        """When to try again."""
+        self.tries = 0
+
+    @property
+    def contact(self) -> ProcessId:
+        """The process to ask now: each in turn."""
+        return self.processes[(self.tries - 1) % len(self.processes)]
+
+    def tried(self, now: int, pause_ns: int, spread_ns: int) -> None:
+        """Once more; the next time is later, for a formation that is repeated ever later."""
+        doublings = min(self.tries, _DOUBLINGS_MAX) if self.forms else 0
+        self.at = now + (pause_ns << doublings) + spread_ns
+        self.tries += 1
+
+
+class Intentions:
+    """Invariant: a name is never in `wishes` and in `leaves` at once."""
+
+    __slots__ = ("leaves", "left", "wishes")
+
+    def __init__(self) -> None:
+        self.wishes: dict[GroupId, Wish] = {}
+        """By name."""
+        self.leaves: dict[GroupId, int] = {}
+        """By name, until when a leave may be graceful."""
+        self.left: set[GroupId] = set()
+        """Names that our application does not want to be in."""
+
+    def want(self, name: GroupId, wish: Wish) -> None:
+        """Be in a group of that name."""
+        self.left.discard(name)
+        self.wishes[name] = wish
+
+    def fulfilled(self, name: GroupId) -> None:
+        """We are in one."""
+        self.wishes.pop(name, None)
+
+    def leave(self, name: GroupId, until: int) -> None:
+        """Be in none."""
+        self.wishes.pop(name, None)
+        self.left.add(name)
+        self.leaves.setdefault(name, until)
+
+    def gone(self, name: GroupId) -> None:
+        """We are in none."""
+        self.leaves.pop(name, None)
+
+    def welcomes(self, name: GroupId, members: dict[ProcessId, GroupId | None]) -> bool:
+        """Whether others may take us into a group that we did not ask for: into a new one, unless we left it."""
+        return name not in self.left and not any(members.values())

@@ -1,0 +1,106 @@
+"""Join and merge (docs/spec/newtop.md 11.2 rules 3 and 5): how processes find the groups that they want to be in."""
+
+from typing import TYPE_CHECKING
+
+from antiphon.protocols.newtop.formation.acquaintances import Acquaintances, earlier
+from antiphon.protocols.newtop.formation.attempts import Attempts
+from antiphon.protocols.newtop.formation.intentions import Intentions, Wish
+from antiphon.protocols.newtop.formation.procedure import Stage
+from antiphon.protocols.newtop.formation.steps import Grounds, Steps
+from antiphon.protocols.newtop.frames import FoundFrame, ProbeFrame
+from antiphon.types import GroupId, ProcessId, name_of
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+
+
+class Search:
+    """Invariant: a process proposes only while it takes part in nothing else."""
+
+    __slots__ = ("_acquaintances", "_attempts", "_grounds", "_intentions", "_me", "_pause_ns", "_stage", "_steps")
+
+    def __init__(
+        self,
+        me: ProcessId,
+        pause_ns: int,
+        grounds: Grounds,
+        stage: Stage,
+        steps: Steps,
+        attempts: Attempts,
+        intentions: Intentions,
+        acquaintances: Acquaintances,
+    ) -> None:
+        self._me = me
+        self._pause_ns = pause_ns
+        self._grounds = grounds
+        self._stage = stage
+        self._steps = steps
+        self._attempts = attempts
+        self._intentions = intentions
+        self._acquaintances = acquaintances
+
+    def attempt(self, name: GroupId, wish: Wish, now: int) -> None:
+        """Ask the next contact; or propose."""
+        wish.tried(now, self._pause_ns, self._acquaintances.spread(name))
+        if self._grounds.current(name) is not None:
+            self._intentions.fulfilled(name)
+        elif not wish.forms and wish.processes:
+            self._grounds.transmit(ProbeFrame(name, self._me, True), wish.contact)
+        elif wish.forms and self._stage.procedure is None:
+            self._steps.propose(name, dict.fromkeys({*wish.processes, self._me}), now)
+
+    def merge(self, name: GroupId, others: tuple[ProcessId, ...]) -> None:
+        """Look for these at once."""
+        self._acquaintances.know(name, others)
+        for other in others:
+            self._grounds.transmit(ProbeFrame(name, self._me, False), other)
+
+    def look_around(self, name: GroupId, now: int) -> None:
+        """Ask one of those that we have been with and are not with now."""
+        self._acquaintances.look_later(name, now)
+        group = self._grounds.current(name)
+        lost = None if group is None else self._acquaintances.lost(name, group.roster.ranks)
+        if lost is not None:
+            self._grounds.transmit(ProbeFrame(name, self._me, False), lost)
+
+    def on_probe(self, frame: ProbeFrame, now: int) -> None:
+        """Answer; or propose the group that we are in and the joiner."""
+        name = name_of(frame.group)
+        group = self._grounds.current(name)
+        if group is None:
+            return
+        if not frame.joins:
+            self._acquaintances.know(name, (frame.sender,))
+            self._grounds.transmit(FoundFrame(group.view.group, self._me, group.view.members), frame.sender)
+            return
+        for old in earlier(frame.sender, group.roster.ranks):
+            group.agreement.renounced(old, now)  # a process that starts anew has crashed before
+        if self._free(group) and self._attempts.answers(frame.sender, now):
+            self._steps.propose(name, {**self._with_us(group), frame.sender: None}, now)
+
+    def on_found(self, frame: FoundFrame, now: int) -> None:
+        """A process out of view lives: unite with those that it is with."""
+        name = name_of(frame.group)
+        group = self._grounds.current(name)
+        if group is None or frame.sender in group.roster.ranks or not self._free(group):
+            return
+        if not self._attempts.answers(frame.sender, now):
+            return
+        others = {
+            member: frame.group
+            for member in frame.members
+            if member not in group.roster.ranks and self._attempts.answers(member, now)
+        }
+        self._steps.propose(name, {**others, **self._with_us(group)}, now)
+
+    def _free(self, group: "NewtopGroup") -> bool:
+        """Whether we may propose what takes its place."""
+        leaves = name_of(group.view.group) in self._intentions.leaves
+        settled = group.transfer is None and not group.parts and not group.discipline.in_doubt
+        return self._stage.procedure is None and settled and not leaves
+
+    def _with_us(self, group: "NewtopGroup") -> dict[ProcessId, GroupId | None]:
+        """The members of our view that nothing speaks against."""
+        agreement = group.agreement
+        doubtful = agreement.failed.keys() | agreement.suspicions.keys()
+        return {member: group.view.group for member in group.view.members if member not in doubtful}
