@@ -131,7 +131,7 @@ def suspect_frames(draw: st.DrawFn, group: GroupId | None = None) -> SuspectFram
         draw(numbers_up),
         draw(others(sender)),
         draw(numbers_up),
-        draw(places),
+        sequence=draw(places),
     )
 
 
@@ -143,23 +143,23 @@ def refute_frames(draw: st.DrawFn, group: GroupId | None = None) -> RefuteFrame:
     kind = draw(st.sampled_from([block_frames, ordered_frames]))
     messages = tuple(draw(kind(group, suspect, at)) for at in pairwise(blocks))
     sender = draw(others(suspect))
-    return RefuteFrame(group, sender, draw(numbers_up), suspect, blocks[0], messages, draw(places))
+    return RefuteFrame(group, sender, draw(numbers_up), suspect, blocks[0], messages, sequence=draw(places))
 
 
 @st.composite
 def confirmed_frames(draw: st.DrawFn, group: GroupId | None = None) -> ConfirmedFrame:
     sender = draw(processes)
     named = draw(groups) if group is None else group
-    return ConfirmedFrame(named, sender, draw(numbers_up), draw(suspicions(sender)), draw(places))
+    return ConfirmedFrame(named, sender, draw(numbers_up), draw(suspicions(sender)), sequence=draw(places))
 
 
 def leaving_frames(group: GroupId | None = None) -> st.SearchStrategy[LeavingFrame]:
-    return st.builds(LeavingFrame, groups if group is None else st.just(group), processes, numbers_up, places)
+    return st.builds(LeavingFrame, groups if group is None else st.just(group), processes, numbers_up, sequence=places)
 
 
 def want_frames(group: GroupId | None = None) -> st.SearchStrategy[WantFrame]:
     named = groups if group is None else st.just(group)
-    return st.builds(WantFrame, named, processes, numbers_up, numbers_up, places)
+    return st.builds(WantFrame, named, processes, numbers_up, numbers_up, sequence=places)
 
 
 def sequenced(group: GroupId) -> st.SearchStrategy[SequencedFrame]:

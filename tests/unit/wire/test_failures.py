@@ -87,14 +87,14 @@ SHOWN = BlockFrame(G, P2, 4, 1, 0)
         (ALIVE, alive(flags=8), AliveFrame(G, P1, 3, 1, blocked=True)),
         (ALIVE, alive(flags=9), AliveFrame(G, P1, 3, 1, stalled=True, blocked=True)),
         (SUSPECT, suspect(), SuspectFrame(G, P1, 3, P2, 1)),
-        (SUSPECT, suspect(sequence=9, name="p3#2"), SuspectFrame(G, P1, 3, P3, 1, 9)),
+        (SUSPECT, suspect(sequence=9, name="p3#2"), SuspectFrame(G, P1, 3, P3, 1, sequence=9)),
         (REFUTE, refute(shown(4, 1)), RefuteFrame(G, P1, 3, P2, 1, (SHOWN,))),
         (
             REFUTE,
             refute(shown(4, 1), shown(6, 4)),
             RefuteFrame(G, P1, 3, P2, 1, (SHOWN, SHOWN._replace(block=6, previous_block=4))),
         ),
-        (CONFIRMED, confirmed(TWO_FAILED, sequence=9), ConfirmedFrame(G, P1, 3, ((P2, 5), (P3, 0)), 9)),
+        (CONFIRMED, confirmed(TWO_FAILED, sequence=9), ConfirmedFrame(G, P1, 3, ((P2, 5), (P3, 0)), sequence=9)),
         (
             REPAIR,
             NAMES

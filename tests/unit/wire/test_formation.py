@@ -72,12 +72,12 @@ FROM_NOWHERE = company("p3#2", view="", size=0, primary=NO)
     ("kind", "body", "frame"),
     [
         (LEAVING, NAMES + numbers(3, 0), LeavingFrame(G, P1, 3)),
-        (LEAVING, ID + numbers(3, 9), LeavingFrame(H, P1, 3, 9)),
-        (WANT, NAMES + numbers(3, 5, 9), WantFrame(G, P1, 3, 5, 9)),
+        (LEAVING, ID + numbers(3, 9), LeavingFrame(H, P1, 3, sequence=9)),
+        (WANT, NAMES + numbers(3, 5, 9), WantFrame(G, P1, 3, 5, sequence=9)),
         (
             REPAIR,
             NAMES + count(2) + copy(WANT, NAMES + numbers(3, 5, 9)) + copy(LEAVING, NAMES + numbers(5, 10)),
-            RepairFrame(G, P1, (WantFrame(G, P1, 3, 5, 9), LeavingFrame(G, P1, 5, 10))),
+            RepairFrame(G, P1, (WantFrame(G, P1, 3, 5, sequence=9), LeavingFrame(G, P1, 5, sequence=10))),
         ),
         (
             NUMBERED,

@@ -4,7 +4,7 @@ Deeply immutable values. A numbered frame takes a block number and is ordered; e
 unnumbered, never waits for flow control, and shares the channel of the group (E-20).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from antiphon.core.frames import FrameDefaults
@@ -135,12 +135,7 @@ class BlockFrame(NamedTuple):
         return ()
 
 
-class SubmitFrame(NamedTuple):
-    """To the sequencer of an asymmetric group: please number this for all (docs/spec/newtop.md 11.3 rule 1).
-
-    Sent again until it comes back, unchanged but for what its sender has learned meanwhile.
-    """
-
+class _SubmitFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     block: int
@@ -158,14 +153,18 @@ class SubmitFrame(NamedTuple):
     state: int | None = None
     """As in a numbered frame."""
 
-    @property
-    def author(self) -> ProcessId:
-        """The sender."""
-        return self.sender
+
+class SubmitFrame(_SubmitFields, FrameDefaults):
+    """To the sequencer of an asymmetric group: please number this for all (docs/spec/newtop.md 11.3 rule 1).
+
+    Sent again until it comes back, unchanged but for what its sender has learned meanwhile.
+    """
+
+    __slots__ = ()
 
     @property
     def clock(self) -> int:
-        """What it orders it above."""
+        """The number that it is ordered above."""
         return self.block
 
     @property
@@ -173,38 +172,30 @@ class SubmitFrame(NamedTuple):
         """`submit`; or `piece` of a larger message, not the last, or of a state."""
         return "piece" if self.more or self.state is not None else "submit"
 
-    @property
-    def serial(self) -> None:
-        """It may leave several times."""
-
-    @property
-    def flow(self) -> None:
-        """A sender that does not number its messages has no window to tell of."""
-
-    @property
-    def orderer(self) -> None:
-        """Nobody yet."""
-
-    @property
-    def copies(self) -> tuple["BlockFrame", ...]:
-        """None."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True)
-class NeedFrame(FrameDefaults):
-    """To the sequencer: a message or a view of another group waits until this one gets to a number (11.3 rule 5)."""
+class _Control(FrameDefaults):
+    """A frame of the protocol itself: of a group, from one process."""
 
     group: GroupId
     sender: ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class NeedFrame(_Control):
+    """To the sequencer: a message or a view of another group waits until this one gets to a number (11.3 rule 5)."""
+
     number: int
 
 
-class _Unnumbered(FrameDefaults):
+@dataclass(frozen=True, slots=True)
+class _Unnumbered(_Control):
     """A control frame with a place in its sender's stream: it uses no number, and tells the last one used (E-20)."""
 
-    __slots__ = ()
     block: int
+    """The sender's last number in the group."""
+    sequence: int = field(default=0, kw_only=True)
+    """As in a numbered frame: control messages have their place in the stream (E-66)."""
 
     @property
     def clock(self) -> int:
@@ -216,18 +207,12 @@ class _Unnumbered(FrameDefaults):
 class AliveFrame(_Unnumbered):
     """An announcement: what the sender has completed, when no numbered message is there to say it (E-51)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
-    """The sender's last number in the group; this uses no new one."""
     complete_block: int
     flow: Flow | None = None
     stalled: bool = False
     """The sender owes a null that flow control holds back."""
     blocked: bool = False
     """A message of the sender's application has been refused for long: it wants to hear who is alive (9.2 d)."""
-    sequence: int = 0
-    """As in a numbered frame: control messages have their place in the stream (E-66)."""
 
     @property
     def announces(self) -> bool:
@@ -239,27 +224,18 @@ class AliveFrame(_Unnumbered):
 class SuspectFrame(_Unnumbered):
     """The sender suspects somebody, of whom it has everything up to `last_block` (docs/spec/newtop.md 9.4 i)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
-    """As in an announcement."""
     suspect: ProcessId
     last_block: int
-    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RefuteFrame(_Unnumbered):
     """A suspicion is wrong: here is what the suspect sent after `last_block`, as far as we have it (9.4 iii)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
     suspect: ProcessId
     last_block: int
     messages: tuple[BlockFrame, ...]
     """All of the suspect, unchanged, in the order of their numbers."""
-    sequence: int = 0
 
     @property
     def copies(self) -> tuple[BlockFrame, ...]:
@@ -271,50 +247,38 @@ class RefuteFrame(_Unnumbered):
 class ConfirmedFrame(_Unnumbered):
     """All who are not suspected agree: these have failed, together (9.4 vii)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
     failed: tuple[Suspicion, ...]
     """Sorted."""
-    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class StatusFrame(FrameDefaults):
+class StatusFrame(_Control):
     """To one member that has not acknowledged all: the sender's last sequence number (newtop.md 4, rule 6)."""
 
-    group: GroupId
-    sender: ProcessId
     last: int
     settled: int = 0
     """Everybody has acknowledged the stream up to here; copies need not be kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class AckFrame(FrameDefaults):
+class AckFrame(_Control):
     """The answer to a status: everything of the addressee up to `upto` is here."""
 
-    group: GroupId
-    sender: ProcessId
     upto: int
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFrame(FrameDefaults):
+class RequestFrame(_Control):
     """Asks a holder for frames of `origin` that are missing."""
 
-    group: GroupId
-    sender: ProcessId
     origin: ProcessId
     missing: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RepairFrame(FrameDefaults):
+class RepairFrame(_Control):
     """Unchanged copies of frames that somebody asked for; each counts as coming from its own sender."""
 
-    group: GroupId
-    sender: ProcessId
     repaired: tuple["SequencedFrame", ...]
 
     @property
@@ -327,62 +291,45 @@ class RepairFrame(FrameDefaults):
 class LeavingFrame(_Unnumbered):
     """By its own word, the sender is not in the group any more (docs/spec/newtop.md 11.2 rule 1)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
-    sequence: int = 0
-
 
 @dataclass(frozen=True, slots=True)
 class WantFrame(_Unnumbered):
     """The sender wants everybody to complete this number, and to say so: it is about to leave (newtop.md 8)."""
 
-    group: GroupId
-    sender: ProcessId
-    block: int
     wanted: int
-    sequence: int = 0
 
 
 # Formation (docs/spec/newtop.md 11.1): each to one process; `group` is what is to be formed, or its name in a question
 
 
 @dataclass(frozen=True, slots=True)
-class ProposeFrame(FrameDefaults):
+class ProposeFrame(_Control):
     """The initiator would like these to form a group."""
 
-    group: GroupId
-    sender: ProcessId
     members: tuple[tuple[ProcessId, GroupId | None], ...]
     """Sorted, each with the group of that name that it is believed to be in."""
 
 
 @dataclass(frozen=True, slots=True)
-class VoteFrame(FrameDefaults):
+class VoteFrame(_Control):
     """The answer: the sender has stopped delivering at this number; or None, it will not take part."""
 
-    group: GroupId
-    sender: ProcessId
     number: int | None
     epoch: int
     """The largest epoch of that name that the sender has heard of: what is formed must be above it."""
 
 
 @dataclass(frozen=True, slots=True)
-class BaseFrame(FrameDefaults):
+class BaseFrame(_Control):
     """All are willing: deliver everything up to this number."""
 
-    group: GroupId
-    sender: ProcessId
     base: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyFrame(FrameDefaults):
+class ReadyFrame(_Control):
     """The sender has done so, and is in this view of its old group; None if it had none."""
 
-    group: GroupId
-    sender: ProcessId
     view: ViewId | None
     members: tuple[ProcessId, ...]
     """Of that view."""
@@ -391,39 +338,30 @@ class ReadyFrame(FrameDefaults):
 
 
 @dataclass(frozen=True, slots=True)
-class InstallFrame(FrameDefaults):
+class InstallFrame(_Control):
     """The group is formed; the first frame of it that its sender sends to anybody."""
 
-    group: GroupId
-    sender: ProcessId
     base: int
     companies: tuple[Company, ...]
     """Sorted."""
 
 
 @dataclass(frozen=True, slots=True)
-class AbortFrame(FrameDefaults):
+class AbortFrame(_Control):
     """The sender will never be in that group."""
-
-    group: GroupId
-    sender: ProcessId
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeFrame(FrameDefaults):
+class ProbeFrame(_Control):
     """Asks somebody out of view what it is in under that name; or to be taken in."""
 
-    group: GroupId
-    sender: ProcessId
     joins: bool
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFrame(FrameDefaults):
+class FoundFrame(_Control):
     """The answer: the group that the sender is in, and with whom."""
 
-    group: GroupId
-    sender: ProcessId
     members: tuple[ProcessId, ...]
 
 

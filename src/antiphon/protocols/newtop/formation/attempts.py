@@ -52,6 +52,11 @@ class Attempts:
         if len(self.refused) > _REFUSED_MAX:
             del self.refused[next(iter(self.refused))]
 
+    def forget_mute(self, now: int) -> None:
+        """Forget processes that did not vote long ago."""
+        forgotten = now - (self._pause_ns << _DOUBLINGS_MAX)
+        self.mute = {process: mute for process, mute in self.mute.items() if mute[1] > forgotten}
+
     def did_not_vote(self, process: ProcessId, now: int) -> None:
         """It is left out for a while, longer each time."""
         times = self.mute.get(process, (0, 0))[0] + 1

@@ -272,6 +272,7 @@ class Steps:
         if formation.initiator != self._me or formation.base is not None:
             return
         group = self._grounds.current(name_of(formation.group))
+        self._attempts.forget_mute(now)
         for member in [member for member in formation.members if member not in formation.votes]:
             self._attempts.did_not_vote(member, now)
             if group is not None and member in group.roster.ranks:

@@ -21,11 +21,11 @@ from antiphon.protocols.newtop.gate import Reason
 from antiphon.protocols.newtop.membership.agreement import Detection
 from antiphon.protocols.newtop.membership.views import SequencerChange
 from antiphon.protocols.newtop.outbox import Unsent
-from antiphon.protocols.newtop.sequencing.chains import Chains
-from antiphon.protocols.newtop.sequencing.claims import Claims
 from antiphon.protocols.newtop.sequencing.horizon import Horizon
+from antiphon.protocols.newtop.sequencing.ledger import Ledger
 from antiphon.protocols.newtop.sequencing.origin import Origin
 from antiphon.protocols.newtop.sequencing.queue import Queue
+from antiphon.protocols.newtop.sequencing.submissions import whole_messages
 from antiphon.protocols.newtop.settings import NewtopSettings
 from antiphon.types import ProcessId
 
@@ -39,14 +39,11 @@ class Asymmetric:
 
     __slots__ = (
         "_announces",
-        "_chains",
         "_change",
-        "_claims",
         "_gate",
         "_group",
         "_heard_at",
-        "_holdings",
-        "_horizon",
+        "_ledger",
         "_news",
         "_numbers",
         "_origin",
@@ -65,7 +62,6 @@ class Asymmetric:
         self._roster = group.roster
         self._numbers = group.numbers
         self._progress = group.progress
-        self._holdings = group.holdings
         self._news = group.news
         self._gate = group.gate
         self._outgoing = group.outgoing
@@ -73,16 +69,14 @@ class Asymmetric:
         self._change = change
         self._heard_at = group.suspector.clock  # entered in place, as in the symmetric discipline
         self._announces = announces and len(group.roster.view.members) > 1
-        self._horizon = Horizon(base)
-        self._chains = Chains(base)
+        self._ledger = Ledger(group.roster, group.progress, group.holdings, group.consumption, settings, base)
         self._queue = Queue()
         self._origin = Origin(settings)
-        self._claims = Claims(settings)
 
     @property
     def horizon(self) -> Horizon:
         """Knows D."""
-        return self._horizon
+        return self._ledger.horizon
 
     @property
     def sequencer(self) -> ProcessId:
@@ -105,7 +99,7 @@ class Asymmetric:
     @property
     def largest(self) -> int:
         """How far the group is, or has been asked to get."""
-        return max(self._horizon.minimum, self._origin.need)
+        return max(self._ledger.horizon.minimum, self._origin.need)
 
     @property
     def released(self) -> bool:
@@ -127,14 +121,13 @@ class Asymmetric:
     def awaits_application(self) -> bool:
         """Whether something may follow at once when our application takes a message: a member may wait for it."""
         requested = self._group.leaving.completion_requested > 0
-        return self._gate.blocked or requested or self._claims.presses or self._news.at is None
+        return self._gate.blocked or requested or self._ledger.claims.presses or self._news.at is None
 
     # What comes in
 
     def follows(self, frame: BlockFrame) -> bool:
         """Whether nothing is missing before it."""
-        before = self._chains.before(frame.sender, ordered=frame.ordering is not None)
-        return frame.previous_block == before and frame.block > self._group.reached(frame.sender)
+        return self._ledger.follows(frame)
 
     def receive(self, frame: BlockFrame, now: int) -> bool | None:
         """Record a numbered frame of another member: an order of the sequencer, or evidence of life."""
@@ -143,19 +136,18 @@ class Asymmetric:
         if rank is None or rank == roster.my_rank:
             return None
         self._heard_at[rank] = now
-        if not self.follows(frame) or frame.flow is not None:
+        if not self._ledger.follows(frame) or frame.flow is not None:
             return None
         if ordering is None:
             if frame.payloads or frame.notice is not None:
                 return None  # nobody but a sequencer has something to say by numbers
-            self._chains.show(frame)
+            self._ledger.chains.show(frame)
         else:
             if ordering.origin not in roster.columns:
                 return None
             self._enter(frame, ordering)
             self._progress.completed.raise_to(rank, frame.complete_block)
-        self._progress.received.raise_to(rank, frame.block)
-        self._look_ahead()
+        self._ledger.reach(rank, frame.block)
         return True
 
     def submitted(self, frame: ToSequencer) -> bool:
@@ -170,11 +162,11 @@ class Asymmetric:
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
         """What it has ordered since, or else its last evidence."""
-        return tuple(self._holdings.stored(process, above)) or self._chains.evidence(process, above)
+        return self._ledger.stored(process, above)
 
     def delivered(self, frame: BlockFrame) -> int | None:
         """Its number, where there are windows."""
-        return frame.block if self._claims.counts else None
+        return frame.block if self._ledger.claims.counts else None
 
     # What goes out
 
@@ -199,7 +191,7 @@ class Asymmetric:
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Submit what the application asked for, or number it if we are the sequencer; the last number, or 0."""
         block, outgoing, gate, origin = 0, self._outgoing, self._gate, self._origin
-        self._note_application()
+        self._ledger.account()
         while (outgoing.outbox.waiting or outgoing.donation is not None) and not self._leaderless:
             if gate.shut and outgoing.donation is None:
                 gate.refuse(gate.standing(), self._roster.me, now, effects)
@@ -239,28 +231,26 @@ class Asymmetric:
         roster, numbers = self._roster, self._numbers
         block = max(numbers.counter.value, numbers.sent + 1)
         if self.sequencer == roster.me:
-            self._order_null(max(block, self._horizon.minimum + 1), now, self._voice.early)
+            self._order_null(max(block, self._ledger.horizon.minimum + 1), now, self._voice.early)
             return
         numbers.counter.witness(block)
-        base = self._chains.base
+        base = self._ledger.chains.base
         frame = BlockFrame(roster.view.group, roster.me, block, base, base, excluded=roster.excluded)
         self._leave(frame, now, self._voice.early)
 
     def settle(self, now: int, effects: list[Effect]) -> None:
         """Draw the consequences of what has come, gone and been taken: completion, then stability."""
-        progress, holdings, news, leaving = self._progress, self._holdings, self._news, self._group.leaving
-        self._note_application()
-        progress.advance(progress.complete)
-        progress.note_stable(min(progress.complete, max(progress.completed.minimum, self._claims.stable_told)))
-        if progress.stable > holdings.freed:
-            self._let_go(progress.stable, effects)
-        if holdings.buffers.tracing:
-            holdings.buffers.gauge(self._origin.submissions.bytes, effects)
+        progress, news, leaving = self._progress, self._news, self._group.leaving
+        buffers, submissions = self._group.holdings.buffers, self._origin.submissions
+        if self._ledger.settle(effects):
+            submissions.stable(progress.stable)
+        if buffers.tracing:
+            buffers.gauge(submissions.bytes, effects)
         if 0 < leaving.completion_requested <= progress.complete:
             leaving.answered()
             self._voice.say(self.alive(), now, self._voice.early)
         elif self._announces and progress.complete > news.block:
-            if self._claims.presses:
+            if self._ledger.claims.presses:
                 news.set_alarm(now)
             elif news.at is None:
                 news.weigh(progress.complete, None, now)
@@ -274,7 +264,7 @@ class Asymmetric:
         In the stream it would be asked for and acknowledged for ever, and a member that misses that seems deaf.
         """
         roster, group = self._roster, self._group
-        self._note_application()
+        self._ledger.account()
         news = self._progress.complete > self._news.block
         if self._voice.recovery is None or group.agreement.wary or blocked or news:
             frame = AliveFrame(roster.view.group, roster.me, self._numbers.sent, 0, blocked=blocked)
@@ -284,8 +274,8 @@ class Asymmetric:
 
     def alive(self) -> AliveFrame:
         """An announcement."""
-        self._note_application()
-        self._claims.told()
+        self._ledger.account()
+        self._ledger.claims.told()
         complete = self._progress.complete
         last = max(self._numbers.sent, complete)  # what is complete here need not be numbered by us
         return AliveFrame(self._roster.view.group, self._roster.me, last, complete)
@@ -299,7 +289,7 @@ class Asymmetric:
         if self._origin.due(now) and not self._leaderless and self.sequencer != self._roster.me:
             for submission in self._origin.repeated():
                 self._submit(submission, now, effects)
-            if self._origin.need > self._horizon.minimum:
+            if self._origin.need > self._ledger.horizon.minimum:
                 self._ask(now, effects)
 
     # Members that fail, and groups that change
@@ -315,17 +305,14 @@ class Asymmetric:
         first = next(each for each in view.members if each in failed or each not in self._group.agreement.failed)
         if first not in failed:
             return notice if self.sequencer == self._roster.me else None, None
-        number = self._horizon.cut(failed[first], detection)
-        self._look_ahead()
-        return None, number
+        return None, self._ledger.cut(failed[first], detection)
 
     def installed(self, before: ProcessId) -> None:
         """If we are first in the view, we begin to order (rule 6.5); else we resubmit to a new sequencer (rule 6.6)."""
         roster, origin = self._roster, self._origin
         self._announces = self._announces and len(roster.view.members) > 1
-        self._horizon.installed(roster.ranks)
+        self._ledger.installed()
         self._queue.keep(roster.ranks)
-        self._look_ahead()
         if self.sequencer == before:
             return
         origin.turn(to_me=self.sequencer == roster.me)
@@ -339,9 +326,16 @@ class Asymmetric:
         return self._gate.blocked and completed.values[rank] == completed.minimum
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
-        """Some messages that have left are delivered by no member that goes over with us (E-94)."""
+        """Some messages that have left are delivered by no member that goes over with us (E-94).
+
+        Either they have not come back; or a sequencer that does not go over has numbered them above the base.
+        """
         assert not self._outgoing.overdue, "a member with messages in doubt does not go over"
-        lost = self._lost(undelivered)
+        me = self._roster.me
+        numbered = [frame for frame in undelivered if frame.payloads and frame.author == me]
+        numbered.sort(key=lambda frame: frame.block)
+        pieces = self._group.fragments.open.get((me, None), [])
+        lost = whole_messages([*numbered, *self._origin.submissions.kept], pieces)
         return lost + self._outgoing.outbox.remove_all(), len(lost)
 
     # Steps of the above
@@ -352,42 +346,17 @@ class Asymmetric:
         return self.sequencer in self._group.agreement.failed
 
     def _enter(self, frame: BlockFrame, ordering: Ordering) -> None:
-        """The sequencer, perhaps we, has numbered something: everybody counts it, at receipt (rule 6.6)."""
-        buffers, roster = self._holdings.buffers, self._roster
-        self._chains.link(frame.sender, frame.block)
-        if frame.payloads:
-            buffers.hold(frame.block, roster.columns[ordering.origin], frame)
-        else:
-            buffers.nulls.hold(frame.block, frame)  # where views change does not wait for a window
-        if self._claims.counts and (frame.payloads or frame.notice is not None):
-            self._group.consumption.unconsumed.add(frame.block)
-            self._claims.came(sum(map(len, frame.payloads)))
-        self._claims.heard_stable(ordering.stable)
+        """The sequencer, perhaps we, has numbered something."""
+        self._ledger.enter(frame, ordering)
         if ordering.place:
             self._queue.numbered(ordering.origin, ordering.place)
-            if ordering.origin == roster.me:
+            if ordering.origin == self._roster.me:
                 self._came_back(frame, ordering.place)
 
     def _came_back(self, frame: BlockFrame, place: int) -> None:
         """A message of ours has its number: whatever we send next, in any group, is above it (rule 2)."""
         self._numbers.counter.witness(frame.block)
         self._origin.came_back(frame, place)
-
-    def _look_ahead(self) -> None:
-        """Rule 6.4."""
-        self._horizon.look(self._progress.received.values[self._roster.columns[self.sequencer]])
-
-    def _note_application(self) -> None:
-        """Complete is what can come no more and, where windows count, our application has taken."""
-        consumption, complete = self._group.consumption, self._horizon.minimum
-        consumption.account()
-        smallest = consumption.unconsumed.smallest
-        self._progress.note_complete(complete if smallest is None else min(complete, smallest - 1))
-
-    def _let_go(self, stable: int, effects: list[Effect]) -> None:
-        self._holdings.free(stable, effects)
-        self._holdings.free_nulls(stable)
-        self._origin.submissions.stable(stable)
 
     def _next_submission(self) -> SubmitFrame:
         """The next part of our state, if that is on its way, or of what our application wants."""
@@ -403,27 +372,6 @@ class Asymmetric:
             roster.view.group, roster.me, number, place, self._progress.stable, payloads, label, more,
             roster.excluded, state,
         )  # fmt: skip
-
-    def _lost(self, undelivered: list[BlockFrame]) -> list[Unsent]:
-        """Either they have not come back; or a sequencer that does not go over has numbered them above the base.
-
-        Pieces of a message of which not all have left are not among them: the outbox has all of it.
-        """
-        me = self._roster.me
-        numbered = [frame for frame in undelivered if frame.payloads and frame.author == me]
-        numbered.sort(key=lambda frame: frame.block)
-        parts: list[BlockFrame | SubmitFrame] = [*numbered, *self._origin.submissions.kept]
-        pieces = self._group.fragments.open.get((me, None), [])
-        found: list[Unsent] = []
-        for frame in parts:
-            if frame.more or pieces:
-                pieces = [*pieces, *frame.payloads]
-                if not frame.more:
-                    found.append((b"".join(pieces), frame.label))
-                    pieces = []
-            else:
-                found += [(payload, frame.label + place) for place, payload in enumerate(frame.payloads)]
-        return found
 
     def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
         """Give a message its number (rule 2)."""
@@ -449,8 +397,8 @@ class Asymmetric:
     def _ordered(self, block: int, ordering: Ordering, notice: Notice | None = None) -> BlockFrame:
         """A frame of ours as sequencer, without payloads."""
         roster = self._roster
-        self._note_application()
-        before = self._chains.before(roster.me, ordered=True)
+        self._ledger.account()
+        before = self._ledger.chains.before(roster.me, ordered=True)
         return BlockFrame(
             roster.view.group, roster.me, block, before, self._progress.complete,
             excluded=roster.excluded, notice=notice, ordering=ordering,
@@ -461,17 +409,16 @@ class Asymmetric:
         if frame.ordering is not None:
             self._enter(frame, frame.ordering)
             self._news.spoken(frame.complete_block, None, now)
-            self._claims.told()
+            self._ledger.claims.told()
         self._numbers.left(frame.block, now)
-        self._progress.received.raise_to(self._roster.my_rank, frame.block)
-        self._look_ahead()
+        self._ledger.reach(self._roster.my_rank, frame.block)
         self._voice.multicast(frame, effects)
         return frame
 
     def _announce(self, now: int, effects: list[Effect]) -> None:
         """Say what we have completed, if nothing did for a while, or if others may wait for it."""
         complete = self._progress.complete
-        if self._claims.presses and complete > self._news.block:
+        if self._ledger.claims.presses and complete > self._news.block:
             self._news.set_alarm(None)
         elif not self._news.due(complete, None, now):
             return
@@ -480,7 +427,7 @@ class Asymmetric:
     def _meet_needs(self, now: int, effects: list[Effect]) -> None:
         """Get to the number that a member needs, or ask the sequencer to (rules 5, 6.7)."""
         need = self._origin.need
-        if need <= self._horizon.minimum or self._leaderless:
+        if need <= self._ledger.horizon.minimum or self._leaderless:
             return
         if self.sequencer == self._roster.me:
             self._order_null(max(self._numbers.counter.value, need), now, effects)

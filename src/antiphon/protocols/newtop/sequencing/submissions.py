@@ -5,9 +5,11 @@ member has them and every application has taken them: algorithm 3 of Macedo95, w
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.frames import BlockFrame, SubmitFrame
+from antiphon.protocols.newtop.outbox import Unsent
 from antiphon.protocols.newtop.settings import NewtopSettings
 
 
@@ -58,3 +60,20 @@ class Submissions:
         """Every member has everything up to that number."""
         while self._numbered and self._numbered[0][0] <= upto:
             self.bytes -= self._numbered.popleft()[1]
+
+
+def whole_messages(frames: Iterable[BlockFrame | SubmitFrame], pieces: list[bytes]) -> list[Unsent]:
+    """The messages in these frames of ours, in order; the first continues a message of which these pieces have come.
+
+    Pieces of a message of which not all have left are not among them: the outbox has all of it.
+    """
+    found: list[Unsent] = []
+    for frame in frames:
+        if frame.more or pieces:
+            pieces = [*pieces, *frame.payloads]
+            if not frame.more:
+                found.append((b"".join(pieces), frame.label))
+                pieces = []
+        else:
+            found += [(payload, frame.label + place) for place, payload in enumerate(frame.payloads)]
+    return found

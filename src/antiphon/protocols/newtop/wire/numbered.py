@@ -27,23 +27,17 @@ from typing import Any, Final, TypeVar
 from antiphon.core.effects import Frame
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import (
-    AckFrame,
     AliveFrame,
     BlockFrame,
     ConfirmedFrame,
     Flow,
-    LeavingFrame,
-    NeedFrame,
     RefuteFrame,
     RepairFrame,
-    RequestFrame,
     SequencedFrame,
-    StatusFrame,
     SubmitFrame,
     SuspectFrame,
-    WantFrame,
 )
-from antiphon.protocols.newtop.wire import formation
+from antiphon.protocols.newtop.wire import control, formation
 from antiphon.protocols.newtop.wire.failures import (
     encode_mark,
     encode_notice,
@@ -77,18 +71,12 @@ from antiphon.wire.reader import NUMBER_MAX, Reader
 
 NUMBERED: Final = 1
 _ALIVE: Final = 2
-_STATUS: Final = 3
-_ACK: Final = 4
-_REQUEST: Final = 5
 _REPAIR: Final = 6
 _SUSPECT: Final = 7
 _REFUTE: Final = 8
 _CONFIRMED: Final = 9
-_LEAVING: Final = 14
-_WANT: Final = 15
 _ORDERED: Final = 48
 _SUBMIT: Final = 49
-_NEED: Final = 50
 
 _PAYLOADS: Final = 1
 _FLOW: Final = 2
@@ -278,7 +266,7 @@ def _read_alive(reader: Reader) -> AliveFrame:
     sequence = _read_place(reader) if flags & _SEQUENCE else 0
     flow = _read_flow(reader) if flags & _FLOW else None
     stalled, blocked = bool(flags & _STALLED), bool(flags & _BLOCKED)
-    return AliveFrame(group, sender, block, complete_block, flow, stalled, blocked, sequence)
+    return AliveFrame(group, sender, block, complete_block, flow, stalled, blocked, sequence=sequence)
 
 
 def _place_and_flow(frame: BlockFrame | AliveFrame) -> tuple[int, list[bytes]]:
@@ -327,7 +315,7 @@ def _read_suspect(reader: Reader) -> SuspectFrame:
     suspect = reader.process()
     if suspect == sender:
         raise ProtocolViolation("body", f"{sender} suspects itself, or refutes that it has failed")
-    return SuspectFrame(group, sender, block, suspect, last_block, sequence)
+    return SuspectFrame(group, sender, block, suspect, last_block, sequence=sequence)
 
 
 def _refute(frame: RefuteFrame) -> bytes:
@@ -346,7 +334,7 @@ def _read_refute(reader: Reader) -> RefuteFrame:
     ):
         raise ProtocolViolation("body", f"the messages of {refuted.suspect} in a refutation do not follow one another")
     group, sender, suspect = refuted.group, refuted.sender, refuted.suspect
-    return RefuteFrame(group, sender, refuted.block, suspect, refuted.last_block, messages, refuted.sequence)
+    return RefuteFrame(group, sender, refuted.block, suspect, refuted.last_block, messages, sequence=refuted.sequence)
 
 
 def _confirmed(frame: ConfirmedFrame) -> bytes:
@@ -357,59 +345,10 @@ def _confirmed(frame: ConfirmedFrame) -> bytes:
 def _read_confirmed(reader: Reader) -> ConfirmedFrame:
     group, sender = reader.identity()
     block, sequence = reader.numbers(2)
-    return ConfirmedFrame(group, sender, block, read_suspicions(reader, sender), sequence)
-
-
-def _leaving(frame: LeavingFrame) -> bytes:
-    return _identity(frame) + _TWO_NUMBERS.pack(frame.block, frame.sequence)
-
-
-def _read_leaving(reader: Reader) -> LeavingFrame:
-    return LeavingFrame(*reader.identity(), *reader.numbers(2))
-
-
-def _want(frame: WantFrame) -> bytes:
-    return _identity(frame) + _THREE_NUMBERS.pack(frame.block, frame.wanted, frame.sequence)
-
-
-def _read_want(reader: Reader) -> WantFrame:
-    return WantFrame(*reader.identity(), *reader.numbers(3))
-
-
-def _need(frame: NeedFrame) -> bytes:
-    return _identity(frame) + _NUMBER.pack(frame.number)
-
-
-def _read_need(reader: Reader) -> NeedFrame:
-    return NeedFrame(*reader.identity(), reader.number())
+    return ConfirmedFrame(group, sender, block, read_suspicions(reader, sender), sequence=sequence)
 
 
 # Repair of a lossy transport
-
-
-def _status(frame: StatusFrame) -> bytes:
-    return _identity(frame) + _TWO_NUMBERS.pack(frame.last, frame.settled)
-
-
-def _read_status(reader: Reader) -> StatusFrame:
-    return StatusFrame(*reader.identity(), *reader.numbers(2))
-
-
-def _ack(frame: AckFrame) -> bytes:
-    return _identity(frame) + _NUMBER.pack(frame.upto)
-
-
-def _read_ack(reader: Reader) -> AckFrame:
-    return AckFrame(*reader.identity(), reader.number())
-
-
-def _request(frame: RequestFrame) -> bytes:
-    count = len(frame.missing)
-    return _identity(frame) + encode_name(frame.origin) + struct.pack(f">I{count}q", count, *frame.missing)
-
-
-def _read_request(reader: Reader) -> RequestFrame:
-    return RequestFrame(*reader.identity(), reader.process(), reader.numbers(reader.count()))
 
 
 def _repair(frame: RepairFrame) -> bytes:
@@ -457,39 +396,31 @@ def _read_copy(read: Callable[[Reader], _Copy], inner: Reader, group: GroupId) -
 WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     BlockFrame: (NUMBERED, _numbered),
     AliveFrame: (_ALIVE, _alive),
-    StatusFrame: (_STATUS, _status),
-    AckFrame: (_ACK, _ack),
-    RequestFrame: (_REQUEST, _request),
+    **control.WRITERS,
     RepairFrame: (_REPAIR, _repair),
     SuspectFrame: (_SUSPECT, _suspect),
     RefuteFrame: (_REFUTE, _refute),
     ConfirmedFrame: (_CONFIRMED, _confirmed),
-    LeavingFrame: (_LEAVING, _leaving),
-    WantFrame: (_WANT, _want),
     **formation.WRITERS,
     SubmitFrame: (_SUBMIT, encode_submission),
-    NeedFrame: (_NEED, _need),
 }
 """By class: the kind of a frame, and what gives its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     NUMBERED: _read_numbered,
     _ALIVE: _read_alive,
-    _STATUS: _read_status,
-    _ACK: _read_ack,
-    _REQUEST: _read_request,
+    **control.READERS,
     _REPAIR: _read_repair,
     _SUSPECT: _read_suspect,
     _REFUTE: _read_refute,
     _CONFIRMED: _read_confirmed,
-    _LEAVING: _read_leaving,
-    _WANT: _read_want,
     _ORDERED: read_ordered,
     _SUBMIT: read_submission,
-    _NEED: _read_need,
     **formation.READERS,
 }
 """By kind: what reads a body, all but its end."""
 
-_MULTICAST: Final = frozenset((NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, _LEAVING, _WANT))
+_MULTICAST: Final = frozenset(
+    (NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)
+)
 """What has its place in a stream, and so can be asked for again."""
