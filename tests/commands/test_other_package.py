@@ -143,6 +143,6 @@ def test_what_it_cannot_do_is_refused(installed: Path, tmp_path: Path, added: st
     assert sentence in " ".join(antiphon(installed, "simulate", path, code=2).split())
 
 
-def test_without_the_package_nobody_knows_it() -> None:
+def test_without_the_package_it_is_unknown() -> None:
     assert NAME not in families()
     assert not promised_by(NAME).services

@@ -125,7 +125,7 @@ def test_processes_that_start_again_at_the_same_time_find_one_another(antiphon: 
     assert any({"p3#1", "p4#1"} <= {*view["members"]} for view in run["views"])
 
 
-def test_who_begins_late_dates_what_came_before_by_the_clock_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_begins_late_dates_what_came_before_by_the_clock_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = parse_scenario("""
         name = "late"
         options = { suspect_after = "0s" }

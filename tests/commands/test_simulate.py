@@ -164,7 +164,7 @@ def test_a_reader_that_leaves_is_not_a_no() -> None:
         assert process.wait(timeout=SECONDS_MAX) == 141
 
 
-def test_changes_of_views_are_told_with_who_left_and_why(antiphon: Console, tmp_path: Path) -> None:
+def test_changes_of_views_are_shown_with_the_members_that_left_and_why(antiphon: Console, tmp_path: Path) -> None:
     scenario = tmp_path / "crash.toml"
     scenario.write_text(
         """

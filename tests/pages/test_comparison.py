@@ -93,7 +93,7 @@ def test_what_cannot_be_judged_is_unknown_unless_a_promise_is_broken() -> None:
     assert [each.standing for each, _ in torn.findings] == ["cannot tell"]
 
 
-def test_a_figure_that_nobody_has_is_no_column() -> None:
+def test_a_figure_that_no_protocol_has_is_no_column() -> None:
     names = [figure.name for figure in comparison().figures]
     assert "sender work" in names
     assert "answer mean" not in names

@@ -105,7 +105,7 @@ def with_text(events: pa.Table) -> tuple[list[str], list[str | None]]:
     return events["kind"].to_pylist(), events["detail"].to_pylist()
 
 
-def test_who_is_only_spoken_of_is_known_to_every_part(tmp_path: Path) -> None:
+def test_a_process_that_is_only_mentioned_is_known_to_every_part(tmp_path: Path) -> None:
     rows = [*two_members()]
     rows.insert(6, row("a", 6, 1500, "stable", upto=[("a", 1), ("ghost", 4)]))
     rows[7] |= {"index": 7}
@@ -115,7 +115,7 @@ def test_who_is_only_spoken_of_is_known_to_every_part(tmp_path: Path) -> None:
     assert in_parts(tmp_path / "again", events, 5, EVERYTHING) == judge_all(events, EVERYTHING)
 
 
-def test_what_nobody_promises_is_not_looked_for(tmp_path: Path) -> None:
+def test_what_no_process_promises_is_not_looked_for(tmp_path: Path) -> None:
     """Newtop promises nothing of acknowledgments, so no task reads what frames say for that."""
     found = survey(written(tmp_path / "run", good_trace(1)))
     tasks = plan(found, 50)

@@ -189,7 +189,7 @@ def test_stability_latency_is_from_the_request_to_the_senders_own_first_report(c
     assert costly.runs[0].stability_latency == costly.overall.stability_latency == group.stability_latency
 
 
-def test_what_was_for_nobody_is_left_out_of_it_and_counted(tmp_path: Path, spark: SparkSession) -> None:
+def test_what_had_no_receivers_is_left_out_of_it_and_counted(tmp_path: Path, spark: SparkSession) -> None:
     alone = row("a", 9, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []})
     rows = [{**each, "view": "1"} if each["number"] == 0 else each for each in two_members() if each["kind"] == "send"]
     write(

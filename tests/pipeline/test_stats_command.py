@@ -100,7 +100,7 @@ def test_what_only_some_traces_tell_is_shown_where_it_is_told(
     assert not any(word in silent for word in ("copies", "wire", "acknowledgment", "until", "work"))
 
 
-def test_what_was_for_nobody_and_what_is_sent_when_idle_are_shown(
+def test_what_had_no_receivers_and_what_is_sent_when_idle_are_shown(
     antiphon: Console, costly: Path, tmp_path: Path
 ) -> None:
     detail = {"type": "null", "copies": 6}

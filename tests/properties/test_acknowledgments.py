@@ -28,7 +28,7 @@ def outcome(events: pa.Table) -> tuple[str, int, int]:
     return found.outcome, found.opportunities, found.violations
 
 
-def test_whoever_counts_it_is_known() -> None:
+def test_the_counting_sender_is_known() -> None:
     trace = nodes()
     name = trace.acknowledge("p3", ["p1", "p2"])
     for process in ("p1", "p2"):
@@ -45,7 +45,7 @@ def figure_4(**options: Any) -> Trace:
     return trace
 
 
-def test_who_counts_it_is_not_known() -> None:
+def test_the_counting_sender_is_not_known() -> None:
     events = figure_4().end(quiet=False)
     assert outcome(events) == ("violated", 2, 1)
     assert sentence(events, "S5", "orders") == (
@@ -73,7 +73,7 @@ def test_the_acknowledger_need_not_name_itself() -> None:
     assert outcome(trace.end(quiet=False)) == ("pass", 1, 0)
 
 
-def test_of_one_who_is_no_receiver_it_does_not_count() -> None:
+def test_an_acknowledgment_of_a_process_that_is_no_receiver_does_not_count() -> None:
     trace = nodes()
     trace.view("p1", "orders", "1.p1", ["p1", "p2"], receivers=["p2"], senders=["p2"])
     trace.acknowledged("p1", trace.acknowledge("p3", ["p2"]))
@@ -98,7 +98,7 @@ def test_what_left_beyond_the_end_of_a_crashed_log_is_excused() -> None:
     assert outcome(trace.end(quiet=False)) == ("vacuous", 0, 0)
 
 
-def test_a_view_that_names_nobody_apart_means_its_members() -> None:
+def test_a_view_that_names_no_receivers_or_senders_means_its_members() -> None:
     trace = Trace({"orders": NODES}, protocol="acks", service="fifo").begin()
     trace.acknowledged("p1", trace.acknowledge("p3", ["p2"]))
     assert outcome(trace.end(quiet=False)) == ("violated", 1, 1)

@@ -23,7 +23,7 @@ def test_all_have_it() -> None:
     assert outcome(trace.end(settled=False)) == ("pass", 3, 0)
 
 
-def test_nobody_has_it() -> None:
+def test_no_process_has_it() -> None:
     trace = reliable()
     trace.send("p1")
     trace.crash("p1")
@@ -77,7 +77,7 @@ def test_a_message_beyond_the_end_of_a_crashed_log_counts() -> None:
     assert violated(trace.end(settled=False)) == {"D13"}
 
 
-def test_who_was_not_with_it_owes_nothing() -> None:
+def test_a_process_that_was_not_with_it_owes_nothing() -> None:
     trace = reliable()
     trace.view("p1", "orders", "v1", ["p1", "p2"])
     trace.view("p2", "orders", "v1", ["p1", "p2"])
@@ -96,7 +96,7 @@ def test_components_are_judged_apart(components: list[list[str]]) -> None:
     assert outcome(trace.end(settled=False, components=components)) == ("pass", 2, 0)
 
 
-def test_who_left_owes_nothing_and_who_came_back_does() -> None:
+def test_a_process_that_left_owes_nothing_and_one_that_came_back_does() -> None:
     for moves, lost in ((["leave"], 0), (["leave", "join"], 1)):
         trace = reliable()
         mid = trace.send("p1")

@@ -51,7 +51,7 @@ def test_too_few_answered(mode: str, by: str, flaw: str) -> None:
     assert sentence(events, "D14", "orders").startswith(f"the answer to request 0 of p1 to orders ({mode}) {flaw}")
 
 
-def test_who_is_lost_neither_counts_nor_is_awaited() -> None:
+def test_a_lost_process_neither_counts_nor_is_awaited() -> None:
     left = ["p1", "p2"]
     assert outcome(answered("all", "p1", "p2", crashed=("p3",), view=left)) == ("pass", 1, 0)
     assert outcome(answered("first", "p3", crashed=("p3",), view=left)) == ("violated", 1, 1)

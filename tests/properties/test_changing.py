@@ -94,7 +94,7 @@ def test_a_join_is_good() -> None:
     assert verdict(events, "D12", "orders").opportunities > 0
 
 
-def test_d12_is_promised_only_where_somebody_comes() -> None:
+def test_d12_is_promised_only_where_a_process_comes() -> None:
     found = verdicts(pair().end())
     assert {found[name, "orders"].outcome for name in COMING} == {"not promised"}
 
@@ -122,7 +122,7 @@ def test_l1_l5_a_joiner_that_dies_and_stays_listed() -> None:
     assert sentence(events, "L5", "orders").endswith("p3 was still in it, crashed or cut off for good")
 
 
-def test_l1_l5_who_left_and_stays_listed() -> None:
+def test_l1_l5_a_process_that_left_and_stays_listed() -> None:
     trace = three()
     trace.leave("p3")
     events = finish(trace)
@@ -130,7 +130,7 @@ def test_l1_l5_who_left_and_stays_listed() -> None:
     assert "crashed, left or cut off" in sentence(events, "L1", "orders")
 
 
-def test_l1_who_asked_to_join_is_in_the_group_at_last() -> None:
+def test_l1_a_process_that_asked_to_join_is_in_the_group_at_last() -> None:
     trace = pair()
     trace.join("p3")
     events = finish(trace)
@@ -141,13 +141,13 @@ def test_l1_who_asked_to_join_is_in_the_group_at_last() -> None:
     )
 
 
-def test_l1_nobody_can_join_those_it_is_not_connected_with() -> None:
+def test_l1_no_process_can_join_those_that_it_is_not_connected_with() -> None:
     trace = pair()
     trace.join("p3")
     assert violated(finish(trace, [["p1", "p2"], ["p3"]])) == set()
 
 
-def test_l1_who_asked_others_need_not_be_taken_in() -> None:
+def test_l1_a_process_that_asked_others_need_not_be_taken_in() -> None:
     trace = pair()
     trace.join("p3", contacts=["p9"])
     assert violated(finish(trace)) == set()
@@ -192,7 +192,7 @@ def test_l1_where_frames_are_slow_members_may_be_apart_at_the_end(late_ns: int, 
     assert violated(trace.end(settled=False)) == expected
 
 
-def test_who_left_comes_back_from_nowhere() -> None:
+def test_a_process_that_left_comes_back_from_nowhere() -> None:
     trace = three()
     everywhere(trace, trace.send("p3"))
     trace.leave("p3")
@@ -211,7 +211,7 @@ def test_who_left_comes_back_from_nowhere() -> None:
     assert violated(finish(trace)) == set()
 
 
-def test_w5_who_left_comes_from_no_view() -> None:
+def test_w5_a_process_that_left_comes_from_no_view() -> None:
     trace = three()
     view = trace.views["p3", "orders"]
     trace.leave("p3")
@@ -222,7 +222,7 @@ def test_w5_who_left_comes_from_no_view() -> None:
     assert sentence(trace.end(), "W").startswith("W5: p3 installs a view")
 
 
-def test_w6_l7_who_leaves_is_blocked_no_more() -> None:
+def test_w6_l7_a_process_that_leaves_is_blocked_no_more() -> None:
     trace = three()
     trace.block("p3")
     trace.leave("p3")
@@ -282,7 +282,7 @@ def test_s4_what_waits_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> No
 # Views
 
 
-def test_m2_who_comes_back_is_taken_in_by_those_who_formed_the_group_less_often() -> None:
+def test_m2_a_process_that_comes_back_is_taken_in_by_those_that_formed_the_group_less_often() -> None:
     """E-92."""
     trace = three()
     trace.exclude("p1", "0000.000001.a", ["p1"])
@@ -298,7 +298,7 @@ def test_m2_who_comes_back_is_taken_in_by_those_who_formed_the_group_less_often(
     assert "M2" in violated(trace.end(quiet=False))
 
 
-def test_m3_a_new_group_needs_nobody_to_ask() -> None:
+def test_m3_a_new_group_needs_no_contact() -> None:
     trace = Trace({"orders": []})
     for process in ("p1", "p2"):
         trace.start(process)
@@ -307,7 +307,7 @@ def test_m3_a_new_group_needs_nobody_to_ask() -> None:
     assert violated(trace.end()) == set()
 
 
-def test_m3_m10_somebody_from_nowhere_who_had_not_asked() -> None:
+def test_m3_m10_a_process_from_no_view_that_had_not_asked() -> None:
     trace = pair()
     enter(trace, FIRST, ["p1", "p2"], ["p3"])
     take_over(trace, ["p1", "p2"], "p3")
@@ -316,7 +316,7 @@ def test_m3_m10_somebody_from_nowhere_who_had_not_asked() -> None:
     assert sentence(events, "M3", "orders").endswith("as its first in orders, which it had not asked to join")
 
 
-def test_m5_a_joiner_has_the_views_of_those_with_whom_it_began() -> None:
+def test_m5_a_joiner_has_the_views_of_those_with_which_it_began() -> None:
     trace = joined()
     for process in ("p1", "p2"):
         trace.view(process, "orders", "0001.000001.cc", ["p1", "p2"])
@@ -330,7 +330,7 @@ def test_m7_of_one_predecessor_all_come_from_one_view() -> None:
     assert "M7" in violated(trace.end(quiet=False))
 
 
-def test_m7_who_was_in_another_formation_meanwhile_comes_from_there() -> None:
+def test_m7_a_process_that_was_in_another_formation_meanwhile_comes_from_there() -> None:
     trace = pair()
     trace.suspect("p2", "p1")
     trace.join("p3")
@@ -342,7 +342,7 @@ def test_m7_who_was_in_another_formation_meanwhile_comes_from_there() -> None:
     assert not {"M7", "M8", "M10"} & violated(trace.end(quiet=False))
 
 
-def test_d10_who_was_removed_and_comes_back_is_a_member_again() -> None:
+def test_d10_a_process_that_was_removed_and_comes_back_is_a_member_again() -> None:
     trace = Trace({"orders": ["p1", "p2"]}, options=OPTIONS).begin(ZEROTH)
     trace.fault("partition")
     trace.exclude("p1", "0000.000001.a", ["p1"])
@@ -376,7 +376,7 @@ def test_d12_merged_states_are_the_same() -> None:
     assert "differs from another process's, although both must be equal" in sentence(events, "D12", "orders")
 
 
-def test_d12_a_state_that_nobody_can_tell_is_not_waited_for() -> None:
+def test_d12_a_state_that_no_process_can_tell_is_not_waited_for() -> None:
     trace = pair()
     trace.crash("p2")
     trace.exclude("p1", "0000.000001.a", ["p1"])
@@ -421,7 +421,7 @@ def test_d12_damaged_rows_are_told_and_not_raised() -> None:
 # Stability and flow control
 
 
-def test_s1_who_joined_needs_not_have_what_was_sent_before() -> None:
+def test_s1_a_process_that_joined_needs_not_have_what_was_sent_before() -> None:
     trace = pair()
     old = trace.send("p1")
     trace.receive("p2", old)
@@ -438,7 +438,7 @@ def test_s1_who_joined_needs_not_have_what_was_sent_before() -> None:
     assert not {"S1", "S4", "L6", "L8"} & violated(trace.end(settled=False))
 
 
-def test_s1_who_joined_must_have_what_was_sent_since() -> None:
+def test_s1_a_process_that_joined_must_have_what_was_sent_since() -> None:
     trace = joined()
     mid = trace.send("p1")
     trace.deliver("p1", mid)
@@ -447,7 +447,7 @@ def test_s1_who_joined_must_have_what_was_sent_since() -> None:
     assert violated(trace.end(quiet=False)) == {"S1"}
 
 
-def test_s1_who_was_lost_and_is_back_must_have_it_too() -> None:
+def test_s1_a_process_that_was_lost_and_is_back_must_have_it_too() -> None:
     trace = Trace({"orders": ["p1", "p2"]}, options=OPTIONS).begin(ZEROTH)
     trace.fault("partition")
     trace.exclude("p1", "0000.000001.a", ["p1"])
@@ -491,7 +491,7 @@ def test_f1_f2_each_formation_counts_its_frames_anew(group: str, expected: set[s
 # Incarnations
 
 
-def test_a_component_may_name_who_recovered_by_its_name() -> None:
+def test_a_component_may_name_a_recovered_process_by_its_name() -> None:
     trace = Trace({"orders": ["p1", "p2"]}, options=OPTIONS).begin(ZEROTH)
     trace.crash("p2")
     trace.exclude("p1", "0000.000001.a", ["p1"])

@@ -40,7 +40,7 @@ def leave(trace: Nodes, process: str) -> None:
     trace.row(process, "leave", group="orders")
 
 
-def test_all_who_are_there_count_each_other() -> None:
+def test_all_that_are_there_count_each_other() -> None:
     assert outcome(connected().end(settled=False)) == ("pass", 4, 0)
 
 
@@ -119,7 +119,7 @@ def test_a_crash_founds_a_loss() -> None:
     assert outcome(trace.end(settled=False)) == ("pass", 3, 0)
 
 
-def test_only_those_who_are_there_are_asked() -> None:
+def test_only_those_that_are_there_are_asked() -> None:
     trace = connected()
     leave(trace, "r2")
     trace.connect("s", ["r1"], [])
@@ -129,7 +129,7 @@ def test_only_those_who_are_there_are_asked() -> None:
     assert outcome(apart) == ("pass", 2, 0)
 
 
-def test_who_takes_from_others_only_is_not_asked() -> None:
+def test_a_process_that_takes_from_others_only_is_not_asked() -> None:
     trace = one_way(sources={"r2": ["other"]})
     trace.connect("s", ["r1"], [])
     trace.connect("r1", [], ["s"])

@@ -67,7 +67,7 @@ def test_d3_a_group_entered_later() -> None:
 # D4 and D10
 
 
-def test_d4_d10_a_message_of_somebody_who_was_removed() -> None:
+def test_d4_d10_a_message_of_a_process_that_was_removed() -> None:
     trace, mids = crashed()
     trace.deliver("p1", mids[0])
     trace.deliver("p2", mids[0])
@@ -121,7 +121,7 @@ def test_d5_d6_are_promised_of_closed_views_only() -> None:
     assert {verdict(events, name, "orders").outcome for name in ("D5", "D6", "D7")} == {"not promised"}
 
 
-def test_d5w_does_not_ask_those_who_go_apart() -> None:
+def test_d5w_does_not_ask_those_that_go_apart() -> None:
     trace = trio()
     trace.fault("partition")
     mid = trace.send("p1")
@@ -200,7 +200,7 @@ def uniform(*by: Sequence[str]) -> Trace:
     return trace
 
 
-def test_d11_is_promised_by_nobody_and_can_be_required() -> None:
+def test_d11_is_promised_by_no_service_and_can_be_required() -> None:
     events = uniform().end()
     assert violated(events) == set()
     assert verdict(events, "D11", "orders").outcome == "not promised"

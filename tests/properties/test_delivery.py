@@ -21,7 +21,7 @@ def test_an_idle_group_is_vacuous() -> None:
 # D1
 
 
-def test_d1_nobody_sent_it() -> None:
+def test_d1_no_process_sent_it() -> None:
     trace = trio()
     trace.deliver_everywhere(trace.send("p1"))
     trace.deliver("p2", Mid("orders", "p3", 4, 9))
@@ -40,7 +40,7 @@ def test_d1_sent_in_another_group() -> None:
     assert "p2 delivered b/p1:0" in sentence(trace.end(), "D1", "b")
 
 
-def test_d1_by_somebody_without_a_log() -> None:
+def test_d1_by_a_process_without_a_log() -> None:
     trace = trio()
     trace.deliver("p2", Mid("orders", "p9", 0, 9))
     assert "p9 never sent" in sentence(trace.end(), "D1", "orders")
@@ -159,7 +159,7 @@ def test_d8_a_delivery_on_the_other_side_of_a_view_change() -> None:
     assert "p1 delivered orders/p1:0 (index 3) in view v0, but p2 delivered it in view v1 instead (index 3)" in told
 
 
-def test_d8_says_nothing_of_those_who_part() -> None:
+def test_d8_says_nothing_of_those_that_part() -> None:
     trace = trio()
     trace.deliver("p3", trace.send("p3"))
     split(trace)
@@ -201,7 +201,7 @@ def test_d8_the_end_counts_only_if_quiet_and_within_a_component(
 
 
 @pytest.mark.parametrize("moves", [["leave"], ["leave", "join"]])
-def test_d8_the_end_is_no_view_for_one_who_left(moves: list[str]) -> None:
+def test_d8_the_end_is_no_view_for_one_that_left(moves: list[str]) -> None:
     trace = trio()
     for move in moves:
         trace.row("p3", move, group="orders")

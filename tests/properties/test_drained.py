@@ -25,7 +25,7 @@ def test_l6_all_know_it_stable() -> None:
     assert outcome(trace.end(), "L6") == ("pass", 3, 0)
 
 
-def test_l6_somebody_never_learns() -> None:
+def test_l6_a_process_never_learns() -> None:
     trace = trio()
     received(trace)
     for process in ("p1", "p3"):
@@ -80,7 +80,7 @@ def test_l7_asks_only_of_the_stable() -> None:
     assert outcome(trace.end(components=[["p3"]]), "L7") == ("vacuous", 0, 0)
 
 
-def test_l8_somebody_keeps_a_message() -> None:
+def test_l8_a_process_keeps_a_message() -> None:
     trace = trio()
     received(trace)
     trace.receive("p2", trace.sent[0])
@@ -129,7 +129,7 @@ def test_a_run_without_a_quiet_end_is_not_judged(property_id: str) -> None:
     assert verdict(events, property_id, "orders").note == "not judged: the run did not end quiet: duration"
 
 
-def test_who_left_owes_nothing() -> None:
+def test_a_process_that_left_owes_nothing() -> None:
     trace = trio()
     trace.send("p1")
     trace.block("p1")

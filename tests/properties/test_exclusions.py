@@ -26,7 +26,7 @@ def exclude(trace: Trace, view: str, members: Sequence[str]) -> None:
         trace.exclude(process, view, members)
 
 
-def test_who_crashed_is_excluded() -> None:
+def test_a_process_that_crashed_is_excluded() -> None:
     trace = four()
     trace.crash("p4")
     exclude(trace, "v1", ["p1", "p2", "p3"])
@@ -38,7 +38,7 @@ def test_who_crashed_is_excluded() -> None:
     assert [verdict(events, name, "orders").opportunities for name in ("L1", "L4", "L5")] == [3, 3, 3]
 
 
-def test_who_crashed_stays_in_view() -> None:
+def test_a_process_that_crashed_stays_in_view() -> None:
     trace = four()
     trace.crash("p4")
     events = settle(trace, [["p1", "p2", "p3"]])
@@ -113,7 +113,7 @@ def test_without_a_probe_the_group_must_speak(sent: bool, raised: bool) -> None:
     assert bool({"L1", "L4", "L5"} & found) == raised
 
 
-def test_nobody_is_asked_where_members_never_suspect() -> None:
+def test_no_member_is_judged_where_members_never_suspect() -> None:
     trace = four(suspect_after="0s")
     trace.crash("p4")
     events = settle(trace, [["p1", "p2", "p3"]])
@@ -121,7 +121,7 @@ def test_nobody_is_asked_where_members_never_suspect() -> None:
     assert verdict(events, "L5", "orders").outcome == "not promised"
 
 
-def test_l5_who_waits_for_one_that_takes_nothing_is_not_gone() -> None:
+def test_l5_a_process_that_waits_for_one_that_takes_nothing_is_not_gone() -> None:
     trace = four()
     trace.fault("stall", process="p4")
     assert not {"L1", "L5"} & violated(settle(trace, [["p1", "p2"]]))

@@ -67,7 +67,7 @@ def spoken(trace: Trace, times: int, every: int, *processes: str) -> None:
             trace.transmit(process, f"null {trace.time}", None, "null")
 
 
-def test_l10_everybody_is_heard_of() -> None:
+def test_l10_all_members_are_heard_of() -> None:
     trace = trio(options=TIMED)
     spoken(trace, 5, 200, *trace.members)
     events = trace.end()
@@ -94,7 +94,7 @@ def test_l10_is_not_promised_without_a_probe(options: dict[str, Any]) -> None:
     assert verdict(events, "L10", "orders").outcome == "not promised"
 
 
-def test_l10_alone_in_a_view_there_is_nobody_to_talk_to() -> None:
+def test_l10_alone_in_a_view_there_is_no_peer() -> None:
     trace = trio(options=TIMED)
     trace.crash("p2")
     trace.crash("p3")
@@ -103,7 +103,7 @@ def test_l10_alone_in_a_view_there_is_nobody_to_talk_to() -> None:
     assert violated(trace.end()) == set()
 
 
-def test_l10_who_was_paused_is_not_asked() -> None:
+def test_l10_a_process_that_was_paused_is_not_asked() -> None:
     trace = trio(options=TIMED)
     trace.fault("pause", process="p3")
     spoken(trace, 5, 200, "p1", "p2")
@@ -117,7 +117,7 @@ def test_l10_by_the_periods_of_acknowledgments() -> None:
     assert (judged.outcome, judged.violations) == ("violated", 1)
 
 
-def test_l10_who_left_and_came_back() -> None:
+def test_l10_a_process_that_left_and_came_back() -> None:
     trace = trio(protocol="acks", service="fifo", options={"send_every": "50ns", "ack_every": "20ns"})
     spoken(trace, 2, 80, *trace.members)
     trace.row("p3", "leave", group="orders")

@@ -138,7 +138,7 @@ def test_a_streamed_state_is_told_when_all_of_it_has_left(streamed: bool) -> Non
 
 
 @pytest.mark.parametrize("unread", [False, True])
-def test_an_application_that_has_not_read_all_may_lack_a_state_that_nobody_could_tell(unread: bool) -> None:
+def test_an_application_that_has_not_read_all_may_lack_a_state_that_no_process_could_tell(unread: bool) -> None:
     trace = joining()
     trace.form(SECOND, ["p1", "p2"], ["p3"])
     trace.told("p3", "merged", 0, SECOND)  # p1 and p2 are gone by then, in views that the application has not read

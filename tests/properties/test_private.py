@@ -56,7 +56,7 @@ def test_s1_asks_every_receiver() -> None:
     )
 
 
-def test_s1_asks_nobody_who_came_later_or_went() -> None:
+def test_s1_covers_no_process_that_came_later_or_went() -> None:
     trace = one_way()
     mid = trace.send("s")
     take(trace, "r1", mid)
@@ -66,7 +66,7 @@ def test_s1_asks_nobody_who_came_later_or_went() -> None:
     assert outcome(trace.end(quiet=False), "S1") == ("pass", 1, 0)
 
 
-def test_s1_of_others_asks_everybody_here() -> None:
+def test_s1_of_others_covers_all_receivers_here() -> None:
     trace = Nodes({"orders": ["p1", "p2"]}, protocol="acks", service="fifo", options={"stability": "all"})
     for process, other in (("p1", "p2"), ("p2", "p1")):
         trace.start(process)
@@ -107,7 +107,7 @@ def test_o2_goes_by_the_view_of_the_receipt() -> None:
         assert outcome(trace.end(quiet=False), "O2") == expected
 
 
-def test_l2_asks_those_who_stay_receivers() -> None:
+def test_l2_asks_those_that_stay_receivers() -> None:
     trace = one_way()
     mid = trace.send("s")
     take(trace, "r1", mid)

@@ -22,7 +22,7 @@ def test_what_newtop_does_not_promise(property_id: str) -> None:
     assert all(property_id not in promised for promised in newtop)
 
 
-def test_every_checker_has_somebody_who_promises() -> None:
+def test_every_checker_has_a_service_that_promises() -> None:
     offered = set().union(*PROMISES.values(), *CLOSED)
     assert set(JUDGED) <= offered
     assert not set(JUDGED) & set(NOT_JUDGED)

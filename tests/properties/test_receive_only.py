@@ -66,11 +66,11 @@ def judged(trace: Trace) -> tuple[str, int]:
     return found.outcome, found.opportunities
 
 
-def test_who_begins_once_keeps_the_promise() -> None:
+def test_a_process_that_begins_once_keeps_the_promise() -> None:
     assert judged(following()) == ("pass", 1)
 
 
-def test_who_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
+def test_a_process_that_hears_everything_in_time_has_no_reason_to_begin_anew() -> None:
     trace = following()
     talk(trace)
     begin_anew(trace)
@@ -137,13 +137,13 @@ def test_what_is_gone_at_once_is_no_reason_though_it_was_lost() -> None:
     )
 
 
-def test_who_lacked_it_for_half_of_the_stall_time_has_a_reason() -> None:
+def test_a_process_that_lacked_it_for_half_of_the_stall_time_has_a_reason() -> None:
     trace = following()
     lacking(trace, wait=STALL // 2, report_every=10)
     assert judged(trace) == ("pass", 1)
 
 
-def test_who_was_not_heard_for_half_of_it_has_a_reason() -> None:
+def test_a_process_that_was_not_heard_for_half_of_it_has_a_reason() -> None:
     trace = following()
     received(trace, "p1", "p3", "report")
     trace.time += STALL // 2
@@ -151,7 +151,7 @@ def test_who_was_not_heard_for_half_of_it_has_a_reason() -> None:
     assert judged(trace) == ("pass", 1)
 
 
-def test_whose_first_report_was_lost_has_a_reason() -> None:
+def test_a_process_whose_first_report_was_lost_has_a_reason() -> None:
     trace = following()
     trace.time += BEARABLE
     lacking(trace, wait=20, report_every=10)
@@ -231,7 +231,7 @@ def test_losses_before_the_last_source_began_count(lost: bool) -> None:
     assert verdict(trace.end(), "L9", "orders").violations == (0 if lost else 2)
 
 
-def test_who_loses_one_of_two_sources_begins_anew_with_it() -> None:
+def test_a_process_that_loses_one_of_two_sources_begins_anew_with_it() -> None:
     trace = following()
     talk(trace)
     trace.view("p3", "orders", "p3/2", ["p2"])
@@ -241,7 +241,7 @@ def test_who_loses_one_of_two_sources_begins_anew_with_it() -> None:
     assert "without p1, although" in sentence(events, "L9", "orders")
 
 
-def test_who_leaves_and_comes_back_begins_twice() -> None:
+def test_a_process_that_leaves_and_comes_back_begins_twice() -> None:
     trace = following()
     trace.leave("p3")
     trace.join("p3")

@@ -110,7 +110,7 @@ def test_o2_a_joiner_owes_what_was_sent_in_its_views() -> None:
     assert judged.example.messages == ("orders/p1:3", "orders/p1:2")
 
 
-def test_o2_who_leaves_and_comes_back_owes_nothing_for_the_time_between() -> None:
+def test_o2_a_process_that_leaves_and_comes_back_owes_nothing_for_the_time_between() -> None:
     trace = trio()
     mids = [trace.send("p1")]
     trace.deliver("p3", mids[0])
@@ -295,7 +295,7 @@ def test_o4_the_sender_of_the_effect_must_have_been_in_view_as_well() -> None:
     assert judged.example.messages == ("orders/p2:0", "orders/p1:1")
 
 
-def test_o4_one_who_joins_later_owes_nothing_older() -> None:
+def test_o4_one_that_joins_later_owes_nothing_older() -> None:
     trace = Trace({"a": ["p1", "p2", "p3"], "b": ["p2", "p3"]})
     for process in trace.members:
         trace.start(process)
@@ -313,7 +313,7 @@ def test_o4_one_who_joins_later_owes_nothing_older() -> None:
     assert not {"O2", "O3", "O4"} & violated(trace.end(quiet=False))
 
 
-def test_o4_who_left_a_group_is_not_asked() -> None:
+def test_o4_a_process_that_left_a_group_is_not_asked() -> None:
     trace, answer = overlapping()
     trace.row("p3", "leave", group="a")
     trace.deliver("p3", answer)

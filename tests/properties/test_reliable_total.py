@@ -141,7 +141,7 @@ def test_views_are_judged_one_by_one() -> None:
     assert outcome(moved(), "O7") == ("pass", 1, 0)
 
 
-def test_who_delivers_elsewhere_is_told() -> None:
+def test_a_process_that_delivers_elsewhere_is_told() -> None:
     trace = total()
     mids = [trace.send("p1") for _ in range(3)]
     trace.deliver("p1", *mids)

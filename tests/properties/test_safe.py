@@ -51,7 +51,7 @@ def received_by_all(trace: Trace) -> Mid:
     return message
 
 
-def test_s3_who_delivers_had_called_it_stable() -> None:
+def test_s3_a_process_that_delivers_had_called_it_stable() -> None:
     trace = safe_trio()
     message = received_by_all(trace)
     for name in ("p1", "p2", "p3"):
@@ -115,13 +115,13 @@ def test_d11_speaks_of_the_whole_view_before_the_notice() -> None:
     assert "p3 went from there to view v1b" in sentence(events, "D11", "orders")
 
 
-def test_d11_speaks_of_those_who_are_left_after_it() -> None:
+def test_d11_speaks_of_those_that_are_left_after_it() -> None:
     events = parted(told_first=True, has_it=False).end(quiet=False)
     assert violated(events) == set()
     assert violated(events, "D11") == {"D11"}  # required, it is meant as it is worded (E-72)
 
 
-def test_d11_after_the_notice_it_is_asked_of_those_who_are_left() -> None:
+def test_d11_after_the_notice_it_is_asked_of_those_that_are_left() -> None:
     trace = Trace({"orders": ["p1", "p2", "p3", "p4"]}, service="total-safe").begin()
     message = trace.send("p1")
     trace.receive("p2", message)
@@ -161,7 +161,7 @@ def test_d11_a_notice_of_a_second_failure_holds_in_the_view_between() -> None:
     assert violated(trace.end(quiet=False)) == set()
 
 
-def test_s1_is_asked_of_those_who_have_not_failed() -> None:
+def test_s1_is_asked_of_those_that_have_not_failed() -> None:
     trace = safe_trio()
     message = trace.send("p1")
     trace.receive("p2", message)

@@ -97,7 +97,7 @@ def numbered_twice(*, changes: bool) -> Trace:
     return trace
 
 
-def test_o6_holds_while_nobody_leaves() -> None:
+def test_o6_holds_while_no_process_leaves() -> None:
     assert {"O6", "O8"} <= violated(numbered_twice(changes=False).end(quiet=False))
 
 
@@ -106,7 +106,7 @@ def test_o6_is_not_promised_through_a_split_and_may_be_required() -> None:
     assert "O6" in violated(numbered_twice(changes=True).end(quiet=False), "O6")
 
 
-def test_the_stamp_goes_by_who_numbered_it() -> None:
+def test_the_stamp_goes_by_the_process_that_numbered_it() -> None:
     """Equal numbers are ordered by orderer: (4, p1) of p3's message is before (4, p2) of p2's own in y."""
     trace = begun(**SEQUENCED)
     in_x, in_y = trace.send("p3", "x", clock=1), trace.send("p2", "y", clock=4)

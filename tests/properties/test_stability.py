@@ -29,7 +29,7 @@ def at_one_time(events: pa.Table) -> pa.Table:
 # S1
 
 
-def test_s1_stable_after_everybody_received() -> None:
+def test_s1_stable_after_all_members_received() -> None:
     trace = trio()
     mid = trace.send("p1")
     had_by(trace, mid, "p2", "p3")
@@ -50,7 +50,7 @@ def test_s1_stable_before_one_received() -> None:
     )
 
 
-def test_s1_somebody_never_received() -> None:
+def test_s1_a_process_never_received() -> None:
     trace = trio()
     mid = trace.send("p1")
     trace.receive("p2", mid)
@@ -113,7 +113,7 @@ def test_s1_asks_for_the_members_of_the_view_in_force() -> None:
     assert outcome(trace.end(settled=False), "S1") == ("pass", 2, 0)
 
 
-def test_s1_what_nobody_sent_is_not_stable() -> None:
+def test_s1_what_no_process_sent_is_not_stable() -> None:
     trace = trio()
     mid = trace.send("p1")
     had_by(trace, mid, "p2", "p3")

@@ -57,7 +57,7 @@ def test_m5_one_behind_the_other() -> None:
     assert "when the run ended quiet one was behind the other" in sentence(events, "M5", "orders")
 
 
-def test_m5_who_is_in_no_component_may_be_behind() -> None:
+def test_m5_a_process_that_is_in_no_component_may_be_behind() -> None:
     trace = trio()
     trace.crash("p3")
     trace.exclude("p1", "v1", ["p1", "p2"])
@@ -167,7 +167,7 @@ def test_m8_the_transitional_set(transitional: list[str], words: str) -> None:
     assert sentence(events, "M8", "orders") == f"p1 installed view v1 (index 4) after view v0 and {words}"
 
 
-def test_m8_who_came_from_elsewhere_is_not_transitional() -> None:
+def test_m8_a_process_that_came_from_elsewhere_is_not_transitional() -> None:
     trace = four()
     trace.crash("p4")
     trace.exclude("p1", "v2", ["p1", "p2"])

@@ -179,7 +179,7 @@ def against_cause() -> Trace:
     return trace
 
 
-def test_o8_a_cause_after_its_effect_although_nobody_delivers_both() -> None:
+def test_o8_a_cause_after_its_effect_although_no_process_delivers_both() -> None:
     events = against_cause().end(quiet=False)
     assert violated(events) == {"O8"}
     assert verdict(events, "O8").violations == 1
@@ -250,7 +250,7 @@ def test_o6_survivors_of_a_crash_agree_over_views() -> None:
     )
 
 
-def test_o6_who_crashed_may_have_had_its_own_order_unless_it_is_required() -> None:
+def test_o6_a_process_that_crashed_may_have_had_its_own_order_unless_it_is_required() -> None:
     trace = trio(protocol="classic", service="total")
     first, second = trace.send("p1"), trace.send("p2")
     trace.deliver("p3", second, first)

@@ -92,7 +92,7 @@ def test_d8_sides_of_a_split_in_one_last_view_are_not_held_together() -> None:
     assert verdict(events, "D8", "orders").opportunities == 1
 
 
-def test_l3_who_was_excluded_and_lives_delivers_its_own() -> None:
+def test_l3_a_process_that_was_excluded_and_lives_delivers_its_own() -> None:
     trace = trio()
     trace.fault("partition")
     trace.send("p3")

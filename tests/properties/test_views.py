@@ -28,7 +28,7 @@ def test_a_good_change_of_views() -> None:
     assert opportunities == {"M1": 5, "M2": 2, "M3": 3, "M4": 3, "M9": 2, "M10": 2}
 
 
-def test_m1_who_installs_a_view_is_in_it() -> None:
+def test_m1_a_process_that_installs_a_view_is_in_it() -> None:
     trace = trio()
     trace.exclude("p1", "v1", ["p2", "p3"])
     events = trace.end(quiet=False)
@@ -103,7 +103,7 @@ def test_m9_a_new_epoch_may_have_new_members() -> None:
     assert "M9" not in violated(trace.end(quiet=False))
 
 
-def test_m10_nobody_suspected_it() -> None:
+def test_m10_no_process_suspected_it() -> None:
     trace = trio()
     trace.crash("p3")
     trace.suspect("p1", "p3")
@@ -123,7 +123,7 @@ def test_m10_nobody_suspected_it() -> None:
     )
 
 
-def test_m10_a_suspicion_of_somebody_outside_does_not_count() -> None:
+def test_m10_a_suspicion_by_a_process_outside_does_not_count() -> None:
     trace = trio()
     trace.suspect("p3", "p2")
     trace.suspect("p1", "p3")
@@ -131,7 +131,7 @@ def test_m10_a_suspicion_of_somebody_outside_does_not_count() -> None:
     assert verdict(trace.end(quiet=False), "M10", "orders").violations == 1
 
 
-def test_m10_who_left_was_not_suspected() -> None:
+def test_m10_a_process_that_left_was_not_suspected() -> None:
     trace = trio()
     trace.row("p3", "leave", group="orders")
     for process in ("p1", "p2"):

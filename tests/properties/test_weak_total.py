@@ -58,7 +58,7 @@ def test_o5_before_a_common_next_view() -> None:
     assert example.sentence.endswith("and both went from view v0 to view v1")
 
 
-def test_o5_says_nothing_of_those_who_part_or_crash() -> None:
+def test_o5_says_nothing_of_those_that_part_or_crash() -> None:
     trace = Trace({"orders": ["p1", "p2", "p3", "p4"]}).begin()
     first, second = trace.send("p1"), trace.send("p2")
     for process in ("p1", "p2"):

@@ -86,7 +86,7 @@ def test_w3_a_mid_is_sent_once() -> None:
     assert "W3: p1 sends orders/p1:0 (index 3) as its message 1" in harness_error(trace.end())
 
 
-def test_w3_nobody_sends_in_the_name_of_another() -> None:
+def test_w3_no_process_sends_in_the_name_of_another() -> None:
     trace = trio()
     trace.row("p1", "send", group="orders", sender="p2", sender_incarnation=0, number=0, view="v0", clock=1)
     assert "W3: p1 sends orders/p2:0 (index 2) in the name of another" in harness_error(trace.end())
