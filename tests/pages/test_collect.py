@@ -3,6 +3,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -129,6 +130,48 @@ def test_run_and_window_can_be_chosen(
     assert len(sends) == 60
     assert {mark.name for mark in sends} >= {"p1:0", "p2:29"}
     assert page.scene.witness == frozenset()
+
+
+CRASH = """
+name = "crash"
+quiet = "1200ms"
+options = { suspect_after = "100ms", idle_probe = "300ms" }
+group = [{ name = "orders", members = 3 }]
+workload = [{ group = "orders", messages = 60, interval = "10ms" }]
+fault = [
+    { kind = "pause", process = "p2", at = "60ms", until = "90ms" },
+    { kind = "crash", process = "p3", at = "200ms" },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "reason"),
+    [
+        ("", "around the crash of p3 and the view that answers it"),
+        ("crash", "around the pause of p2"),
+        ("fault", "its first messages"),
+    ],
+)
+def test_where_all_holds_the_most_telling_moment_is_shown(
+    spark: SparkSession, tmp_path: Path, without: str, reason: str
+) -> None:
+    scenario = parse_scenario(CRASH)
+    kept = [fault for fault in scenario.fault if without != "fault" and type(fault).__name__.lower() != without]
+    run = simulate(msgspec.structs.replace(scenario, fault=tuple(kept)))
+    write_events(events_table(run.id, run.histories), tmp_path, run.id)
+    page = collect(spark, tmp_path)
+    assert (page.overall, page.window_reason) == ("hold", reason)
+    begin, end = page.scene.window_ns
+    shown = [happening.text for happening in page.happenings if begin <= happening.time_ns <= end]
+    marks = {mark.kind for mark in page.scene.marks}
+    if not without:
+        assert shown == ["crash of p3"]
+        assert {"crash", "view", "suspect"} <= marks
+        assert page.scene.gap_ns is not None
+        assert not any(page.scene.gap_ns[0] < mark.time_ns < page.scene.gap_ns[1] for mark in page.scene.marks)
+    elif without == "crash":
+        assert shown == ["pause of p2 begins", "pause of p2 ends"]
 
 
 def test_wrong_questions_are_refused(

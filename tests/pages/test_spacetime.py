@@ -6,7 +6,7 @@ import pytest
 
 from antiphon.properties.verdicts.verdict import Violation
 from antiphon.report.spacetime import Arrow, Lifeline, Mark, Scene, draw
-from antiphon.report.window import witness_events
+from antiphon.report.window import Highlight, _between, witness_events
 from tests.support.report_pages import MS, scene
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -80,6 +80,43 @@ def test_an_empty_window_says_so() -> None:
 
 def test_a_scene_without_anybody_is_drawn_too() -> None:
     assert "Nothing happens" in draw(Scene((0, 1), (), (), ())).svg
+
+
+def test_a_gap_is_jumped_over_and_told() -> None:
+    marks = tuple(Mark("a", i, i * MS, "send", "a", 2 * i) for i in range(101))
+    gapped = replace(scene(), window_ns=(0, 100 * MS), arrows=(), marks=marks, gap_ns=(10 * MS, 90 * MS))
+    svg = draw(gapped).svg
+    xs = [number(each, "cx") for each in classed(svg, "send")]
+    assert len(xs) == 22  # 0 to 10 and 90 to 100
+    steps = [after - before for before, after in pairwise(xs)]
+    jump = steps.pop(10)
+    assert jump == pytest.approx(64, abs=0.2)
+    assert all(step == pytest.approx(steps[0], abs=0.2) for step in steps)
+    (gap,) = classed(svg, "gap")
+    assert [text.text for text in gap.iter(SVG + "text")] == ["80 ms", "not shown"]
+
+
+def test_a_label_names_a_view_before_what_led_to_it() -> None:
+    marks = tuple(Mark("a", i, 5 * MS, kind) for i, kind in enumerate(("suspect", "confirm", "view")))
+    assert labels(draw(replace(scene(), marks=marks)).svg) == ["+2 more", "view"]  # from the lifeline upwards
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "window", "gap"),
+    [
+        ((100, 100), (900, 910), (80, 970), (160, 880)),  # much lies between
+        ((100, 100), (200, 200), (80, 260), None),  # little does
+        ((100, 100), None, (80, 160), None),
+        ((10, 10), None, (0, 70), None),
+    ],
+)
+def test_the_window_is_around_both_moments(
+    first: tuple[int, int],
+    second: tuple[int, int] | None,
+    window: tuple[int, int],
+    gap: tuple[int, int] | None,
+) -> None:
+    assert _between(first, second, 80, "because") == Highlight(window, "because", gap)
 
 
 def test_a_lifeline_ends_with_its_process() -> None:
