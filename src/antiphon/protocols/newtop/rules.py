@@ -1,4 +1,4 @@
-"""Which classes a process is made of: the adopted rules, or a printed one in place of one of them (`literal.py`)."""
+"""Which classes a process is made of: the adopted rules, or a printed one in place of one of them (`as_printed.py`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
