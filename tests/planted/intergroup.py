@@ -38,7 +38,7 @@ _FAR: Final = 2**62
 
 
 def _hindered(traits: Traits) -> bool:
-    """Somebody stands still, or hears nothing, for a while."""
+    """A process is paused, or receives nothing, for a while."""
     return not traits.changes.isdisjoint({"pause", "stall", "partition", "cut"})
 
 
@@ -50,7 +50,7 @@ def _joined(traits: Traits) -> bool:
 
 
 def the_largest_is_acknowledged(patch: Patch) -> None:
-    """How far somebody is, not how far all are."""
+    """A sender acknowledges the largest horizon instead of the smallest."""
 
     def ack(self: OrderedLog, now: int) -> int:
         horizons = [int(stream.horizon) for stream in self._order.streams.values()]
@@ -60,7 +60,7 @@ def the_largest_is_acknowledged(patch: Patch) -> None:
 
 
 def one_is_missing_from_the_acknowledgment(patch: Patch) -> None:
-    """How far all are but one."""
+    """The horizon of one sender is left out of the minimum."""
 
     def ack(self: OrderedLog, now: int) -> int:
         named = sorted(self._order.streams.items())[1:]
@@ -71,7 +71,7 @@ def one_is_missing_from_the_acknowledgment(patch: Patch) -> None:
 
 
 def one_is_missing_from_the_minimum(patch: Patch) -> None:
-    """What one member acknowledges is not waited for."""
+    """Stability does not wait for one member."""
     begin = Stability.__init__
 
     def without_one(self: Stability, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int) -> None:
@@ -83,7 +83,7 @@ def one_is_missing_from_the_minimum(patch: Patch) -> None:
 
 
 def freed_on_receipt(patch: Patch) -> None:
-    """What is delivered is not kept for others (T4)."""
+    """Delivered messages are not kept for others (T4)."""
     advance = OrderedLog.advance
 
     def forgetful(self: OrderedLog, now: int) -> list[DataFrame]:
@@ -100,23 +100,23 @@ def freed_on_receipt(patch: Patch) -> None:
 
 
 def stable_when_delivered(patch: Patch) -> None:
-    """What is delivered counts as stable with whatever else does."""
+    """When anything becomes stable, everything delivered counts as stable."""
     free = Buffer.free
     patch.setattr(Buffer, "free", lambda self, _stable: free(self, _FAR))
 
 
 def newcomers_not_held_for(patch: Patch) -> None:
-    """T5: who was told where to begin is not waited for."""
+    """T5: no sender waits for a joiner that was told where to begin."""
     patch.setattr(Stability, "hold", lambda *_: None)
 
 
 def receivers_do_not_count(patch: Patch) -> None:
-    """What only members acknowledge is stable."""
+    """Stability waits only for members."""
     patch.setattr(Stability, "reported", lambda *_: None)
 
 
 def the_stalled_count(patch: Patch) -> None:
-    """J16: a receiver counts for ever, also one that is heard no more."""
+    """J16: a receiver counts for ever, even if it is silent."""
 
     def conclude(self: Stability, own_ack: int, now: int) -> bool:
         stable = min([own_ack, *self._members.values(), *(each.ack for each in self._receivers.values())])
@@ -127,7 +127,7 @@ def the_stalled_count(patch: Patch) -> None:
 
 
 def the_departed_count(patch: Patch) -> None:
-    """Who takes its leave counts on, as one that rises again in a far future."""
+    """A receiver that leaves still counts, because its acknowledgment rose in the far future."""
 
     def left(self: Stability, receiver: ProcessId) -> None:
         if receiver in self._receivers:
@@ -150,7 +150,7 @@ def listeners_claim_everything(patch: Patch) -> None:
 
 
 def arrival_breaks_ties(patch: Patch) -> None:
-    """Messages of one stamp are delivered as they come."""
+    """Messages with equal stamps are delivered in the order of arrival."""
     begin = GroupTimestamp.__init__
 
     def initially(self: Any, *given: Any, **named: Any) -> None:
@@ -193,12 +193,12 @@ def keep_alives_overtake(patch: Patch) -> None:
 
 
 def late_ones_taken(patch: Patch) -> None:
-    """6.4: unreliable source order takes what comes, as it comes."""
+    """6.4: unreliable source order delivers late messages too."""
     patch.setattr(UnreliableSourceOrder, "data", lambda _self, _source, message: [message])
 
 
 def late_ones_ordered(patch: Patch) -> None:
-    """6.4: unreliable timestamp order takes what comes below that which it has delivered."""
+    """6.4: unreliable timestamp order delivers messages below those that it has delivered."""
 
     def data(self: UnreliableTimestampOrder[DataFrame], sender: ProcessId, message: DataFrame) -> None:
         self._last = -1, ProcessId("")
@@ -211,7 +211,7 @@ def late_ones_ordered(patch: Patch) -> None:
 
 
 def no_keep_alives(patch: Patch) -> None:
-    """D7: who has nothing to say says nothing."""
+    """D7: an idle sender transmits nothing."""
 
     def rearm(self: Sender, now: int) -> None:
         self._keep_alive_at = now + _FAR
@@ -220,12 +220,12 @@ def no_keep_alives(patch: Patch) -> None:
 
 
 def no_repairs(patch: Patch) -> None:
-    """Nobody answers requests."""
+    """No process answers requests."""
     patch.setattr(Repairs, "asked", lambda *_: None)
 
 
 def requests_not_repeated(patch: Patch) -> None:
-    """R2: a ticket is asked for once, by whomever."""
+    """R2: a missing message is requested once, by any process."""
 
     def back_off(self: Requests, ticket: Ticket, _pending: Pending, _now: int) -> None:
         self._timers.set(ticket, None)
@@ -251,7 +251,7 @@ def window_one_too_large(patch: Patch) -> None:
 
 
 def gaps_skipped(patch: Patch) -> None:
-    """M16: a follower that lacks what is gone goes on behind it."""
+    """M16: a receiver in total order skips a message that is gone."""
 
     def skip(self: TotalOrderReceiver, now: int) -> None:
         for sender, stream in self._log.streams.items():
@@ -267,12 +267,12 @@ def gaps_skipped(patch: Patch) -> None:
 
 
 def resets_untold(patch: Patch) -> None:
-    """M16: a follower that begins anew does not say so by a view of its own."""
+    """M16: a receiver in total order begins again without a view of its own."""
     patch.setattr(TotalOrderReceiver, "_reset", TotalOrderReceiver._forget)
 
 
 def lost_sources_untold(patch: Patch) -> None:
-    """A listener that loses a source, and asks anew, does not leave it out of its view meanwhile."""
+    """A receiver in source order loses a source, asks it again, and keeps it in its view meanwhile."""
     install = SourceOrderReceiver._install_view
 
     def only_more(self: SourceOrderReceiver, sources: Iterable[ProcessId]) -> None:
@@ -284,7 +284,7 @@ def lost_sources_untold(patch: Patch) -> None:
 
 
 def late_for_what_was_begun(patch: Patch) -> None:
-    """D1: a source tells a newcomer one number too many, and so it misses a message."""
+    """D1: a joiner begins one number too late, and misses a message."""
     activate = SourceOrderReceiver._accepted
 
     def accepted(self: SourceOrderReceiver, frame: Any, now: int) -> None:

@@ -31,7 +31,7 @@ Fits = Callable[[Scenario], bool]
 
 
 def no_relays(patch: pytest.MonkeyPatch) -> None:
-    """Whoever gets a message keeps it to himself."""
+    """No member relays messages."""
     real = Site.multicast
 
     def multicast(self: Site, frame: ClassicFrame) -> None:
@@ -58,7 +58,7 @@ def commits_do_not_move_the_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def takers_ask_nobody(patch: pytest.MonkeyPatch) -> None:
-    """A taker commits its own proposal, whatever the others proposed or know."""
+    """A taker commits its own proposal, and ignores what the others proposed or know."""
 
     def decide(self: TwoPhaseWithTakeover, message: MessageName) -> None:
         entry = self._queue.get(message)
@@ -86,7 +86,7 @@ def one_answer_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def acknowledge_the_largest(patch: pytest.MonkeyPatch) -> None:
-    """The largest stamp received, of whomever, in place of the smallest."""
+    """A receiver acknowledges the largest stamp received instead of the smallest."""
 
     def acknowledge(self: TimestampAcks, now: int) -> Any:
         smallest = self._last_received
@@ -134,7 +134,7 @@ def newcomers_are_never_admitted(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_a_sender(patch: pytest.MonkeyPatch) -> None:
-    """A receiver takes messages of a sender that it does not count."""
+    """A receiver delivers messages of a sender that it does not count."""
     real = AcksGroup._message
 
     def message(self: AcksGroup, frame: MessageFrame) -> None:

@@ -163,7 +163,7 @@ BUDGETS = (
 
 FIXED = 'latency = { kind = "fixed", value = "2ms" }'
 ONE_AT_A_TIME = 'messages = 10, interval = "200ms"'
-"""A message alone: the next comes when all is quiet."""
+"""One message at a time: the next follows when all is quiet."""
 UNPACKED = "packing = false"
 BURST = '{ group = "g0", senders = ["p1"], messages = 200 }'
 BUSY = '{ group = "g0", messages = 100, interval = "20ms", jitter = 0.5 }'

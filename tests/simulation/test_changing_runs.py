@@ -46,7 +46,7 @@ def delivered(run: Run, process: str) -> list[tuple[str, int, int]]:
 
 
 def states(run: Run, role: str) -> list[tuple[str, str, int]]:
-    """Who, at which first view, with which digest."""
+    """The process, its first view, and the digest of its state."""
     told = [(process, row) for process, row in rows(run, "state") if json.loads(row["detail"])["role"] == role]
     return [(process, row["view"], row["digest"]) for process, row in told]
 

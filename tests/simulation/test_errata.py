@@ -153,7 +153,7 @@ def test_the_adopted_rule_keeps_every_promise_there(erratum: str) -> None:
 
 
 def test_e_6_the_printed_filter_breaks_the_budget_of_nulls() -> None:
-    """Both send within the silence timeout of one another, so that each message pays for the other: no nulls needed."""
+    """Both send within the silence timeout of each other, so each message answers the other: no nulls are needed."""
     adopted, printed = (simulate(scenario_of("E-6", literal=literal)) for literal in (False, True))
     assert nulls_per_message(adopted) < 0.1
     assert nulls_per_message(printed) > 0.4
@@ -191,7 +191,7 @@ def test_some_are_about_sequencers(erratum: str, mode: Literal["symmetric", "asy
 
 
 def test_e_70_two_sides_of_a_split_number_the_same_messages_differently() -> None:
-    """Inherent: whoever goes on together agrees, and nothing else is promised."""
+    """Inherent: members that go on together agree, and nothing else is promised."""
     run = simulate(read_scenario(SCENARIOS / "E-70.toml"))
     assert run.quiet
     assert not violated(run)
@@ -232,7 +232,7 @@ def clocks(run: Run) -> list[int]:
 
 
 def test_t9_the_other_rule_lets_clocks_run_ahead() -> None:
-    """Five messages of s1 and one of s2 are stamped alike; from the first acknowledgment on the clocks differ."""
+    """Five messages of s1 and one of s2 have equal stamps; from the first acknowledgment on the clocks differ."""
     adopted, printed = (simulate(scenario_of("T9", literal=literal)) for literal in (False, True))
     sends = [
         [row["clock"] for history in run.histories for row in history.rows if row["kind"] == "send"]

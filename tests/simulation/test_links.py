@@ -1,4 +1,4 @@
-"""Links that break: what streams and datagrams lose, who is told, and who is connected with whom after all."""
+"""Broken links: what streams and datagrams lose, which processes are told, and which stay connected."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What `tools/lab/evidence.py` takes for evidence: simulated runs have it, and lack it if nothing befalls them."""
+"""The evidence of `tools/lab/evidence.py`: simulated runs with faults have it, and runs without faults lack it."""
 
 import dataclasses
 

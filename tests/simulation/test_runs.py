@@ -27,7 +27,7 @@ NOBODY_FAILS = 'options.suspect_after = "0s"\n'
 
 
 def scenario(*lines: str, members: int = 3) -> Scenario:
-    """One group `g` that nobody leaves, and whatever the lines of TOML add."""
+    """One group `g` that no member leaves, plus the given lines of TOML."""
     group = f'group = [{{ name = "g", members = {members} }}]'
     return parse_scenario("\n".join(['name = "test"', group, NOBODY_FAILS, *lines]))
 
@@ -164,7 +164,7 @@ def test_a_paused_process_delivers_nothing_even_when_its_application_recovers() 
 def test_an_application_that_never_recovers_is_in_no_stable_component_nor_are_those_who_wait_for_it(
     flow_control: int, stable: str
 ) -> None:
-    """With flow control everybody who shares a group with it comes to a stop within a window; others go on."""
+    """With flow control, all processes that share a group with it stop within a window; others go on."""
     plan = parse_scenario(f"""
         name = "stalled"
         options = {{ suspect_after = "0s", flow_control = {flow_control}, window = 2, packing = false }}
@@ -197,7 +197,7 @@ hosts = { count = 1, service = "400us" }
 
 @pytest.mark.parametrize(("text", "most"), [(SLOW_LINES, 800), (SLOW_HOST, 4_000)])
 def test_slow_lines_and_hosts_are_not_drowned_in_repetitions(text: str, most: int) -> None:
-    """What is late because all are busy must not be asked for ever faster."""
+    """Frames that are late because all are busy must not be requested faster and faster."""
     run = simulate(parse_scenario(NOBODY_FAILS + text.replace("slow ", "slow-")))
     assert run.quiet
     assert len(only(events(run), kind="transmit")) < most

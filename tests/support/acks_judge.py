@@ -13,11 +13,11 @@ class Judge:
 
     def __init__(self, cluster: AcksCluster, *, everybody: bool = False) -> None:
         self.claims = 0
-        """How often somebody has called a message stable."""
+        """Number of times that a process called a message stable."""
         self._cluster = cluster
         self._everybody = everybody  # claims may be about the messages of others, too (property d)
         self._owed: dict[str, dict[int, set[ProcessId]]] = {name: {} for name in cluster.names}
-        """By sender and label, who has been among its receivers ever since it was sent."""
+        """By sender and label, the processes that have been receivers ever since it was sent."""
         self._delivered: dict[tuple[str, str], int] = defaultdict(lambda: -1)
         self._stable: dict[tuple[str, str], int] = defaultdict(lambda: -1)
         self._acked: dict[tuple[str, str], int] = defaultdict(int)
@@ -67,7 +67,7 @@ class Judge:
             self._admitted(ProcessId(name), process)
 
     def _admitted(self, sender: ProcessId, receiver: ProcessId) -> None:
-        """Section 4: whoever counts a receiver is counted by it, unless that one has gone or broken off meanwhile."""
+        """Section 4: a sender that counts a receiver is counted by it, unless the receiver left or disconnected."""
         ours, theirs = self._cluster.group(sender), self._cluster.group(receiver)
         back = theirs.links.peers.get(sender)
         mutual = back is not None and back.session == ours.links.session and theirs.links.joined
@@ -86,7 +86,7 @@ class Judge:
 
     @property
     def settled(self) -> bool:
-        """Whether everything sent to somebody who stayed is there, and called stable (b), and all are connected."""
+        """True if every message has reached all receivers that stayed and is stable (b), and all are connected."""
         cluster = self._cluster
         alive = [name for name in cluster.names if name not in cluster.crashed]
         return (

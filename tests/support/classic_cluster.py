@@ -23,7 +23,7 @@ from antiphon.types import GroupId, ProcessId, View, first_view
 GROUP = GroupId("g")
 SERVICES: Final[tuple[Service, ...]] = ("reliable", "fifo", "causal", "total")
 Keep = Callable[[str, Frame], bool]
-"""Which of the frames that a crashing process has under way still reach their receivers."""
+"""Decides which frames in transit of a crashing process still arrive."""
 
 
 def only_to(*receivers: str) -> Keep:
@@ -76,7 +76,7 @@ class ClassicCluster:
         """What is called for effects: the cores themselves, unless a test puts something in front of one."""
         self.decided: dict[str, list[Decide]] = {name: [] for name in self.names}
         self.crashed: list[str] = []
-        """In the order in which everybody is told."""
+        """In the order in which all processes are told."""
         self._told = dict.fromkeys(self.names, 0)
         self._known: dict[str, frozenset[MessageName]] = dict.fromkeys(self.names, frozenset())
         for name in self.names:
@@ -97,7 +97,7 @@ class ClassicCluster:
         self.settle(name)
 
     def move(self, sender: str, receiver: str, which: int = 0, *, again: bool = False) -> None:
-        """Let a frame of one link arrive; `again`: it stays under way, and will arrive once more."""
+        """Let a frame of one link arrive; `again`: it stays in transit, and will arrive once more."""
         self.feed(sender, receiver, which, again=again)
         self.settle(receiver)
 
@@ -114,7 +114,7 @@ class ClassicCluster:
         self.settle(receiver)
 
     def move_all(self) -> None:
-        """Let frames arrive until none is under way; bounded, for every protocol must come to an end."""
+        """Let frames arrive until none is in transit; bounded, because every protocol must terminate."""
         for _ in range(10_000):
             waiting = [pair for pair, frames in self.links.items() if frames]
             if not waiting:
@@ -130,7 +130,7 @@ class ClassicCluster:
             self.settle(name)
 
     def crash(self, name: str, keep: Keep | None = None) -> None:
-        """The process is gone. Of what it has under way only what `keep(receiver, frame)` says will arrive."""
+        """The process crashes. Of its frames in transit, only those that `keep(receiver, frame)` selects arrive."""
         self.crashed.append(name)
         for (sender, receiver), link in self.links.items():
             if receiver == name:
@@ -247,7 +247,7 @@ class Shape:
 
 
 def run_schedule(seed: int, shape: Shape, prepare: Callable[[ClassicCluster], None] | None = None) -> ClassicCluster:
-    """Whatever this seed makes of it; at the end all are told of all crashes, and everything has arrived."""
+    """Run the schedule of this seed; at the end all crashes are told, and all frames have arrived."""
     chance = random.Random(seed)
     members = [f"p{i}" for i in range(chance.choice((1, 2, 3, 3, 3, 4, 5)))]
     outside = [f"s{i}" for i in range(chance.choice((0, 0, 1, 2)))]
@@ -299,7 +299,7 @@ def step(cluster: ClassicCluster, chance: random.Random, *, streams: bool, doubl
 
 
 def crash(cluster: ClassicCluster, victim: str, chance: random.Random, *, streams: bool) -> None:
-    """Cut any part of what was under way on datagrams; on each stream, its end."""
+    """Lose any part of the datagrams in transit, and the end of each stream."""
     cluster.settle(victim)
     share = chance.choice((0.0, 0.3, 0.5, 0.8, 1.0))
     ended: set[str] = set()
@@ -397,7 +397,7 @@ def _stamp_order(cluster: ClassicCluster) -> Iterator[str]:
 
 
 def _one_order(cluster: ClassicCluster) -> Iterator[str]:
-    """Among survivors; where nobody crashed, that is everybody."""
+    """Agreement among survivors; without crashes, among all."""
     survivors = cluster.survivors
     for name in survivors:
         if cluster.delivered[name] != cluster.delivered[survivors[0]]:

@@ -1,4 +1,4 @@
-"""InterGroup processes on a network that loses, repeats and reorders: as small as it can be, for tests of the core."""
+"""InterGroup processes on a network that loses, repeats and reorders: a minimal one, for tests of the core."""
 
 import random
 from collections import defaultdict
@@ -57,20 +57,20 @@ class Cluster:
         self._events: list[tuple[int, int, ProcessId, Frame | None]] = []
         self._armed: dict[ProcessId, int] = {}
         self.cut: set[ProcessId] = set()
-        """Who hears nothing, and is not heard."""
+        """Processes that are cut off in both directions."""
         self.delivered: dict[ProcessId, list[tuple[ProcessId, bytes]]] = defaultdict(list)
         self.views: dict[ProcessId, list[View]] = defaultdict(list)
         self.discarded: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
         self.said: dict[str, int] = defaultdict(int)
         self.transmitted: list[tuple[int, Frame]] = []
-        """What left, and when."""
+        """The frames transmitted, each with its time."""
         self.took: list[int] = []
         self.stalled: set[ProcessId] = set()
-        """Whose applications take nothing."""
+        """Processes with applications that consume nothing."""
         self.missed: dict[ProcessId, list[Missing]] = defaultdict(list)
         self.gauges: dict[ProcessId, list[Gauge]] = defaultdict(list)
         self.wants = True
-        """Whether applications ask for what they lack."""
+        """Whether applications request what they lack."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
         self._sent_at: dict[bytes, int] = {}
         self._labels: dict[ProcessId, int] = defaultdict(int)

@@ -1,6 +1,6 @@
-"""A star: a source and n receivers, each one distance away from it, who lose the same messages (errata R1, R3).
+"""A star: a source and n receivers, each one distance away from it, that lose the same messages (errata R1, R3).
 
-Requests and repairs reach the source and the receivers when they have gone as far, or are lost on the way to some.
+Requests and repairs arrive after the distance between two processes, or are lost on the way to some.
 """
 
 import random
@@ -20,16 +20,16 @@ from antiphon.types import ProcessId
 SOURCE = ProcessId("s")
 DISTANCE = 30_000_000
 APART = DISTANCE
-"""Receivers are as far from one another as from the source: as from leaf to leaf."""
+"""The distance between receivers is that to the source: from leaf to leaf."""
 ACROSS = 2 * DISTANCE
-"""The source is the hub: from receiver to receiver it is twice as far."""
+"""The source is the hub: the distance between receivers is twice that to the source."""
 PAUSE = 10 * DISTANCE
 """Between the end of one repair and the next loss."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What became of one loss."""
+    """The recovery of one loss."""
 
     requests: int
     repairs: int
@@ -88,7 +88,7 @@ class Star:
         return DISTANCE if len(self._requests) in (one, other) else self._between
 
     def _arrives(self, kind: str, sender: int, receiver: int, ticket: Ticket) -> bool:
-        """Whether the receiver has recovered by it."""
+        """True if the frame brings the receiver its missing message."""
         lacks, distance = receiver in self._lacking, self._distance(sender, receiver)
         if kind == "repair":
             self._repairs[receiver].heard(ticket, distance, self._now)

@@ -1,6 +1,6 @@
 """Which process is in which group at which time, as the faults of a scenario plan it.
 
-Whether a formation or a merge comes about is the protocol's affair; here counts what the applications ask for.
+The protocol decides whether a formation or a merge succeeds; the plan assumes that every request does.
 """
 
 from collections.abc import Iterator

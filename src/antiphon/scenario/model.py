@@ -1,7 +1,7 @@
 """A scenario as the product sees it: frozen, complete, every default filled in.
 
-The fields are the keys of the TOML file, with its names; a sentence beside each says what it means. What a file may
-say beyond its types is in `validate.py`.
+The fields have the names of the keys in the TOML file; a sentence beside each tells its meaning. `validate.py` checks
+what types cannot express.
 """
 
 from typing import TYPE_CHECKING, Any, Final, Literal

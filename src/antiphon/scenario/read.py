@@ -1,6 +1,6 @@
-"""Scenario files: read, completed, written back; `validate.py` judges them.
+"""Reads, completes and writes scenario files; `validate.py` validates them.
 
-What is wrong is said in one sentence that names the key, as `ConfigurationError`; nothing is guessed.
+A problem is reported as a `ConfigurationError` of one sentence that names the key; nothing is guessed.
 """
 
 import hashlib

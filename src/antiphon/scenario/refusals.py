@@ -1,4 +1,4 @@
-"""What several families ask of a scenario alike: what they refuse, with the reason."""
+"""Checks of scenarios that several families share: what they refuse, with the reason."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,26 +22,26 @@ from antiphon.scenario.model import (
 )
 
 Problems = Iterator[tuple[str, str]]
-"""Every (key, what is wrong with it)."""
+"""Problems, as (key, message)."""
 
 _SUSPECT_AFTER_NS_MIN: Final = 80_000_000
 
 
 def told_soon(suspect_after: int) -> Problems:
-    """The least time after which a loss may be told or noticed."""
+    """The shortest time after which a loss may be told or noticed."""
     if suspect_after < _SUSPECT_AFTER_NS_MIN:
         yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
 
 
 def with_notices(scenario: Scenario, default: Options) -> Scenario:
-    """With the default time after which losses are told, if another family had turned suspicions off."""
+    """The scenario with the default time for telling losses, if suspicions were turned off for another family."""
     if scenario.options.suspect_after:
         return scenario
     return replace(scenario, options=replace(scenario.options, suspect_after=default.suspect_after))
 
 
 def no_links(scenario: Scenario) -> Problems:
-    """Faults of which only members that find out for themselves recover."""
+    """Faults that only members with a failure detector of their own survive."""
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Partition | Cut | Suspect):
             why = "who has failed is told there, never wrongly"
@@ -50,7 +50,7 @@ def no_links(scenario: Scenario) -> Problems:
 
 
 def no_formations(scenario: Scenario) -> Problems:
-    """What only groups have that are formed while others work."""
+    """Faults and keys for groups that are formed at run time."""
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Form | Merge | Recover):
             why = "its groups are there from the start, and whoever crashes is gone for good"
@@ -67,7 +67,7 @@ def no_formations(scenario: Scenario) -> Problems:
 
 
 def source_problems(scenario: Scenario, i: int) -> Iterator[str]:
-    """Of the sources of a member."""
+    """Problems with the sources of a member."""
     member = scenario.member[i]
     if member.role == "sender":
         yield "a sender receives from nobody"
@@ -81,12 +81,12 @@ def source_problems(scenario: Scenario, i: int) -> Iterator[str]:
 
 
 def no_requests(scenario: Scenario) -> Problems:
-    """Requests to a group, and their answers."""
+    """Problems with requests to a group."""
     for i, workload in enumerate(scenario.workload):
         if workload.answers != "none":
             yield f"workload[{i}].answers", "requests to a group belong to the classic protocols"
 
 
 def kind(fault: Fault) -> str:
-    """As the file calls it."""
+    """The kind of a fault, as written in the file."""
     return str(fault.__struct_config__.tag)

@@ -1,6 +1,7 @@
-"""Which groups share which processes: the figures of Macedo94, and shapes that stretch them.
+"""Overlapping groups: the figures of Macedo94, and larger shapes like them.
 
-A shape draws groups of positions 0, 1, 2, …; who stands where is drawn too, for equal numbers are ordered by name.
+A shape draws groups of positions 0, 1, 2, …. The process at each position is drawn too, because equal numbers are
+ordered by name.
 """
 
 import random
@@ -65,7 +66,7 @@ def twins(chance: random.Random) -> Groups:
 
 
 def scattered(chance: random.Random) -> Groups:
-    """Two to five groups of 1 to 5, anyhow, out of 3 to 8 processes."""
+    """Two to five random groups of 1 to 5 out of 3 to 8 processes."""
     processes = range(chance.randint(3, 8))
     sizes = [min(len(processes), chance.randint(1, 5)) for _ in range(chance.randint(2, 5))]
     return tuple(tuple(chance.sample(processes, size)) for size in sizes)
@@ -85,12 +86,12 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 
 def members_by_group(chance: random.Random, shape: str) -> dict[str, tuple[str, ...]]:
-    """The groups g1, g2, … of a shape, over processes p1, p2, … that stand in it anyhow."""
+    """The groups g1, g2, … of a shape, with processes p1, p2, … at random positions."""
     return placed(chance, SHAPES[shape](chance))
 
 
 def placed(chance: random.Random, groups: Groups) -> dict[str, tuple[str, ...]]:
-    """These groups, by name, with processes p1, p2, … in their places anyhow."""
+    """These groups, by name, with processes p1, p2, … at random positions."""
     positions = sorted({position for group in groups for position in group})
     names = [f"p{number}" for number in range(1, len(positions) + 1)]
     chance.shuffle(names)

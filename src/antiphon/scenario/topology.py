@@ -1,4 +1,4 @@
-"""Where processes are: sites, and what lies between them."""
+"""Sites of processes, and the paths between them."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from antiphon.scenario.model import Lognormal, Path, Scenario, Uniform, typical
 
 
 def paths_between(scenario: Scenario) -> dict[tuple[str, str], Path]:
-    """By two processes whose sites a path joins, in both directions, that path."""
+    """The path between each two processes at connected sites, in both directions."""
     processes = {site.name: site.processes for site in scenario.site}
     return {
         direction: path
@@ -18,7 +18,7 @@ def paths_between(scenario: Scenario) -> dict[tuple[str, str], Path]:
 
 
 def distances_from(scenario: Scenario, process: str) -> dict[str, int]:
-    """How far away each other process is, one way, in nanoseconds: the typical travel time."""
+    """The one-way distance of each other process in nanoseconds: the median latency."""
     paths, near = paths_between(scenario), scenario.network.latency
     return {
         other: typical(paths[process, other].latency if (process, other) in paths else near)
@@ -28,7 +28,7 @@ def distances_from(scenario: Scenario, process: str) -> dict[str, int]:
 
 
 def topology_problems(scenario: Scenario, *, sites: bool) -> Iterator[tuple[str, str]]:
-    """Every (key, what is wrong with it); `sites`: whether the protocol heeds them."""
+    """Problems, as (key, message); `sites`: whether the protocol uses sites."""
     if (scenario.site or scenario.path) and not sites:
         yield (
             "site" if scenario.site else "path",

@@ -1,4 +1,4 @@
-"""Quantities with a unit, as a scenario writes them: "50ms", "100Mbit". Inside: integer nanoseconds, bits a second."""
+"""Quantities with a unit as in a scenario, "50ms" or "100Mbit"; values are integer nanoseconds or bits per second."""
 
 import re
 from fractions import Fraction
@@ -71,7 +71,7 @@ def _render(value: int, units: dict[str, int], zero: str) -> str:
 
 
 def quantity(kind: type, value: object) -> object:
-    """Reads a value with a unit; what msgspec calls for types that it does not know."""
+    """Read a value with a unit; msgspec calls this for types that it does not know."""
     if kind is Duration:
         return Duration.parse(value)
     assert kind is Bandwidth

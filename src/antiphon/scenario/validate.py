@@ -1,4 +1,4 @@
-"""What a scenario may say beyond its types: every limit, and one sentence for each mistake, with its key."""
+"""Validation beyond types: all limits, and one sentence with its key for each mistake."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"[^\s#@/:]{1,60}")
 
 
 def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """Every (key, what is wrong with it) beyond types; the first is reported."""
+    """All problems beyond types, as (key, message); the first one is reported."""
     if not _SCENARIO_NAME.fullmatch(scenario.name):
         yield (
             "name",
@@ -66,7 +66,7 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def concerns(erratum: str, scenario: Scenario) -> bool:
-    """Whether the printed rule acts in this scenario: its family has it, and the scenario has what it is about."""
+    """True if the printed rule has an effect: the family has it, and the scenario uses what it is about."""
     errata = family_of(scenario).errata
     return erratum in errata.names and errata.concerns(erratum, scenario)
 
@@ -84,7 +84,7 @@ def _service_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _having(ability: str) -> str:
-    """The families that have an ability, in words."""
+    """The names of the families that have an ability, for a message."""
     return " and ".join(name for name, family in families().items() if getattr(family.abilities, ability))
 
 

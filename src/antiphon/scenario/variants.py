@@ -1,8 +1,8 @@
 """One workload under many protocols: a scenario turned into the same scenario of another protocol and service.
 
 Groups, members, workload, network, hosts and faults stay; protocol, services and the way to acknowledge are replaced.
-What belongs to one family alone cannot stay: an option that the new family lacks goes back to its default. Each family
-adapts the rest to what it needs (`Variants` in `protocols/contract.py`).
+An option that the new family lacks returns to its default. Each family adapts the rest to what it needs (`Variants` in
+`protocols/contract.py`).
 """
 
 from collections.abc import Iterator, Mapping

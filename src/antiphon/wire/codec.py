@@ -1,7 +1,7 @@
 """Frames to bytes and back. Each class of frame has a kind byte; each protocol family declares its own (`layout.py`).
 
-Decoding either gives a frame that a correct peer could have sent or raises `ProtocolViolation`; it never reads beyond
-the body and never trusts a length it has not compared with it.
+Decoding either returns a frame that a correct peer could have sent, or raises `ProtocolViolation`. It never reads
+beyond the body, and never trusts a length before it has compared it with the body.
 
     kinds 1 to 15, 24 to 31, 48 to 50: newtop    kinds 16 to 23: classic    kinds 32 to 36: acks
     kinds 51 to 60: intergroup                   kinds 128 to 255: families of other packages

@@ -4,10 +4,10 @@
     0       4      length of the body
     4       1      version of the wire format
     5       1      kind: how to read the body
-    6       4      XXH3 of the body, the lower 32 bits of it, seeded with version and kind
+    6       4      lower 32 bits of the XXH3 of the body, seeded with version and kind
     10      …      body
 
-Lengths are checked before anything else is believed; nothing received is ever executed or unpickled.
+Lengths are checked before anything else is trusted; nothing received is ever executed or unpickled.
 """
 
 import struct

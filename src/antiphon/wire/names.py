@@ -9,9 +9,9 @@ Every body begins with the identity of its frame:
     13      1      length of the sender's name
     14      …      the two names, UTF-8
 
-Wherever else a process or a group is named, it is by the text that names it inside the product, `p3`, `p3#2` or
-`orders@7`, with a length byte before it. A name has no separator in it and a formation or incarnation is written in one
-way only, so that equal identities are equal bytes.
+Elsewhere, a process or a group is written as its identity in text, `p3`, `p3#2` or `orders@7`, preceded by a length
+byte. A name contains no separator, and a formation or incarnation has exactly one text, so equal identities are equal
+bytes.
 """
 
 import re

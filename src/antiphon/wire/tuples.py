@@ -1,7 +1,7 @@
 """Bodies of frames that need not be fast: the values of their fields, in order, as one MessagePack array.
 
-A frame class says it all: its fields, their order and their types. Group and sender are not in the array, for every
-body begins with them (`names.py`). msgspec checks the types on the way in. Numbers below 0 or too large, and texts that
+A frame class defines the fields, their order and their types. Group and sender are not in the array, because every
+body begins with them (`names.py`). msgspec checks the types on decoding. Numbers below 0 or too large, and texts that
 name no process, pass msgspec but no correct peer sends them: they are refused here.
 """
 
