@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.sizes import complaints, measured
+
 ROOT = Path(__file__).parents[1]
 HEAVY = {"pyspark", "pyarrow", "numpy", "pandas", "matplotlib", "jinja2", "typer", "rich", "asyncio"}
 
@@ -88,6 +90,11 @@ def test_tests_do_not_import_each_other() -> None:
         if (names := imported(path) & modules)
     }
     assert wrong == {}
+
+
+def test_nothing_is_larger_than_it_may_be() -> None:
+    """Attributes of classes, complexity of functions, lines of files, protocol names (`python tools/sizes.py`)."""
+    assert complaints(measured(ROOT)) == []
 
 
 def modules_after(statement: str) -> set[str]:
