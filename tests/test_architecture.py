@@ -163,7 +163,7 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 
 HISTORY = {"track-record.md", "CHANGELOG.md"}
-"""They tell what was; decisions (docs/adr) do too, and are never edited."""
+"""They tell what was; decisions (docs/design/adr) do too, and are never edited."""
 MENTIONED = re.compile(r"(?<![\w/.*<>-])((?:[\w-]+/)+[\w.-]+\.(?:py|md|toml|txt|json|parquet))(?![\w*/])")
 PYTHON = re.compile(r"`([\w]+\.py)[`:]")
 WRITTEN = {"events/", "live/", "checkpoint/", "out/"}

@@ -121,6 +121,16 @@ def test_every_erratum_that_is_named_is_defined() -> None:
     assert unknown == {}
 
 
+def test_every_decision_that_is_cited_exists() -> None:
+    missing = {
+        (str(path.relative_to(ROOT)), number)
+        for path in ALL
+        for number in re.findall(r"docs/design/adr/(\d{4})", path.read_text(encoding="utf-8"))
+        if not list(ROOT.glob(f"docs/design/adr/{number}-*.md"))
+    }
+    assert missing == set()
+
+
 def test_errata_have_one_definition() -> None:
     defined = [code for name in NAMES if name.startswith("errata") for code in DEFINED.findall(spec(name))]
     assert len(defined) > 150

@@ -1,4 +1,4 @@
-"""The contract between a protocol core and its driver (docs/adr/0002): all that a driver may call.
+"""The contract between a protocol core and its driver (docs/design/adr/0002): all that a driver may call.
 
 A core decides; it never acts. Inputs carry `now`, integer nanoseconds of the process's own clock. The output is
 `drain`: everything there is to do, in one order. Between inputs a core holds no open question. A driver may therefore

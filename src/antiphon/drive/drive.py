@@ -1,4 +1,4 @@
-"""One core, fed and carried out: the same for simulator, sockets and test network (docs/adr/0010).
+"""One core, fed and carried out: the same for simulator, sockets and test network (docs/design/adr/0010).
 
 A driver feeds what has arrived, calls `settle`, and re-arms its timer. It offers a `Network`, and an `Audience` for
 what applications see. Time comes from the driver: `now` is the process's own clock, which the core sees; `time` is what

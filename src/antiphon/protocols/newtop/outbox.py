@@ -1,4 +1,4 @@
-"""Packing without a timer: what the application asked for, until it may leave (docs/adr/0002).
+"""Packing without a timer: what the application asked for, until it may leave (docs/design/adr/0002).
 
 Idle, a message leaves alone and at once. While the transport is full or the window shut, messages gather and leave
 together: the cost per message falls as load rises, and latency at low load stays one round. A message too large for
