@@ -1,8 +1,8 @@
 """How long group timestamp order takes without loss: Berket00's table 7.4 without its machines, and the bound X1.
 
-Means: n senders, 10 messages a second each at random phases, keep-alives after 25 to 75 ms, a network that takes no
-time, clocks together; the ideal column of experiments-intergroup.md 3. Bound: random distances, clocks that are apart;
-no message of any run may take longer than max over q of min(what q's clock is behind, d(s, q)) + keep-alive + d(q, r).
+Means: n senders, 10 messages a second each at random phases, keep-alives after 25 to 75 ms, a network without latency,
+synchronous clocks: the ideal column of docs/spec/experiments-intergroup.md 3. Bound: random distances, clocks that
+differ. No message may take longer than the maximum over q of min(lag of q's clock, d(s, q)) + keep-alive + d(q, r).
 Run from the root of the repository:
 
     python -m benchmarks.intergroup_latency [--runs 400] [--json FILE]
