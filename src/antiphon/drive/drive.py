@@ -100,13 +100,16 @@ class Drive:
         """Carry out all that the core asks for, until it asks for nothing more; False if nothing came of it.
 
         What only a traced core asks for does not count: a trace must not change when a driver takes its next turn.
+        """
+        effects = self.core.drain(now)
+        return bool(effects) and self.carry_out(effects, now, time)
+
+    def carry_out(self, effects: list[Effect], now: int, time: int) -> bool:
+        """The same, for a driver that has drained once itself.
+
         The two frequent effects are looked at here: a call for each would cost a tenth of a run.
         """
-        core = self.core
-        effects = core.drain(now)
-        if not effects:
-            return False
-        show, network, scribe = self._audience.show, self._network, self.scribe
+        core, show, network, scribe = self.core, self._audience.show, self._network, self.scribe
         busy = False
         while effects:
             acted = False

@@ -289,8 +289,11 @@ class Node:
 
     def _settle(self, now: int) -> None:
         """Carry out what the core asks for, then set the alarm."""
-        self._drive.settle(now, self._queue.now)
-        deadline = self._core.deadline
+        core = self._core
+        effects = core.drain(now)
+        if effects:
+            self._drive.carry_out(effects, now, self._queue.now)
+        deadline = core.deadline
         if deadline is not None and deadline != self._alarm.deadline:
             self._alarm.set(deadline)
 
@@ -302,7 +305,10 @@ class Node:
             now = self._queue.now if self._alarm.clock is None else self._alarm.now
             if self._connected is None:
                 self.inputs += 1
-                self._drive.receive(self._unpack(carried), now, self._queue.now)  # nearly always: a call fewer
+                if self.recorder is None:
+                    self._core.receive(self._unpack(carried), now)  # without a trace nothing else is to do
+                else:
+                    self._drive.receive(self._unpack(carried), now, self._queue.now)
             else:
                 self._receive(carried, now)
             self._settle(now)
