@@ -1,9 +1,13 @@
 """Real processes trace themselves into one directory; commands read it whatever became of the processes."""
 
+import _thread
 import asyncio
 import json
 import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow.compute as pc
@@ -59,12 +63,35 @@ async def one_is_killed_and_one_joins(trace: Path) -> None:
     assert await third.close() == -signal.SIGKILL
 
 
+@contextmanager
+def meanwhile(scenario: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """Play it while this thread does something else, which is interrupted if the scenario fails."""
+    failed: list[BaseException] = []
+
+    def play() -> None:
+        try:
+            asyncio.run(scenario)
+        except BaseException as error:
+            failed.append(error)
+            _thread.interrupt_main()
+
+    thread = Thread(target=play)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        if failed:
+            raise failed[0]
+
+
 @pytest.mark.usefixtures("spark")
-def test_check_holds_on_the_directory_of_processes_of_which_one_is_killed_and_one_joins_with_a_state(
+def test_check_holds_after_one_process_was_killed_and_one_joined_with_a_state_while_watch_followed(
     antiphon: Console, tmp_path: Path
 ) -> None:
     trace = tmp_path / "run"
-    asyncio.run(one_is_killed_and_one_joins(trace))
+    with meanwhile(one_is_killed_and_one_joins(trace)):
+        watched = antiphon("watch", trace, "--json")
     assert len([*(trace / "journals").iterdir()]) == 4
     result = antiphon("check", trace, "--json")
     told = json.loads(result.out)
@@ -80,10 +107,13 @@ def test_check_holds_on_the_directory_of_processes_of_which_one_is_killed_and_on
     assert ends["start"] == ends["join"] == ["p1", "p2", "p3", "p4"]
     assert ends["stop"] == ends["leave"] == ["p1", "p2", "p4"]
     assert ends["crash"] == ["p3"]
+    seen = json.loads(watched.out)
+    assert (watched.code, seen["violated"], seen["waiting"]) == (0, False, 0)
+    assert seen["runs"][0]["events"] == events.num_rows
+    afterwards = antiphon("watch", trace, "--json", "--once")
+    assert json.loads(afterwards.out)["runs"] == seen["runs"]
     assert antiphon("stats", trace, "--json").code == 0
     assert antiphon("report", trace).code == 0
-    watched = antiphon("watch", trace, "--json")
-    assert json.loads(watched.out)["runs"][0]["events"] == events.num_rows
 
 
 def _of_kind(events: Any, kind: str) -> list[str]:
