@@ -34,7 +34,7 @@ from antiphon.core.effects import (
 )
 from antiphon.errors import TraceError
 from antiphon.trace import records
-from antiphon.trace.recorder import own_class
+from antiphon.trace.frames import own_class
 from antiphon.trace.records import RECORDS, VERSION, Head, Record
 from antiphon.types import GroupId, ProcessId, View
 

@@ -7,7 +7,7 @@ is traced, so that tracing does not change a frame and a traced process can name
 from collections import defaultdict
 
 from antiphon.core.effects import Frame
-from antiphon.trace.recorder import CARRIES
+from antiphon.trace.frames import CARRIES
 from antiphon.types import GroupId, ProcessId, name_of
 
 

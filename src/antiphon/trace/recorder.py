@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from antiphon.core.effects import (
     Answered,
@@ -30,6 +30,7 @@ from antiphon.core.effects import (
     Transitional,
     Unblocked,
 )
+from antiphon.trace.frames import CARRIES, Mark, Traced, own_class
 from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
 
 Row = dict[str, Any]
@@ -37,8 +38,6 @@ _NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "
 """Kinds that share one count of serial numbers."""
 _RIDDEN = _NUMBERED | {"keep-alive"}
 """Kinds that carry acknowledgments, where these have no frames of their own."""
-CARRIES = frozenset({"data", "submit"})
-"""Kinds that bring whole messages of the application: to all, or to the sequencer that numbers them for all."""
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -50,38 +49,6 @@ def digest(payload: bytes) -> int:
 def compact_json(value: object) -> str:
     """The one text of a value: sorted keys, no spaces."""
     return _encode(value)
-
-
-class Traced(Protocol):
-    """What a row tells of a frame: a `Frame` has it, and so has the note of one in a journal."""
-
-    @property
-    def group(self) -> GroupId: ...
-    @property
-    def sender(self) -> ProcessId: ...
-    @property
-    def author(self) -> ProcessId: ...
-    @property
-    def payloads(self) -> Sequence[object]:
-        """Only how many there are matters."""
-
-    @property
-    def label(self) -> int: ...
-    @property
-    def clock(self) -> int: ...
-    @property
-    def orderer(self) -> ProcessId | None: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def serial(self) -> int | None: ...
-
-
-class Mark(NamedTuple):
-    """What a row tells of a payload."""
-
-    size_bytes: int
-    digest: int
 
 
 class Recorder:
@@ -482,11 +449,6 @@ class Recorder:
         if name is None:
             name = self._names[process] = split_process_id(process)
         return name
-
-
-def own_class(view: View, process: ProcessId) -> int:
-    """The class of a process in the first view of a formation, by its place."""
-    return next(place for place, members in enumerate(view.classes) if process in members)
 
 
 def _frame_name(frame: Traced, kind: str) -> str | None:

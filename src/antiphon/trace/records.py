@@ -26,7 +26,8 @@ from antiphon.core.effects import (
     Transitional,
     Unblocked,
 )
-from antiphon.trace.recorder import Mark, Recorder
+from antiphon.trace.frames import Mark
+from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId, View, ViewId, process_id, signature
 
 VERSION: Final = 1
