@@ -9,12 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antiphon.errors import ConfigurationError, TraceError
+from antiphon.pipeline.dataset import events
 from antiphon.pipeline.figures.measures import Statistics
 from antiphon.pipeline.figures.statistics import statistics
 from antiphon.pipeline.jobs.verify import verify
 from antiphon.properties.verdicts.verdict import Verdict
-from antiphon.report.collect import collect
+from antiphon.report.collect import _diagram, collect
 from antiphon.report.page import render
+from antiphon.report.window import cast
 from antiphon.scenario.read import parse_scenario, scenario_toml, with_seed
 from antiphon.sim.run import simulate
 from antiphon.trace.directory import RunRecord, write_events, write_index
@@ -160,16 +162,17 @@ def test_where_all_holds_the_most_telling_moment_is_shown(
     kept = [fault for fault in scenario.fault if without != "fault" and type(fault).__name__.lower() != without]
     run = simulate(msgspec.structs.replace(scenario, fault=tuple(kept)))
     write_events(events_table(run.id, run.histories), tmp_path, run.id)
-    page = collect(spark, tmp_path)
-    assert (page.overall, page.window_reason) == ("hold", reason)
-    begin, end = page.scene.window_ns
-    shown = [happening.text for happening in page.happenings if begin <= happening.time_ns <= end]
-    marks = {mark.kind for mark in page.scene.marks}
+    rows = events(spark, tmp_path)
+    players = cast(rows)
+    drawn, why = _diagram(rows, players, [], None)
+    assert why == reason
+    begin, end = drawn.window_ns
+    shown = [happening.text for happening in players.happenings if begin <= happening.time_ns <= end]
     if not without:
         assert shown == ["crash of p3"]
-        assert {"crash", "view", "suspect"} <= marks
-        assert page.scene.gap_ns is not None
-        assert not any(page.scene.gap_ns[0] < mark.time_ns < page.scene.gap_ns[1] for mark in page.scene.marks)
+        assert {"crash", "view", "suspect"} <= {mark.kind for mark in drawn.marks}
+        assert drawn.gap_ns is not None
+        assert not any(drawn.gap_ns[0] < mark.time_ns < drawn.gap_ns[1] for mark in drawn.marks)
     elif without == "crash":
         assert shown == ["pause of p2 begins", "pause of p2 ends"]
 
