@@ -75,7 +75,7 @@ def test_the_queries_of_the_page_give_what_it_shows(home: Path, monkeypatch: pyt
 
 def test_a_directory_in_use_is_left_alone(antiphon: Console, home: Path, tmp_path: Path) -> None:
     write(tmp_path, two_members())
-    assert "holds tables already; choose another directory or use --force" in antiphon.refused(
+    assert "already holds tables; choose another directory or use --force" in antiphon.refused(
         "tables", tmp_path, "--out", home / "out/tables"
     )
     assert "holds something other than tables" in antiphon.refused("tables", tmp_path, "--out", tmp_path, "--force")
