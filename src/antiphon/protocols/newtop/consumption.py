@@ -6,16 +6,17 @@ from antiphon.core.pending import Pending
 
 
 class Consumption:
-    """Invariant: `_handed` has one entry for each `Deliver` effect behind `accounted`, where flow control counts."""
+    """Invariant: `handed` has one entry for each `Deliver` effect behind `accounted`, where flow control counts."""
 
-    __slots__ = ("_handed", "accounted", "position", "unconsumed")
+    __slots__ = ("accounted", "handed", "position", "unconsumed")
 
     def __init__(self, unconsumed: Pending) -> None:
         self.unconsumed = unconsumed
         """Numbers of messages that our application has not taken: nothing from there on is complete here."""
         self.position = 0
         """How many `Deliver` effects the application has taken."""
-        self._handed: deque[int | None] = deque()  # the number of each; None: it does not count
+        self.handed: deque[int | None] = deque()
+        """The number of each delivery that is not accounted for; None: it does not count."""
         self.accounted = 0
         """How many of them `unconsumed` knows of."""
 
@@ -27,7 +28,7 @@ class Consumption:
         """Enter what the application has taken since the last call."""
         while self.accounted < self.position:
             self.accounted += 1
-            if (number := self._handed.popleft()) is not None:
+            if (number := self.handed.popleft()) is not None:
                 self.unconsumed.remove(number)
 
     def delivered(self, number: int, *, whole: bool, state: bool, waits: bool) -> None:
@@ -38,4 +39,4 @@ class Consumption:
         if not whole or state or waits:
             self.unconsumed.remove(number)
         if whole and not state:
-            self._handed.append(None if waits else number)
+            self.handed.append(None if waits else number)

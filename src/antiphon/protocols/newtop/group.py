@@ -166,7 +166,11 @@ class NewtopGroup:
         if frame.notice is None:
             whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
         number = self.discipline.delivered(frame)
-        if number is not None:
+        if number is None:
+            return whole
+        if whole is not None and frame.state is None and self.transfer is None:
+            self.consumption.handed.append(number)  # nearly always, so without a call
+        else:
             waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
             self.consumption.delivered(number, whole=whole is not None, state=frame.state is not None, waits=waits)
         return whole

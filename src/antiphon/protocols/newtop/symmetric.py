@@ -102,7 +102,7 @@ class Symmetric:
         That we have completed more is news, but it can wait for the alarm that is set already.
         """
         flow, news = self._flow, self._news
-        if self._gate.blocked or self._numbers.stalled or news.at is None:
+        if self._gate.refused is not None or self._numbers.stalled or news.at is None:
             return True
         return flow is not None and news.presses(flow.largest)
 
