@@ -1,4 +1,4 @@
-"""So many members of one group, and what may happen to them."""
+"""Members of one group in virtual time, with crashes, pauses and partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence

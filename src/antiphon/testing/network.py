@@ -1,7 +1,7 @@
 """A network inside one event loop: a stream for each pair of processes, with travel times drawn from a seed.
 
 As on TCP, frames of one direction stay in their order; a connection that was cut has lost what was on it, and both ends
-hear of that when the cut is healed, with the next connection; whoever crashes is missed when its last frames are in.
+hear of that when the cut is healed, with the next connection. A crash is noticed when the last frames have arrived.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Network:
             self._connect(port, other)
 
     def detach(self, port: "Port") -> None:
-        """A process is gone."""
+        """A process has ended."""
         self._ports.remove(port)
         for connection in [*port.connections.values()]:
             other = connection.other(port)
@@ -123,7 +123,7 @@ class Port:
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom we are connected with."""
+        """The peers that we are connected with."""
         return tuple(sorted(self.connections))
 
     def connection(self, peer: ProcessId) -> int | None:
@@ -132,7 +132,7 @@ class Port:
         return None if found is None else found.number
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
-        """What is for somebody without a connection is lost."""
+        """A frame to a peer without a connection is lost."""
         for peer in peers:
             if peer in self.connections:
                 self._waiting.setdefault(peer, []).append(sealed)
@@ -150,7 +150,7 @@ class Port:
         """It is never full."""
 
     async def close(self) -> None:
-        """Be gone; what was sent still arrives."""
+        """Close; what was sent still arrives."""
         if not self._closed:
             self._closed = True
             self._network.detach(self)

@@ -11,17 +11,17 @@ Address = tuple[str, int]
 
 
 class Receiver(Protocol):
-    """A driver, as its transport sees it. Nothing here waits, nor raises anything but what is said."""
+    """A driver, as its transport sees it. Nothing here blocks; only `arrived` may raise."""
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
-        """Frames came in, in their order; on streams by the peer's connection so and so, counted from 0.
+        """Frames have arrived, in their order; on streams by the peer's connection of this number, counted from 0.
 
-        `overheard`: they went to all who listen at one address, and some may be for others than us. On a stream
-        `ProtocolViolation` says that one cannot be read: its connection is over, for what follows has a gap before it.
+        `overheard`: they went to all listeners of one address, so some may be for others. On a stream
+        `ProtocolViolation` says that a frame cannot be decoded. Its connection must end, because a gap follows.
         """
 
     def connected(self, peer: ProcessId) -> None:
-        """Frames pass between us from now on."""
+        """Frames pass between us and that peer from now on."""
 
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection has ended, and may have lost what was on it, in both directions."""
@@ -35,34 +35,34 @@ class Transport(Protocol):
 
     @property
     def streams(self) -> bool:
-        """Whether frames come in order and none is lost while a connection lasts; else there are no connections."""
+        """Whether frames arrive in order and without loss while a connection lasts; else there are no connections."""
 
     @property
     def alone(self) -> bool:
-        """Whether no peers were named: nobody is there unless somebody finds us."""
+        """Whether no peers were named: there are none until one finds us."""
 
     @property
     def address(self) -> Address:
         """Where others find us."""
 
     async def open(self, receiver: Receiver) -> None:
-        """Be reachable, and look for the peers that were named."""
+        """Start to listen, and look for the peers that were named."""
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom frames pass to now, sorted."""
+        """The peers that frames pass to now, sorted."""
 
     def connection(self, peer: ProcessId) -> int | None:
-        """The number of the connection with it; None: there is none, and what is sent to it is lost."""
+        """The number of the connection with that peer; None: there is none, and frames to it are lost."""
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
         """Keep a frame for each of these until `flush`."""
 
     def flush(self) -> None:
-        """Let leave all that was sent since."""
+        """Write all frames that were kept."""
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """Be full for the sake of nobody but these, who are in views with us."""
+        """Apply backpressure only for these peers, which are in views with us."""
 
     async def close(self) -> None:
-        """Let what was sent leave, if that takes no time, and be gone."""
+        """Write what can be written at once, and close."""
