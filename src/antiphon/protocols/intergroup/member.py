@@ -1,7 +1,5 @@
 """One process in one group: checks each frame, dispatches it to the role of the process, and collects the effects."""
 
-from collections.abc import Iterator
-
 from antiphon.core.effects import Effect, Gauge, Left
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
@@ -79,13 +77,12 @@ class GroupMember:
 
     @property
     def deadline(self) -> int | None:
-        return min(self._deadlines(), default=None) if self._joined else None
-
-    def _deadlines(self) -> Iterator[int]:
-        yield from self._role.deadlines()
-        due = self._handoff.deadline
+        if not self._joined:
+            return None
+        times, due = [*self._role.deadlines()], self._handoff.deadline
         if due is not None:
-            yield due
+            times.append(due)
+        return min(times, default=None)
 
     @property
     def unstable(self) -> int:

@@ -14,8 +14,8 @@ class Outlet:
     def __init__(self) -> None:
         self._effects: list[Effect] = []
 
-    def add(self, *effects: Effect) -> None:
-        self._effects += effects
+    def add(self, effect: Effect) -> None:
+        self._effects.append(effect)
 
     def transmit(self, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
         self._effects.append(Transmit(frame, to, Channel.DATAGRAM))

@@ -144,5 +144,6 @@ class OrderedLog:
         if freed and self._context.settings.tracing:
             last = {message.sender: message.label + len(message.payloads) - 1 for message in freed}
             upto, group = tuple(sorted(last.items())), self._context.group
-            self._outlet.add(Stable(group, upto), Discard(group, upto))
+            self._outlet.add(Stable(group, upto))
+            self._outlet.add(Discard(group, upto))
         return freed
