@@ -53,7 +53,7 @@ class RepeatingSilence(Silence):
         self._answering = False
 
     def due(self, now: int) -> bool:
-        """Whoever asks sends the null at once; that one pays."""
+        """The caller sends the null at once; that one pays."""
         self._answering = super().due(now)
         return self._answering
 
@@ -128,7 +128,7 @@ class TakenIsStable(FlowControl):
 
 
 class OpenRowsOnly(Suspector):
-    """E-19, Macedo94 §6.3.2: whoever owes no number is never suspected, and nobody looks for crashes in idle groups."""
+    """E-19, Macedo94 §6.3.2: a member that owes nothing is never suspected; nobody looks for crashes in idle groups."""
 
     def _accuse(self, group: NewtopGroup, now: int) -> None:
         while self._samples and self._samples[0][1] <= group.complete_block:
@@ -191,14 +191,14 @@ class NeverParted(Agreement):
 
 
 class WithoutGrace(Agreement):
-    """E-25, Macedo94 §6.3.2 (v): in a view of two whoever is suspected is out at once."""
+    """E-25, Macedo94 §6.3.2 (v): in a view of two a suspected member is out at once."""
 
     def _in_grace(self, now: int) -> bool:  # noqa: ARG002
         return False
 
 
 class BlindToMarks(Agreement):
-    """E-45, Macedo94 §6.3.2: messages do not say whom their sender has excluded."""
+    """E-45, Macedo94 §6.3.2: messages do not say which members their sender has excluded."""
 
     def excludes_me(self, frame: Frame) -> bool:
         """If it is told outright."""
@@ -280,7 +280,7 @@ class NothingDeferred(ClosedChange):
 
 
 class SilentSuspects(Agreement):
-    """E-67: whoever is suspected shows nothing; in an asymmetric group nobody else could have a newer number of it."""
+    """E-67: a suspected member shows nothing; in an asymmetric group nobody else could have a newer number of it."""
 
     def _show_life(self, last: int, now: int) -> None:
         """As if nothing had been said."""

@@ -1,4 +1,4 @@
-"""Large messages: pieces in, whole messages out (spec/README 14).
+"""Large messages: pieces in, whole messages out (docs/spec/README.md, point 14).
 
 The pieces of a message leave in consecutive frames of their sender; the message's place in the order is that of its
 last piece. Pieces wait here and not in the window, so that a message longer than the window cannot lock it; the

@@ -44,7 +44,7 @@ Stamp = MapStamp | RelativeStamp
 
 
 Suspicion = tuple[ProcessId, int]
-"""Somebody who is suspected, and the last block number of it that the accuser has (Macedo94 §6.3.2: `{P_k, lbn_k}`)."""
+"""A suspected member, and its last block number that the accuser has (Macedo94 §6.3.2: `{P_k, lbn_k}`)."""
 
 
 class Notice(NamedTuple):
@@ -95,7 +95,7 @@ class BlockFrame(NamedTuple):
     sequence: int = 0
     """On datagrams: its place among all that the sender multicast in the group, from 1 (E-66)."""
     excluded: tuple[ProcessId, ...] = ()
-    """The mark x: whom the sender has excluded, or confirmed failed, in this group when this left, sorted (E-45)."""
+    """The mark x: members that the sender had excluded or confirmed failed when this left, sorted (E-45)."""
     notice: Notice | None = None
     state: int | None = None
     """The payload is the application's state of this class of a formed group, by its place in the first view."""
@@ -222,7 +222,7 @@ class AliveFrame(_Unnumbered):
 
 @dataclass(frozen=True, slots=True)
 class SuspectFrame(_Unnumbered):
-    """The sender suspects somebody, of whom it has everything up to `last_block` (docs/spec/newtop.md 9.4 i)."""
+    """The sender suspects a member, and has everything of it up to `last_block` (docs/spec/newtop.md 9.4 i)."""
 
     suspect: ProcessId
     last_block: int
@@ -277,7 +277,7 @@ class RequestFrame(_Control):
 
 @dataclass(frozen=True, slots=True)
 class RepairFrame(_Control):
-    """Unchanged copies of frames that somebody asked for; each counts as coming from its own sender."""
+    """Unchanged copies of frames that a member asked for; each counts as coming from its own sender."""
 
     repaired: tuple["SequencedFrame", ...]
 
@@ -353,7 +353,7 @@ class AbortFrame(_Control):
 
 @dataclass(frozen=True, slots=True)
 class ProbeFrame(_Control):
-    """Asks somebody out of view what it is in under that name; or to be taken in."""
+    """Asks a process out of view which group of that name it is in; or asks to join."""
 
     joins: bool
 

@@ -2,7 +2,7 @@
 
 Every message says what its sender has completed. After the last one of a burst nobody would ever hear of the rest,
 so it is announced when the sender has been silent for the silence timeout. Where silence is answered at once a short
-pause takes its place, except that half a window of news does not wait: somebody may be blocked for it. Nor does, in
+pause takes its place, except that half a window of news does not wait: a sender may be blocked for it. Nor does, in
 safe delivery, that we have a message: all others deliver it only then (docs/spec/newtop.md 14, rule 2).
 """
 
@@ -71,7 +71,7 @@ class News:
                 self._untold_bytes -= self._untold.popleft()[1]
 
     def delivered(self, number: int, size_bytes: int) -> None:
-        """A message of somebody else, who may wait to hear that it is complete here."""
+        """A message of another member, which may wait to hear that it is complete here."""
         self._untold.append((number, size_bytes))
         self._untold_bytes += size_bytes
 

@@ -75,7 +75,7 @@ class Outbox:
         return label, tuple(payloads), False
 
     def _pack(self, room_bytes: int) -> list[bytes]:
-        """As many as fit, at least one. Messages are often alike: so many are taken at once as would fit then."""
+        """As many as fit, at least one. Messages are often alike: as many are taken at once as would fit then."""
         waiting = self.waiting
         alike = max(1, room_bytes // (len(waiting[0]) + _ENTRY_BYTES))
         if alike < len(waiting):

@@ -69,7 +69,7 @@ class Rules:
     """What puts a state together that comes from elsewhere; a driver may have a way that costs less."""
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
     signature: Callable[[View], str] | None = None
-    """What a member adds to its name in a view, where that is not whom it has excluded (E-29)."""
+    """What a member adds to its name in a view, where that is not the members it has excluded (E-29)."""
 
     def change(self, settings: NewtopSettings) -> ViewChange:
         """How views change under these settings: orders that have no number to cut at flush."""

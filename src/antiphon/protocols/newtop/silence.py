@@ -1,7 +1,7 @@
 """Time-silence: when a member that has nothing to say must speak (Macedo94 §4.3, §4.4; Macedo95 §2.2.1).
 
-A block completes only when everyone has sent into it or above it. Whoever receives a number above its own last one
-owes an answer; if the application sends nothing for `timeout_ns`, a null pays it. With a timeout of 0 the answer
+A block completes only when everyone has sent into it or above it. A member that receives a number above its own last
+one owes an answer; if the application sends nothing for `timeout_ns`, a null pays it. With a timeout of 0 the answer
 is eager: it leaves with the next drain.
 """
 

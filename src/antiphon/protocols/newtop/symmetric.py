@@ -465,7 +465,7 @@ class Symmetric:
             self._stall(now)
 
     def _stall(self, now: int) -> None:
-        """A null is refused: it goes out when state allows; until then say every so often that we live (README 12)."""
+        """A null is refused: it leaves when it may; until then we say from time to time that we live."""
         self._numbers.stall(stalled=True)
         if self._news.at is None:
             self._news.set_alarm(now + self._repair_max_ns)

@@ -76,7 +76,7 @@ class Buffers:
     def evict(self, unconsumed: int | None) -> BlockFrame | None:
         """Nothing is free: give up the smallest number (fb2), if the algorithm allows it and our application has it.
 
-        Whatever has the smallest number is then known stable to somebody (Lemmas 2.1, 3.1), hence taken here (E-39).
+        Whatever has the smallest number is then known stable to a member (Lemmas 2.1, 3.1), hence taken here (E-39).
         Algorithm 1 always has a free buffer (Corollary 1.1). So None means that a peer keeps another window than we.
         """
         number = self.bounded.smallest

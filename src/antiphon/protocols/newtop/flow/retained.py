@@ -1,4 +1,4 @@
-"""What a member keeps because somebody may still lack it (Macedo94 §7.2.2, Fig. 7.1: the message pool).
+"""What a member keeps because another may still lack it (Macedo94 §7.2.2, Fig. 7.1: the message pool).
 
 Frames lie in rows by their number; a row goes when its number is known stable. Numbers are not consecutive (E-8), so
 rows are a dict, with a heap of their numbers.

@@ -1,6 +1,6 @@
 """The steps of a formation (docs/spec/newtop.md 11.1): proposal, votes, base, ready, install, or abort.
 
-Whoever takes part stops delivering at a number, in all its groups; everybody delivers what there is up to the largest
+Each participant stops delivering at a number, in all its groups; everybody delivers what there is up to the largest
 of these numbers, the base; then all go over to the new group at once, whose numbers are above it.
 """
 

@@ -92,7 +92,7 @@ class Transfer:
                 self._snapshot = None
 
     def installed(self, view: View) -> None:
-        """Members are gone: whoever is the lowest of its class now tells what is not told yet."""
+        """Members are gone: the lowest that is left of a class tells what is not told yet."""
         self._members = view.members
 
     def complete(self) -> InstallState:

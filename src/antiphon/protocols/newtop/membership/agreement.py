@@ -1,8 +1,9 @@
 """Agreement on who has failed, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
 
-A member that suspects another says so, with the last number it has of it. Whoever has more refutes, and hands over what
-it has. When all who are not suspected suspect the same, with the same numbers, they have failed: all at once, with one
-number behind which nothing of them counts. Roman numerals are the conditions of the specification.
+A member that suspects another says so, with the last number it has of it. A member that has more refutes it, and hands
+over what it has. When all members that are not suspected suspect the same, with the same numbers, those have failed:
+all at once, with one number behind which nothing of them counts. Roman numerals are the conditions of the
+specification.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _CONTRADICTIONS: Final = 3
-"""So often others may vouch for somebody whom we are cut off from, before we or it must go."""
+"""How often others may vouch for a member that we are cut off from, before we or it must go."""
 
 
 class Detection(NamedTuple):
@@ -60,7 +61,7 @@ class Surroundings(NamedTuple):
 
 
 class _Suspected(NamedTuple):
-    """When and why we suspected somebody."""
+    """When and why we suspected a member."""
 
     at: int
     reason: str
@@ -68,7 +69,7 @@ class _Suspected(NamedTuple):
 
 
 class Agreement:
-    """Invariant: of whoever is in `suspicions`, nothing is taken in directly: it waits in `_pending` (9.3)."""
+    """Invariant: frames of the members in `suspicions` are not taken in: they wait in `_pending` (9.3)."""
 
     __slots__ = (
         "_around",
@@ -103,8 +104,8 @@ class Agreement:
         self._suspected: dict[ProcessId, _Suspected] = {}
         self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
         self._gone: set[ProcessId] = set()  # by their own word no members any more
-        self._contradicted: dict[ProcessId, int] = {}  # of whom we are cut off, how often others vouched for it
-        self._secedes = settings.merge_every_ns > 0  # whoever goes alone is found again
+        self._contradicted: dict[ProcessId, int] = {}  # cut off from us: how often others vouched for it
+        self._secedes = settings.merge_every_ns > 0  # a member that goes alone is found again
         self._me = me
         self._group = group
         self._grace_ns = settings.suspect_after_ns
@@ -112,7 +113,7 @@ class Agreement:
 
     @property
     def active(self) -> bool:
-        """Whether somebody waits for votes or refutations."""
+        """Whether votes or refutations are awaited."""
         return bool(self.suspicions or self._votes)
 
     # What comes in
@@ -137,7 +138,7 @@ class Agreement:
         return False
 
     def receive(self, frame: MembershipFrame, now: int) -> None:
-        """A frame of the agreement, from somebody whom we do not suspect."""
+        """A frame of the agreement, from a member that we do not suspect."""
         if isinstance(frame, SuspectFrame):
             self._on_suspect(frame, now)
         elif isinstance(frame, RefuteFrame):
@@ -212,12 +213,12 @@ class Agreement:
         return min(missing, default=None)
 
     def accused(self, before: int) -> list[ProcessId]:
-        """(c) Members that others suspect since then or longer, whom nobody could clear."""
+        """(c) Members that others suspect since then or longer, and that nobody could clear."""
         suspects = {pair[0] for pair, at in self._recorded.items() if at <= before and self._stands(pair)}
         return sorted(suspects - self.suspicions.keys())
 
     def evaluate(self, now: int) -> None:
-        """(v) If all whom we do not suspect agree with all that we suspect: confirm it, all or nothing."""
+        """(v) If all that we do not suspect agree with all that we suspect: confirm it, all or nothing."""
         group = self._group
         if self.suspicions and not self._in_grace(now):
             trusted = {*group.view.members} - self.suspicions.keys() - self.failed.keys()
@@ -281,7 +282,7 @@ class Agreement:
         return severed or self._suspected[process].reason == "deaf"
 
     def _weigh_secession(self, process: ProcessId, now: int) -> None:
-        """Others hear somebody whom we do not: one of us two has to go, or all wait for ever (E-56).
+        """Others hear a member that we do not hear: one of us two has to go, or all wait for ever (E-56).
 
         The higher of the two does, sooner; alone in its view, it is found again and merged over the next connection.
         """
@@ -325,7 +326,7 @@ class Agreement:
         self._examined = {each for each in self._examined if each[0] not in self.failed}
         for pair in [pair for pair in self._votes if pair[0] in self.failed]:
             self._forget(pair)
-        for process, _ in failed:  # nor do their own votes count any more: nobody could ask them for evidence (E-81)
+        for process, _ in failed:  # their own votes do not count any more: nobody could ask them for evidence (E-81)
             for pair in [*self._votes]:
                 self._withdraw(process, *pair)
         members = tuple(member for member in group.view.members if member not in self.failed)
@@ -374,7 +375,7 @@ class Agreement:
         ]
 
     def _show_life(self, last: int, now: int) -> None:
-        """Somebody has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
+        """A member has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
         if last >= self._group.numbers.sent:
             self._group.discipline.show_life(now)
 
@@ -401,7 +402,7 @@ class Agreement:
         self._recorded.pop(pair, None)
 
     def _stands(self, pair: Suspicion) -> bool:
-        """Whether a recorded suspicion is one that we cannot refute, of somebody whom we trust (E-81)."""
+        """Whether a recorded suspicion is one that we cannot refute, of a member that we trust (E-81)."""
         trusted = self._votes[pair] - self.suspicions.keys() - self.failed.keys()
         return bool(trusted) and pair[1] >= self._group.reached(pair[0])
 

@@ -1,6 +1,6 @@
 """The suspector: when silence speaks against a member (docs/spec/newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
 
-It looks every quarter of the timeout while somebody owes something, and not at all otherwise. To find out how long
+It looks every quarter of the timeout while a member owes something, and not at all otherwise. To find out how long
 a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
 does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
 """
@@ -39,11 +39,11 @@ class Suspector:
 
     def __init__(self, size: int, settings: NewtopSettings, now: int = 0) -> None:
         self.clock = [0] * size
-        """By rank, when something last came from it; written by whoever takes frames in."""
+        """By rank, when something last came from it; entered in place by the parts that take frames in."""
         self.at: int | None = None
         """When to look again."""
         self.idle = settings.suspect_after_ns > 0
-        """Whether it would begin to look if somebody owed something; never, where nobody is to be suspected."""
+        """Whether it would begin to look if a member owed something; never, where nobody is to be suspected."""
         self._formed_at = now
         self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
         self._severed: set[int] = set()
@@ -55,7 +55,7 @@ class Suspector:
         self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
 
     def begin(self, group: "NewtopGroup", now: int) -> None:
-        """Somebody owes something from now on."""
+        """A member owes something from now on."""
         self.idle = False
         self._samples.append((now, group.discipline.largest))
         self._note_completion(group, now)
@@ -98,7 +98,7 @@ class Suspector:
         return now - self._silent_since(rank)
 
     def look(self, group: "NewtopGroup", now: int) -> None:
-        """The period is over: accuse whoever has been silent for too long, say that we live, or probe."""
+        """The period is over: accuse members that have been silent for too long, say that we live, or probe."""
         if self.idle:
             if self._probes(group) and now >= self._probe_due(group):
                 group.discipline.show_life(now)
@@ -140,7 +140,7 @@ class Suspector:
     ) -> str | None:
         """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
 
-        Of a new group, a state (E-95); where groups merge, a connection too (E-89). Whoever is deaf may not know what
+        Of a new group, a state (E-95); where groups merge, a connection too (E-89). A deaf member may not know what
         it owes; that it does not answer is enough (E-80).
         """
         limit = now - self._patience_ns
@@ -184,7 +184,7 @@ class Suspector:
         return max(self.clock[rank], self._pardoned[rank])
 
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
-        """While clauses b to e may apply, somebody may take our silence for death; else it may last a probe's time."""
+        """While clauses b to e may apply, a member may take our silence for death; else it may last a probe's time."""
         asks = group.gate.blocked and group.gate.blocked_at + self._period_ns <= now
         requested = group.leaving.completion_requested > 0
         presses = group.agreement.wary or requested or group.unacknowledged or group.transfer is not None
@@ -210,7 +210,7 @@ class SteadySuspector(Suspector):
         self.at = now + self._period_ns if self._period_ns and len(group.view.members) > 1 else None
 
     def look(self, group: "NewtopGroup", now: int) -> None:
-        """The period is over: whoever has been silent for too long is suspected; then we say that we live."""
+        """The period is over: members that have been silent for too long are suspected; then we say that we live."""
         self._accuse(group, now)
         group.agreement.evaluate(now)
         if group.numbers.spoke_at + self._period_ns <= now:

@@ -75,7 +75,7 @@ class ViewChange:
 
 
 class RemoveChange(ViewChange):
-    """Whoever delivers a remove numbered above the cut of a detection has confirmed it, for D cannot pass it before."""
+    """A member that delivers a remove above the cut of a detection has confirmed it, for D cannot pass it before."""
 
     kind = "remove"
 

@@ -143,7 +143,7 @@ class SafeOrder(TotalOrder):
     sent = received
 
     def take(self, upto: int) -> list[BlockFrame]:
-        """Up to the first that somebody may lack."""
+        """Up to the first that a member may lack."""
         ready: list[BlockFrame] = []
         limit = min(upto, self._complete_everywhere())
         while self._blocks and self._blocks[0] <= limit:

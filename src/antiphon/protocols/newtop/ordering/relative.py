@@ -50,7 +50,7 @@ class RelativeOrder:
         self._ready.append(frame)
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
-        """Keep it; blocks that it names in our other groups must complete, whoever else knows of them (E-63)."""
+        """Keep it; blocks that it names in our other groups must complete, even if nobody else knows them (E-63)."""
         self._held.setdefault((frame.group, frame.sender), deque()).append(frame)
         self._undelivered[frame.group].add(frame.block)
         named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]

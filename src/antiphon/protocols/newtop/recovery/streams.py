@@ -31,13 +31,13 @@ Sequenced = TypeVar("Sequenced", bound=SequencedFrame)
 
 
 _ASKED_MAX: Final = 1024
-"""How many places one request names; whoever claims to have sent more than that is asked again later."""
+"""How many places one request names; a peer that claims to have sent more is asked again later."""
 
 
 _TRIES: Final = 8
-"""So many waits without progress keep to their bound; who leaves so many unanswered may be deaf."""
+"""How many waits without progress keep to their bound; a peer that leaves as many unanswered may be deaf."""
 _DOUBLINGS_MAX: Final = 6
-"""So often the bound is doubled after that: 8 s from 125 ms."""
+"""How often the bound is doubled after that: 8 s from 125 ms."""
 _DOUBLINGS_MAX_SUSPECTED: Final = 2
 """Where silence makes a suspect: who has not answered for long must be told often enough to be called deaf."""
 _COPY_BYTES: Final = 100
@@ -127,7 +127,7 @@ class Recovery:
         self._outgoing.leave(process)
 
     def _receive_copy(self, frame: SequencedFrame, now: int) -> list[SequencedFrame]:
-        """A copy counts as coming from its origin, whoever relayed it (rule 7)."""
+        """A copy counts as coming from its origin, not from the member that relayed it (rule 7)."""
         stream = self._incoming.get(frame.sender)
         return [] if stream is None else stream.receive(frame, now)
 
@@ -159,7 +159,7 @@ class Patience:
     """How long to wait before the next repetition: longer each time, until nothing is missing any more.
 
     Some progress is no reason to hurry: where the answer is late because lines or hosts are busy, haste makes it later.
-    For the same reason waits grow on beyond their bound after so many tries without any progress.
+    For the same reason waits grow on beyond their bound after several tries without any progress.
     """
 
     def __init__(self, settings: NewtopSettings) -> None:

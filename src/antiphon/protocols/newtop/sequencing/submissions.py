@@ -34,7 +34,7 @@ class Submissions:
         return self._window_bytes - self.bytes
 
     def permits(self, least_bytes: int) -> bool:
-        """Whether one more may be handed over, of so many bytes at least; a large one may if it is alone."""
+        """Whether one more of at least this size may be handed over; a large one may if it is alone."""
         unstable = len(self.kept) + len(self._numbered)
         return not unstable or (unstable < self._window and least_bytes <= self.room_bytes)
 

@@ -11,7 +11,7 @@ from antiphon.types import GroupId
 
 
 class Turns:
-    """Invariant: at most one group has messages on their way. Whoever had to wait goes first when they are back."""
+    """Invariant: at most one group has messages on their way. A group that had to wait goes first afterwards."""
 
     __slots__ = ("_sequenced", "_waiting")
 

@@ -189,7 +189,7 @@ def _numbered_with(frame: BlockFrame) -> bytes:
 def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
     """A numbered frame with flow control, perhaps payloads, and nothing else.
 
-    None for others; for wrong ones None, or `ProtocolViolation`: whoever reads at length says what is wrong.
+    None for others; for wrong ones None, or `ProtocolViolation`: the long way of reading says what is wrong.
     """
     names = at + IDENTITY_BYTES
     size = len(sealed)
