@@ -1,11 +1,15 @@
-"""One Spark session for all tests: it takes seconds to start."""
+"""One Spark session for all tests: it takes seconds to start. No Hypothesis deadline: machines are busy."""
 
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from antiphon.pipeline.spark.session import spark_session
+
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import traceback
 from contextlib import suppress
 from types import FrameType
@@ -16,6 +17,8 @@ from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
 OWN_FAULT: Final = 70
+_AGAIN_S: Final = 0.02
+"""Time for a finalizer to end before an interrupt that it swallowed is repeated."""
 
 
 class _Interrupts:
@@ -27,6 +30,7 @@ class _Interrupts:
     def __init__(self) -> None:
         self.seen = False
         signal.signal(signal.SIGINT, self._interrupt)
+        sys.unraisablehook = self._unraisable
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.seen:
@@ -34,6 +38,16 @@ class _Interrupts:
         self.seen = True
         logging.disable()
         raise KeyboardInterrupt
+
+    def _unraisable(self, error: "sys.UnraisableHookArgs") -> None:
+        """A finalizer or a weak reference's callback cannot raise: interrupt again when it is over."""
+        if error.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(error)
+            return
+        self.seen = False
+        again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
 
 
 def _end_at_once() -> NoReturn:
