@@ -6,8 +6,8 @@ all at once, with one number behind which nothing of them counts. Roman numerals
 specification.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from antiphon.core.effects import Confirmed, Departure, Frame, Refuted, Suspected
 from antiphon.protocols.newtop.frames import (
@@ -78,6 +78,7 @@ class Agreement:
         "_gone",
         "_grace_ns",
         "_group",
+        "_handlers",
         "_me",
         "_pending",
         "_recorded",
@@ -110,6 +111,12 @@ class Agreement:
         self._group = group
         self._grace_ns = settings.suspect_after_ns
         self._around = around
+        self._handlers: Mapping[type[MembershipFrame], Callable[[Any, int], None]] = {
+            SuspectFrame: self._on_suspect,
+            RefuteFrame: self._on_refute,
+            ConfirmedFrame: self._on_confirmed,
+            LeavingFrame: self._on_leaving,
+        }
 
     @property
     def active(self) -> bool:
@@ -139,14 +146,7 @@ class Agreement:
 
     def receive(self, frame: MembershipFrame, now: int) -> None:
         """A frame of the agreement, from a member that we do not suspect."""
-        if isinstance(frame, SuspectFrame):
-            self._on_suspect(frame, now)
-        elif isinstance(frame, RefuteFrame):
-            self._on_refute(frame, now)
-        elif isinstance(frame, ConfirmedFrame):
-            self._on_confirmed(frame, now)
-        elif isinstance(frame, LeavingFrame):
-            self.renounced(frame.sender, now)
+        self._handlers[type(frame)](frame, now)
         self.evaluate(now)
 
     def suspect(self, process: ProcessId, reason: str, now: int) -> None:
@@ -264,6 +264,9 @@ class Agreement:
             self.parted(frame.sender, now)
         elif all(self.suspicions.get(process) == last for process, last in frame.failed):
             self._confirm(frame.failed, now)
+
+    def _on_leaving(self, frame: LeavingFrame, now: int) -> None:
+        self.renounced(frame.sender, now)
 
     def _clear(self, process: ProcessId, now: int) -> None:
         """A refutation had news: take the suspicion back, pass the news on, then take in what waited."""
