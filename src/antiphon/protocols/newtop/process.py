@@ -132,7 +132,7 @@ class NewtopProcess:
         for name in self._alarms.rung(now):
             group = self._groups.get(name)
             if group is not None:
-                self._table.stir(group)
+                self._table.stirred[name] = group
             elif name == FORMATIONS and self._formations is not None:
                 self._formations.tick(now)
                 self._arm_formations()
@@ -145,7 +145,7 @@ class NewtopProcess:
             return False  # nobody counts, or the group is no more
         own.consumption.took(position)
         if own.discipline.awaits_application:
-            self._table.stir(own)
+            self._table.stirred[group] = own
             return True
         return False
 
