@@ -130,7 +130,7 @@ class Node:
 
     def accepts(self, group: GroupId) -> bool:
         """Whether its application may send there: it lives, and is in the group or has asked to be."""
-        return not self.crashed and self.presence.accepts(group)
+        return self.arrive is not _drop and group not in self.presence.outside
 
     def holds(self, group: GroupId, *, messages: bool) -> bool:
         """Whether it lives, and its core keeps frames of a group that others may lack, or only messages."""

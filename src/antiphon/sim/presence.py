@@ -18,10 +18,10 @@ class Presence:
         "_joins",
         "_leaving",
         "_network",
-        "_outside",
         "_queue",
         "_recorder",
         "_returns",
+        "outside",
         "viewed_at",
         "views",
     )
@@ -47,17 +47,13 @@ class Presence:
         self._network = network
         self._queue = queue
         self._recorder = recorder
-        self._outside = {*outside}
+        self.outside = {*outside}
         """Groups that it is not in and has not asked to enter."""
         self._joining: set[GroupId] = set()
         """Groups that it has asked to enter, and whose first view the application has not seen."""
         self._leaving: set[GroupId] = set()
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}
         """Groups that it joins again once it has left, each with its contacts."""
-
-    def accepts(self, group: GroupId) -> bool:
-        """Whether the application may send there."""
-        return group not in self._outside
 
     @property
     def moving(self) -> bool:
@@ -74,7 +70,7 @@ class Presence:
         if group in self._leaving:
             self._returns[group] = contacts
             return
-        self._outside.discard(group)
+        self.outside.discard(group)
         if self._recorder is not None:
             self._recorder.moved("join", group, self._queue.now, contacts)
         if self._changing is not None:
@@ -87,21 +83,21 @@ class Presence:
 
     def form(self, group: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         assert self._changing is not None
-        self._outside.discard(group)
+        self.outside.discard(group)
         self._joining.add(group)
         self._changing.form(group, members, now)
 
     def leave(self, group: GroupId, now: int) -> None:
         """Begin to leave. Where leaving has its place in the order, the application is out when it gets to `Left`."""
         if self._changing is not None:
-            self._outside.add(group)
+            self.outside.add(group)
             self._joining.discard(group)
             self._leaving.add(group)
             self._changing.leave(group, now)
             return
         assert self._joins is not None
         if self._core.capabilities.leaves_in_order:
-            self._outside.add(group)
+            self.outside.add(group)
             self._leaving.add(group)
         elif self._recorder is not None:
             self._recorder.moved("leave", group, self._queue.now)
@@ -115,11 +111,11 @@ class Presence:
         self.viewed_at = self._queue.now
         self._joining.discard(group)
         if group not in self._leaving:
-            self._outside.discard(group)
+            self.outside.discard(group)
 
     def left(self, group: GroupId, now: int) -> None:
         """The application is out of a group; if it wants to return, it joins now."""
-        self._outside.add(group)
+        self.outside.add(group)
         self.views.pop(group, None)
         self._leaving.discard(group)
         if group in self._returns:

@@ -8,7 +8,7 @@ from antiphon.core.pending import Pending
 class Consumption:
     """Invariant: `handed` has one entry for each `Deliver` effect behind `accounted`, where flow control counts."""
 
-    __slots__ = ("accounted", "handed", "position", "unconsumed")
+    __slots__ = ("accounted", "hand", "handed", "position", "unconsumed")
 
     def __init__(self, unconsumed: Pending) -> None:
         self.unconsumed = unconsumed
@@ -17,6 +17,8 @@ class Consumption:
         """How many `Deliver` effects the application has taken."""
         self.handed: deque[int | None] = deque()
         """The number of each delivery that is not accounted for; None: it does not count."""
+        self.hand = self.handed.append
+        """A whole message that counts has its turn; the method of the deque itself, for it runs for every delivery."""
         self.accounted = 0
         """How many of them `unconsumed` knows of."""
 

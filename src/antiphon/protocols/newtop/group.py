@@ -169,7 +169,7 @@ class NewtopGroup:
         if number is None:
             return whole
         if whole is not None and frame.state is None and self.transfer is None:
-            self.consumption.handed.append(number)  # nearly always, so without a call
+            self.consumption.hand(number)  # nearly always
         else:
             waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
             self.consumption.delivered(number, whole=whole is not None, state=frame.state is not None, waits=waits)
