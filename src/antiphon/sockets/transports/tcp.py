@@ -183,9 +183,9 @@ class TcpMesh:
                 tries += 1
                 link = await self._try(address)
                 if link is not None:
-                    pause = _RETRY_S[0]
                     await link.ended.wait()
-                    tries = tries if link.peer is None else 0
+                    if link.peer is not None:  # else it refused us, or is to call us: no reason to hurry
+                        pause, tries = _RETRY_S[0], 0
             else:
                 tries = 0
             if tries >= _TRIES_MAX and address not in self._seeds and self._wanted(address):
