@@ -4,16 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-SPARK_TESTS := tests/commands tests/pipeline tests/pages
+SPARK_TESTS := tests/commands tests/pipeline tests/pages tests/traced
+# Real processes and sockets, which mostly wait. None of them needs the tests' own Spark session.
+PROCESS_TESTS := tests/sockets tests/netlab \
+	$(patsubst %,tests/commands/test_%.py,bench help interrupts other_package run run_intergroup simulate)
 
-.PHONY: demo test lint types imports unit unit-spark unit-rest same campaign campaigns bench pin clean
+.PHONY: demo test lint types imports unit unit-spark unit-processes unit-rest same campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-# Two at a time: what needs Spark, in one session, takes as long as all the rest together.
+# Three at a time for two cores: Spark in one session, processes that mostly wait, and the rest.
 test: $(INSTALLED)
-	$(MAKE) --jobs 2 unit-spark lint types imports unit-rest
+	$(MAKE) --jobs 3 unit-spark unit-processes lint types imports unit-rest
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check
@@ -25,13 +28,16 @@ types: $(INSTALLED)
 imports: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache --no-logo
 
-unit: unit-spark unit-rest
+unit: unit-spark unit-processes unit-rest
 
 unit-spark: $(INSTALLED)
-	$(BIN)/pytest $(SPARK_TESTS)
+	$(BIN)/pytest $(SPARK_TESTS) $(PROCESS_TESTS:%=--ignore=%)
+
+unit-processes: $(INSTALLED)
+	$(BIN)/pytest $(PROCESS_TESTS)
 
 unit-rest: $(INSTALLED)
-	$(BIN)/pytest $(SPARK_TESTS:%=--ignore=%)
+	$(BIN)/pytest $(SPARK_TESTS:%=--ignore=%) $(PROCESS_TESTS:%=--ignore=%)
 
 # Do this tree and BASE leave the same traces? Every scenario of the repository, and 200 seeds of each campaign family.
 same: $(INSTALLED)
