@@ -8,15 +8,17 @@ SPARK_TESTS := tests/commands tests/pipeline tests/pages tests/traced
 # Real processes and sockets, which mostly wait. None of them needs the tests' own Spark session.
 PROCESS_TESTS := tests/sockets tests/netlab \
 	$(patsubst %,tests/commands/test_%.py,bench help interrupts other_package run run_intergroup simulate)
+# The checkers and the bugs that they must find.
+JUDGE_TESTS := tests/properties tests/planted
 
-.PHONY: demo test lint types imports unit unit-spark unit-processes unit-rest same campaign campaigns bench pin clean
+.PHONY: demo test lint types imports unit unit-spark unit-processes unit-judges unit-rest same campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-# Three at a time for two cores: Spark in one session, processes that mostly wait, and the rest.
+# Three at a time for two cores: Spark in one session, processes that mostly wait, and what computes.
 test: $(INSTALLED)
-	$(MAKE) --jobs 3 unit-spark unit-processes lint types imports unit-rest
+	$(MAKE) --jobs 3 unit-spark unit-processes lint types imports unit-rest unit-judges
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check
@@ -28,7 +30,7 @@ types: $(INSTALLED)
 imports: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache --no-logo
 
-unit: unit-spark unit-processes unit-rest
+unit: unit-spark unit-processes unit-rest unit-judges
 
 unit-spark: $(INSTALLED)
 	$(BIN)/pytest $(SPARK_TESTS) $(PROCESS_TESTS:%=--ignore=%)
@@ -36,8 +38,11 @@ unit-spark: $(INSTALLED)
 unit-processes: $(INSTALLED)
 	$(BIN)/pytest $(PROCESS_TESTS)
 
+unit-judges: $(INSTALLED)
+	$(BIN)/pytest $(JUDGE_TESTS)
+
 unit-rest: $(INSTALLED)
-	$(BIN)/pytest $(SPARK_TESTS:%=--ignore=%) $(PROCESS_TESTS:%=--ignore=%)
+	$(BIN)/pytest $(patsubst %,--ignore=%,$(SPARK_TESTS) $(PROCESS_TESTS) $(JUDGE_TESTS))
 
 # Do this tree and BASE leave the same traces? Every scenario of the repository, and 200 seeds of each campaign family.
 same: $(INSTALLED)
