@@ -10,6 +10,7 @@ import random
 import sys
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +28,7 @@ from antiphon.types import GroupId, ProcessId, split_process_id
 _STATUS_S: Final = 0.05
 
 
-class Player:
+class Player(ABC):
     """The process, its workloads, and the orders of the supervisor."""
 
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path) -> None:
@@ -57,33 +58,33 @@ class Player:
 
     # What each protocol does
 
+    @abstractmethod
     async def _open(self) -> Address:
         """Be reachable; the address."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _meet(self, order: dict[str, Any]) -> None:
         """Learn the addresses of the others."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _begin(self) -> None:
         """Take part."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _do(self, what: str, order: dict[str, Any]) -> None:
         """Carry out any other order of the supervisor."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _request(self, workload: Workload, payload: bytes) -> None:
         """The application sends, if it may."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _status(self) -> dict[str, Any]:
         """What the supervisor must know to tell whether the run is quiet."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _end(self) -> None:
         """Stop, and record how the process was at the end."""
-        raise NotImplementedError
 
     # What the supervisor says
 
