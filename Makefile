@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-SPARK_TESTS := tests/commands tests/pipeline tests/pages tests/traced
+SPARK_TESTS := tests/commands tests/pipeline tests/pages/test_collect.py tests/traced
 # Real processes and sockets, which mostly wait. None of them needs the tests' own Spark session.
 PROCESS_TESTS := tests/sockets tests/netlab \
 	$(patsubst %,tests/commands/test_%.py,bench help interrupts other_package run run_intergroup simulate)
@@ -16,9 +16,9 @@ JUDGE_TESTS := tests/properties tests/planted
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-# Three at a time for two cores: Spark in one session, processes that mostly wait, and what computes.
+# Four lanes for two cores: tests with Spark and tests with processes wait most of their time.
 test: $(INSTALLED)
-	$(MAKE) --jobs 3 unit-spark unit-processes lint types imports unit-rest unit-judges
+	$(MAKE) --jobs 4 unit-spark unit-processes unit-rest unit-judges lint types imports
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check

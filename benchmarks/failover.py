@@ -1,23 +1,30 @@
-"""How long survivors stand still when one of three members is killed under load, with real processes over TCP.
+"""How long survivors stand still when one of three members dies under load, with real processes over TCP.
 
-Each round is a run of its own: three members that send all the time, one of them killed. Measured is the longest time
-in which a survivor delivers nothing, from the kill on; the trace of each round is judged too. Run from the root:
+Each round is a run of its own: three members that send all the time, one of them dies. Measured is the longest time
+in which a survivor delivers nothing, from the death on; the trace of each round is judged too. `--death kill`: its
+connections are reset and refused, which is evidence. `--death stop`: SIGSTOP, so only its silence tells. `--resets N`
+kills nobody: a middlebox resets all connections of three members N times under load. Run from the root:
 
-    python -m benchmarks.failover [--rounds 20] [--json FILE]
+    python -m benchmarks.failover [--death kill|stop] [--rounds 20] [--resets 200] [--json FILE]
 """
 
 import argparse
+import asyncio
 import json
 import statistics
+import sys
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from antiphon import Event, Group, Member, Message, View
 from antiphon.node.supervisor import run_locally
 from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import Run
 from antiphon.trace.table import events_table
+from tools.lab.middlebox import Middlebox, listening_at
 
 SCENARIO = """
 name = "failover"
@@ -37,7 +44,7 @@ messages = 600
 interval = "5ms"
 [[fault]]
 at = "1500ms"
-kind = "crash"
+kind = "{kind}"
 process = "p{victim}"
 """
 
@@ -55,15 +62,20 @@ class Round:
 def main() -> None:
     """Kill, measure, judge; print a line a round and the distribution."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--death", choices=["kill", "stop"], default="kill")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--resets", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    if arguments.resets:
+        sys.exit(asyncio.run(_reset(arguments.resets)))
+    kind = "crash" if arguments.death == "kill" else "pause"
     rounds = []
     for number in range(arguments.rounds):
         victim = 1 + number % 3
-        run = run_locally(parse_scenario(SCENARIO.format(seed=number + 1, victim=victim)))
+        run = run_locally(parse_scenario(SCENARIO.format(seed=number + 1, victim=victim, kind=kind)))
         rounds.append(_round(run, f"p{victim}"))
-        print(f"{number + 1:3}  {rounds[-1].victim} killed: {rounds[-1].standstill_ms:6.0f} ms", end="")
+        print(f"{number + 1:3}  {rounds[-1].victim} dies: {rounds[-1].standstill_ms:6.0f} ms", end="")
         print(f", others excluded {rounds[-1].others_excluded}, violated {rounds[-1].violated or 'nothing'}")
     waits = [each.standstill_ms for each in rounds]
     within = sum(wait < 1000 for wait in waits)
@@ -74,7 +86,7 @@ def main() -> None:
 
 
 def _round(run: Run, victim: str) -> Round:
-    crashed_at = next(row["time"] for history in run.histories for row in history.rows if row["kind"] == "crash")
+    crashed_at = next(row["time"] for history in run.histories for row in history.rows if row["kind"] == "fault")
     longest, excluded = 0, set()
     for history in run.histories:
         if history.process in (victim, "world"):
@@ -89,6 +101,57 @@ def _round(run: Run, victim: str) -> Round:
     verdicts = judge(events_table(run.id, run.histories))
     violated = sorted({verdict.property for verdict in verdicts if verdict.violations})
     return Round(victim, longest / 1e6, len(excluded - {victim}), violated)
+
+
+async def _reset(count: int) -> int:
+    """Reset all connections again and again while all members send; gives the exit code."""
+    boxes = [Middlebox() for _ in range(3)]
+    for box in boxes:
+        await box.open()
+    members = [
+        Member(name=f"p{place}", peers=[boxes[0].address] if place else [], advertise=box.address, preset="lan")
+        for place, box in enumerate(boxes)
+    ]
+    async with AsyncExitStack() as stack:
+        for member, box in zip(members, boxes, strict=True):
+            await stack.enter_async_context(member)
+            box.forward_to(listening_at(member))
+        groups = await asyncio.gather(*(member.join("orders") for member in members))
+        await asyncio.gather(*(group.ready(3) for group in groups))
+        seen: list[list[Event]] = [[], [], []]
+        readers = [asyncio.create_task(_read(group, events)) for group, events in zip(groups, seen, strict=True)]
+        views_before = [len(_views(events)) for events in seen]
+        broken = sent = 0
+        for number in range(count):
+            for group in groups:
+                await group.send(b"%d" % sent)
+                sent += 1
+            await asyncio.sleep(0.05 if number % 2 else 0.001)
+            broken += sum(box.reset() for box in boxes)
+        while any(_messages(events) < sent for events in seen):
+            await asyncio.sleep(0.01)
+        excluded = sum(len(view.left) for events in seen for view in _views(events))
+        for reader in readers:
+            reader.cancel()
+    for box in boxes:
+        await box.close()
+    same = len({tuple(event.payload for event in events if isinstance(event, Message)) for events in seen}) == 1
+    print(f"{count} times all connections reset, {broken} in all; {sent} messages, one order {same}", end="")
+    print(f"; excluded {excluded}; views before {views_before}, after {[len(_views(events)) for events in seen]}")
+    return int(bool(excluded) or not same)
+
+
+async def _read(group: Group, events: list[Event]) -> None:
+    while batch := await group.receive():
+        events += batch
+
+
+def _views(events: list[Event]) -> list[View]:
+    return [event for event in events if isinstance(event, View)]
+
+
+def _messages(events: list[Event]) -> int:
+    return sum(isinstance(event, Message) for event in events)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class _Work:
         reading, sending = self._tasks.pop(name)
         sending.cancel()
         await asyncio.wait([sending])
-        group = self._member.find(name)
+        group = self._member._process.find(name)
         if group is not None:
             await group.leave()
         await reading
@@ -206,8 +206,7 @@ class Soak:
 
     async def run(self) -> None:
         """Start all, disturb them, let them end."""
-        for name, groups in (STAY | CHANGE).items():
-            await self._start(name, groups)
+        await asyncio.gather(*(self._start(name, groups) for name, groups in (STAY | CHANGE).items()))
         await asyncio.sleep(3)
         begun = time.time()
         await self._rest()

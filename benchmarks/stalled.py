@@ -22,7 +22,7 @@ from antiphon import Blocked, Group, Member, Message, View
 from antiphon.api.outgoing import WAITING_BYTES_MAX
 from antiphon.api.settings import settings
 from antiphon.node.lines import orders
-from antiphon.sockets.transports.tcp import HIGH_WATER_BYTES
+from antiphon.sockets.transports.links import HIGH_WATER_BYTES
 from tools.lab.processes import Process, held_bytes, resident_bytes, tell
 
 MESSAGE_BYTES = 1_000

@@ -3,15 +3,14 @@
 python examples/bank.py --name north --bind 127.0.0.1:7501
 python examples/bank.py --name south --bind 127.0.0.1:7502 --peer 127.0.0.1:7501
 
-Type transactions: `deposit ann 100`, `transfer ann bob 30`, `interest 5` (percent, for all). Transfers and interest do
-not commute: another order gives other balances. A branch that joins later gets the accounts. When branches lose
-contact, only a majority goes on.
+Type transactions: `deposit ann 100`, `transfer ann bob 30`, `interest 5` (percent, for all). Another order would give
+other balances. A branch that joins later gets the accounts. When branches lose contact, only the primary view is in
+business; elsewhere a branch keeps what is typed until its view is primary again. A branch gets all others as peers.
 """
 
 import argparse
 import asyncio
 import json
-import operator
 import sys
 
 import antiphon
@@ -23,22 +22,23 @@ class Bank:
     def __init__(self) -> None:
         self.accounts: dict[str, int] = {}
         self.number = 0
-        self.primary = True
 
     def snapshot(self) -> bytes:
-        """The state for branches that join later."""
         return json.dumps([self.number, self.accounts]).encode()
 
     async def follow(self, group: antiphon.Group) -> None:
         """Apply all events, in the order that is the same at all branches."""
         async for event in group:
             match event:
-                case antiphon.View(primary=primary, members=members):
-                    self.primary = primary
-                    print(f"* {len(members)} branches{'' if primary else ', no majority'}", flush=True)
-                case antiphon.Reset(states=states):  # the majority went on, so its number is the highest
-                    self.number, self.accounts = max([(0, {}), *map(json.loads, states)], key=operator.itemgetter(0))
-                case antiphon.Message(payload=transaction) if self.primary:
+                case antiphon.View(members=members) | antiphon.Transitional(members=members):
+                    print(f"* {len(members)} branches", flush=True)
+                case antiphon.Primary():
+                    print("* in business", flush=True)
+                case antiphon.Reset(states=states):  # the primary side went on, so its number is the highest
+                    self.number, self.accounts = max([(0, {}), *map(json.loads, states)], key=lambda state: state[0])
+                case antiphon.Message(payload=transaction) if not group.primary:  # the same at all of the view
+                    print(f"* not done, type it again: {transaction.decode()}", flush=True)
+                case antiphon.Message(payload=transaction):
                     done, self.number = self.apply(transaction.decode().split()), self.number + 1
                     print(f"{self.number} {transaction.decode()}: {self.accounts if done else 'refused'}", flush=True)
 
@@ -65,6 +65,9 @@ async def branch(options: argparse.Namespace) -> None:
     async with asyncio.TaskGroup() as tasks, antiphon.join("bank", snapshot=bank.snapshot, **vars(options)) as group:
         tasks.create_task(bank.follow(group))
         async for line in lines:
+            while not group.primary:  # nothing may be promised to a customer now
+                print("* out of business: this waits", flush=True)
+                await asyncio.sleep(1)
             await group.send(line.rstrip())
 
 

@@ -29,7 +29,7 @@ PURE = {
     "typing",
 }
 """All that a core may import of the standard library: no clock, socket, randomness, thread or log."""
-PURE_OF_OURS = ("antiphon.core", "antiphon.types", "antiphon.protocols")
+PURE_OF_OURS = ("antiphon.core", "antiphon.types", "antiphon.errors", "antiphon.protocols")
 
 
 PACKAGE = ROOT / "src/antiphon"

@@ -10,25 +10,33 @@ from typing import TYPE_CHECKING, Any
 from antiphon.errors import (
     AntiphonError,
     ConfigurationError,
+    Excluded,
     FlowBlocked,
+    NameTaken,
     NotAMember,
+    NotJoined,
     ProtocolViolation,
+    SettingsMismatch,
     TraceError,
 )
 from antiphon.types import GroupId, ProcessId, ViewId
 
 if TYPE_CHECKING:
-    from antiphon.api.events import Blocked, Event, Message, Reset, Transitional, View
+    from antiphon.api.events import Blocked, Degraded, Event, Message, Primary, Reset, Transitional, View
     from antiphon.api.group import Group, Health
-    from antiphon.api.member import Member, join
+    from antiphon.api.joining import join
+    from antiphon.api.member import Member
+    from antiphon.api.refusals import Refusal
     from antiphon.api.states import Progress, Snapshot
 
 __version__ = "0.1.0"
 
 _RUNTIME = {
-    "events": ("Blocked", "Event", "Message", "Reset", "Transitional", "View"),
+    "events": ("Blocked", "Degraded", "Event", "Message", "Primary", "Reset", "Transitional", "View"),
     "group": ("Group", "Health"),
-    "member": ("Member", "join"),
+    "joining": ("join",),
+    "member": ("Member",),
+    "refusals": ("Refusal",),
     "states": ("Progress", "Snapshot"),
 }
 
@@ -36,18 +44,25 @@ __all__ = [
     "AntiphonError",
     "Blocked",
     "ConfigurationError",
+    "Degraded",
     "Event",
+    "Excluded",
     "FlowBlocked",
     "Group",
     "GroupId",
     "Health",
     "Member",
     "Message",
+    "NameTaken",
     "NotAMember",
+    "NotJoined",
+    "Primary",
     "ProcessId",
     "Progress",
     "ProtocolViolation",
+    "Refusal",
     "Reset",
+    "SettingsMismatch",
     "Snapshot",
     "TraceError",
     "Transitional",

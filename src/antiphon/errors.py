@@ -5,6 +5,10 @@ AntiphonError
 ├── TraceError             a run directory or trace cannot be read; names the file
 ├── FlowBlocked            a message would have to wait; names the member that it would wait for
 ├── NotAMember             the process is not in the group, or no longer
+│   └── Excluded           it was excluded; says why
+├── NameTaken              another process runs with the name of this one
+├── SettingsMismatch       the members of a group have other settings than a process that would join it
+├── NotJoined              a process could not join a group in time; names each address and why it failed
 └── ProtocolViolation      a peer sent bytes that no correct peer sends; carries a code
 """
 
@@ -31,13 +35,34 @@ class NotAMember(AntiphonError):  # noqa: N818
     """The process has left the group, or was never in it."""
 
 
+class Excluded(NotAMember):
+    """The process was excluded from the group because its application did not read (`exclude_stalled_after`)."""
+
+
+class NameTaken(AntiphonError):  # noqa: N818 - it is a state, not a fault
+    """Raised by `join`: a process with the same name was started earlier, and it runs."""
+
+
+class SettingsMismatch(AntiphonError):  # noqa: N818 - it is a state, not a fault
+    """Raised by `join`: the group exists, and its members have other settings."""
+
+    def __init__(self, message: str, differences: Sequence[tuple[str, str | None, str | None]]) -> None:
+        super().__init__(message)
+        self.differences = tuple(differences)
+        """Of each setting its name, our value and theirs; None: that process does not know the setting."""
+
+
+class NotJoined(AntiphonError):  # noqa: N818
+    """Raised by `join` after `join_within` seconds. The process does not want to be in the group any more."""
+
+
 class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the peer did
-    """A frame cannot be decoded."""
+    """A frame cannot be decoded, or a number in it is implausible."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        """Short, stable name of the fault: `length`, `version`, `kind`, `checksum`, `body`."""
+        """Short, stable name of the fault: `length`, `version`, `kind`, `checksum`, `body`, `number`."""
 
 
 def abbreviated(names: Sequence[str], shown: int = 8) -> str:

@@ -1,9 +1,10 @@
 """The types that all packages share: identities of processes and groups, and views.
 
-The identity of a process is a name plus an incarnation (0, then one more at each restart). It is one string: `name` for
-incarnation 0, `name#2` for a later one, also in traces. Such a string hashes fast, prints well, and two incarnations of
-one name never compare equal. The identity of a group is its name plus the number of its formation (0 for a configured
-group): `name` or `name@7`; an application and a trace see only the name. No name contains '#' or '@'.
+The identity of a process is a name plus an incarnation: 0, then one more at each restart; on sockets a time with random
+bits (`started_id`). It is one string: `name` for incarnation 0, `name#2` for a later one, also in traces. Such a string
+hashes fast, prints well, and two incarnations of one name never compare equal. The identity of a group is its name plus
+the number of its formation (0 for a configured group): `name` or `name@7`; an application and a trace see only the
+name. No name contains '#' or '@'.
 """
 
 import hashlib
@@ -22,6 +23,11 @@ WORLD: Final = ProcessId("world")
 """The simulator and the supervisor write their own rows under this name; no process may have it."""
 
 
+RANDOM_BITS: Final = 16
+_SHORT_MS: Final = 250
+_SHORT_MAX: Final = 1 << 31
+
+
 def process_id(name: str, incarnation: int = 0) -> ProcessId:
     """The identity of one incarnation of a named process."""
     return ProcessId(f"{name}#{incarnation}" if incarnation else name)
@@ -30,6 +36,23 @@ def process_id(name: str, incarnation: int = 0) -> ProcessId:
 def split_process_id(process: ProcessId) -> tuple[str, int]:
     name, _, incarnation = process.partition("#")
     return name, int(incarnation or 0)
+
+
+def started_id(name: str, started_ms: int, chance: int) -> ProcessId:
+    """The identity of a process that starts at this time: a later start has a larger number.
+
+    The random bits tell processes of one name apart that start in the same millisecond, perhaps on two machines.
+    """
+    return process_id(name, started_ms << RANDOM_BITS | chance)
+
+
+@lru_cache(maxsize=4_096)
+def short_id(process: ProcessId) -> ProcessId:
+    """The same identity in 31 bits, as traces write it: of a number that `started_id` made, the quarter of a second."""
+    name, incarnation = split_process_id(process)
+    if incarnation < _SHORT_MAX:
+        return process
+    return process_id(name, (incarnation >> RANDOM_BITS) // _SHORT_MS)
 
 
 def group_id(name: str, formation: int = 0) -> GroupId:
@@ -144,6 +167,8 @@ class Company(NamedTuple):
     """Number of members of that view."""
     primary: bool
     """Whether that view was primary."""
+    last: int = 0
+    """Where views are voted on: the highest number of a primary view that the state of one of them comes from."""
 
 
 def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: ProcessId) -> View:

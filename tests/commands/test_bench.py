@@ -41,5 +41,5 @@ def test_a_profile_says_where_the_time_goes(antiphon: Console) -> None:
         (("--transport", "pigeon"), "--transport must be tcp or udp, not 'pigeon'"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(antiphon: Console, options: tuple[str, str], sentence: str) -> None:
+def test_impossible_measurements_are_refused(antiphon: Console, options: tuple[str, str], sentence: str) -> None:
     assert antiphon.refused("bench", *options) == f"antiphon: {sentence}"

@@ -127,9 +127,7 @@ def test_a_run_that_breaks_is_told_with_its_reason_and_its_scenario_is_kept(
     assert 'name = "fixed-group"' in row["scenario_toml"]
 
 
-def test_a_run_that_goes_on_for_ever_at_one_instant_is_a_failure(
-    antiphon: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_never_advances_virtual_time_has_failed(antiphon: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     def spin(_: Scenario) -> Run:
         while True:
             pass
@@ -138,7 +136,7 @@ def test_a_run_that_goes_on_for_ever_at_one_instant_is_a_failure(
     monkeypatch.setattr(campaign_run, "WALL_SECONDS_MAX", 0.01)
     result = antiphon("campaign", FAMILY, "--runs", 1)
     assert result.code == 1
-    assert "TimeoutError: still at it after 0.01 s" in result.out
+    assert "TimeoutError: not finished after 0.01 s" in result.out
     assert "spin)" in result.out
 
 
@@ -167,7 +165,10 @@ def test_families_are_listed(antiphon: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["elsewhere"], "the families are newtop, membership, safe, changes, sequencer, fixed-group"),
+        (
+            ["elsewhere"],
+            "the families are newtop, membership, safe, changes, primary, sequencer, evidence, fixed-group",
+        ),
         ([], "name a scenario family"),
         ([FAMILY, "--runs", "0"], "--runs 0"),
         ([FAMILY, "--runs", "100001"], "split"),
@@ -180,7 +181,7 @@ def test_a_wrong_question_is_refused(antiphon: Console, arguments: list[str], wo
     assert word in antiphon.refused("campaign", *arguments)
 
 
-def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_path: Path) -> None:
+def test_only_run_directories_are_replaced(antiphon: Console, tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
     assert "not a run directory" in antiphon.refused("campaign", FAMILY, "--runs", 1, "--out", tmp_path, "--force")
     assert contents(tmp_path) == {"letters.txt": b"dear"}
@@ -213,7 +214,7 @@ def test_an_interrupted_campaign_tells_what_it_has_and_goes_on_from_there(
     assert 0 < document["runs"] < document["asked"] == 90
     assert document["verdict"] == "interrupted"
     assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
-    assert "begun otherwise" in antiphon.refused(*arguments, "--traces", "all")
+    assert "started with other arguments" in antiphon.refused(*arguments, "--traces", "all")
     result = antiphon(*arguments)
     assert (result.code, json.loads(result.out)["runs"]) == (0, 90)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
@@ -240,7 +241,7 @@ def test_traces_that_a_campaign_did_not_keep_are_not_missed_and_those_it_kept_ar
     assert antiphon("report", tmp_path).code == 0
     (tmp_path / f"events/{second}.parquet").unlink()
     result = antiphon("check", tmp_path)
-    assert result.code == 2
+    assert result.code == 3
     assert (
         f"run {second} could not be judged: runs.parquet names this run, "
         "and no file in events that can be read holds it" in result.out

@@ -102,7 +102,7 @@ def test_every_protocol_had_the_same_workload(compared: Path, document: dict[str
     assert all(own == requests[0] for own in requests)
 
 
-def test_what_each_keeps_and_breaks(document: dict[str, Any]) -> None:
+def test_kept_and_broken_properties_of_each_protocol(document: dict[str, Any]) -> None:
     assert (document["verdict"], document["skipped"], document["seeds"]) == ("hold", [], [3, 4])
     assert standing(document, "newtop:total", "O6") == (True, "kept")
     assert standing(document, "classic:total", "O6") == (True, "kept")
@@ -117,7 +117,7 @@ def test_what_each_keeps_and_breaks(document: dict[str, Any]) -> None:
     assert broken["worded"]["run"] in entry(document, "classic:reliable")["runs"]
 
 
-def test_what_each_costs(document: dict[str, Any]) -> None:
+def test_figures_of_each_protocol(document: dict[str, Any]) -> None:
     """Relayed by all, a message of three members is 3 · 2 copies; agreed on in two phases, 3 rounds of 2."""
     figures = {name: entry(document, name)["figures"] for name in NAMES}
     assert figures["classic:reliable"]["traffic"]["copies_per_message"] == 6
@@ -129,7 +129,7 @@ def test_what_each_costs(document: dict[str, Any]) -> None:
     assert all(figures[name]["traffic"]["wire_bytes_per_message"] > 0 for name in NAMES)
 
 
-def test_what_each_sends_when_idle(document: dict[str, Any]) -> None:
+def test_idle_traffic_of_each_protocol(document: dict[str, Any]) -> None:
     """Each of three members tells two others something every 50 ms and acknowledges as often; the rest fall silent."""
     idle = {name: entry(document, name)["figures"]["idle_copies_per_second"] for name in NAMES}
     assert idle.pop("acks:vector") == pytest.approx(3 * 2 * (20 + 20), rel=0.02)
@@ -138,7 +138,7 @@ def test_what_each_sends_when_idle(document: dict[str, Any]) -> None:
 
 def test_acknowledgments_run_on_streams_and_say_so(compared: Path, document: dict[str, Any]) -> None:
     assert entry(document, "acks:vector")["notes"] == [
-        "on streams in place of datagrams: messages of acks need them; latencies are the same"
+        "on streams instead of datagrams, because acks needs them; latencies are the same"
     ]
     texts = {record.scenario: text for record, text in read_index(compared)}
     assert 'transport = "stream"' in texts["small-acks-vector"]
@@ -234,7 +234,7 @@ def test_the_protocol_whose_core_fails_is_named(
 
 
 def test_a_broken_promise_is_a_no(antiphon: Console, tmp_path: Path) -> None:
-    """Erratum E-14 as printed: two messages wait for one another for ever."""
+    """Erratum E-14 as printed: two messages wait for each other forever."""
     names = "newtop:causal-relative,newtop:total"
     result = antiphon(
         "compare", SCENARIOS / "errata/E-14.toml", "--protocols", names, "--out", tmp_path / "out", "--json"
@@ -243,7 +243,7 @@ def test_a_broken_promise_is_a_no(antiphon: Console, tmp_path: Path) -> None:
     assert (result.code, document["verdict"]) == (1, "violated")
     assert standing(document, "newtop:causal-relative", "L2") == (True, "broken")
     assert standing(document, "newtop:total", "L2") == (True, "kept")
-    assert entry(document, "newtop:total")["notes"] == ["without effect there, and left out: options.literal"]
+    assert entry(document, "newtop:total")["notes"] == ["left out, because they have no effect there: options.literal"]
     assert "Broken promises:" in (tmp_path / "out/compare.html").read_text(encoding="utf-8")
     assert (tmp_path / "out/compare.json").read_text(encoding="utf-8") == result.out
 

@@ -87,7 +87,8 @@ def test_a_damaged_file_is_named_and_hides_no_other(
     said = antiphon.refused("check", runs)
     assert path.name in said
     result = antiphon("check", runs, "--keep-going", "--json")
-    assert result.code == 2
+    assert result.code == 3
+    assert antiphon("check", runs, "--keep-going", "--json", "--in-process") == result
     document = json.loads(result.out)
     assert document["verdict"] == "unknown"
     assert {entry["runs"] for entry in document["properties"] if entry["property"] != "W"} == {2}
@@ -100,7 +101,7 @@ def test_a_row_of_an_unknown_kind_is_told_with_its_file(antiphon: Console, runs:
     path = second(runs)
     an_unknown_kind(path)
     result = antiphon("check", runs)
-    assert result.code == 2
+    assert result.code == 3
     assert path.name in result.out
     assert "yodel" in result.out
 

@@ -41,11 +41,11 @@ def test_the_story_tells_each_fault_and_how_long_agreement_took(simulated: Run) 
     assert texts[:4] == [
         "p1 p2 p3 p4 have started and agree on the first view of orders",
         "p2 is paused (SIGSTOP)",
-        "p2 goes on (SIGCONT) after 0.050 s; the others waited, and it stays a member",
+        "p2 continues (SIGCONT) after 0.050 s; the others waited, and it stays a member",
         "p4 is killed (SIGKILL) while it sends",
     ]
     agreed = re.fullmatch(
-        r"p1 p2 p3 agree that p4 has failed, (0\.\d+) s after the kill, and go on without it", texts[4]
+        r"p1 p2 p3 agree that p4 has failed, (0\.\d+) s after the kill, and continue without it", texts[4]
     )
     assert agreed is not None
     assert float(agreed[1]) == pytest.approx((steps[4].time_ns - steps[3].time_ns) / 1e9, abs=0.001)

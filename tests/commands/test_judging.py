@@ -96,7 +96,7 @@ def test_more_can_be_required_than_is_promised(antiphon: Console, tmp_path: Path
 
 
 @pytest.mark.parametrize("names", [["O3,O99"], ["O3", "--require", "o6"], [""]])
-def test_what_has_no_checker_cannot_be_required(antiphon: Console, tmp_path: Path, names: list[str]) -> None:
+def test_a_property_without_a_checker_cannot_be_required(antiphon: Console, tmp_path: Path, names: list[str]) -> None:
     fifo_run(tmp_path)
     assert "there is no checker for a property" in antiphon.refused("check", tmp_path, "--require", *names)
 
@@ -106,7 +106,7 @@ def test_an_ill_formed_trace_cannot_be_judged(antiphon: Console, run_directory: 
     table = pq.read_table(path)
     write_events(table.slice(0, 100), tmp_path, path.stem)
     result = antiphon("check", tmp_path)
-    assert result.code == 2
+    assert result.code == 3
     assert "W7" in result.out
 
 
@@ -134,7 +134,7 @@ def test_a_run_whose_events_are_gone_is_missed(antiphon: Console, tmp_path: Path
     lost = next((many / "events").glob("first-2-*.parquet"))
     lost.unlink()
     result = antiphon("check", many)
-    assert result.code == 2
+    assert result.code == 3
     assert "runs.parquet names this run, and no file in events that can be read holds it" in result.out
 
 

@@ -132,12 +132,12 @@ def test_it_is_compared_with_other_protocols(installed: Path, scenario: Path, tm
     ("added", "sentence"),
     [
         ('[options]\nsequencer = "p9"\n', "options.sequencer: is not a member of group g"),
-        ("[options]\nwindow = 5\n", f"options.window: changes nothing: {NAME} has no such option"),
+        ("[options]\nwindow = 5\n", f"options.window: has no effect: {NAME} has no such option"),
         ("[options]\nspeed = 5\n", "options: unknown key `speed`"),
         ('[[fault]]\nat = "1s"\nkind = "crash"\nprocess = "p1"\n', "fault[0].kind: 'crash' is not available"),
     ],
 )
-def test_what_it_cannot_do_is_refused(installed: Path, tmp_path: Path, added: str, sentence: str) -> None:
+def test_unsupported_scenarios_are_refused(installed: Path, tmp_path: Path, added: str, sentence: str) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(SCENARIO + added, encoding="utf-8")
     assert sentence in " ".join(antiphon(installed, "simulate", path, code=2).split())

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from antiphon.node.remote import Remote
@@ -157,7 +159,7 @@ def test_the_transport_can_be_chosen(antiphon: Console, tmp_path: Path) -> None:
 def test_datagrams_wait_for_an_application_that_stalls() -> None:
     result = play(SCENARIOS / "flow-3.toml", "udp")
     assert result.holds, (result.missing, result.violated)
-    assert result.views == 1  # nobody was excluded for it
+    assert result.views == 1  # no member was excluded for it
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_datagrams_wait_for_an_application_that_stalls() -> None:
         ),
     ],
 )
-def test_what_real_processes_cannot_play_is_refused(
+def test_scenarios_for_the_simulator_only_are_refused(
     antiphon: Console, tmp_path: Path, change: tuple[str, str], sentence: str
 ) -> None:
     (tmp_path / "s.toml").write_text(TROUBLE.replace(*change))
@@ -180,19 +182,37 @@ def test_what_real_processes_cannot_play_is_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_an_interrupted_run_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(TROUBLE.replace("messages = 60", "messages = 6000"))
-    command = [sys.executable, "-m", "antiphon.cli.main", "run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "r")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+def _interrupted_run(directory: Path, moment: Callable[[], bool]) -> tuple[int, list[str]]:
+    """Interrupt a long run once that is true; gives the exit code and the processes of the members."""
+    (directory / "s.toml").write_text(TROUBLE.replace("messages = 60", "messages = 6000"))
+    command = [sys.executable, "-m", "antiphon.cli.main", "run", str(directory / "s.toml"), "--out", "r"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, cwd=directory
+    ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         until(lambda: process.poll() is not None or len(children.read_text().split()) == 4, "the fourth process")
+        until(lambda: process.poll() is not None or moment(), "the moment to interrupt")
         assert process.poll() is None
         workers = children.read_text().split()
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=SECONDS_MAX)
-    assert process.returncode == 130
-    assert not (tmp_path / "r").exists()
+    return process.returncode, workers
+
+
+def test_a_run_that_is_interrupted_before_it_begins_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
+    code, workers = _interrupted_run(tmp_path, lambda: True)
+    assert code == 130
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
+    code, workers = _interrupted_run(tmp_path, lambda: any(tmp_path.glob(".r-*/live/events/*.parquet")))
+    assert code == 130
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+    events = pq.read_table(tmp_path / "r/events")
+    assert summarise(judge(events)) == "hold"
+    ends = [json.loads(row["detail"]) for row in events.to_pylist() if row["kind"] == "end"]
+    assert ends == [{"quiet": False, "reason": "interrupted"}]
 
 
 def test_a_process_that_cannot_start_ends_the_run_with_one_sentence(

@@ -182,7 +182,7 @@ def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_say
         (('kind = "stall"\nprocess = "b"', 'kind = "loss"\nrate = 0.5'), "'loss' needs a simulated network"),
     ],
 )
-def test_what_sockets_cannot_carry_is_refused(
+def test_scenarios_that_sockets_cannot_carry_are_refused(
     antiphon: Console, tmp_path: Path, change: tuple[str, str], sentence: str
 ) -> None:
     (tmp_path / "s.toml").write_text(MARKET.replace(*change))

@@ -77,7 +77,7 @@ def test_the_same_run_may_be_written_again_and_another_may_not(antiphon: Console
     assert contents(target) != before
 
 
-def test_what_is_not_a_run_directory_is_never_replaced(antiphon: Console, tmp_path: Path) -> None:
+def test_only_run_directories_are_replaced(antiphon: Console, tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
     sentence = antiphon.refused("simulate", FIRST, "--out", tmp_path, "--force")
     assert "not a run directory" in sentence
@@ -146,7 +146,7 @@ def test_checking_without_a_trace_is_refused(antiphon: Console, tmp_path: Path) 
     assert antiphon("simulate", path).code == 0
 
 
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_no_files(tmp_path: Path) -> None:
     process = script("simulate", SCENARIOS / "troubled.toml", "--seeds", "1..5000", "--out", tmp_path / "run")
     until(lambda: process.poll() is not None or any(tmp_path.rglob("*.parquet")), "the first trace")
     assert process.poll() is None

@@ -1,4 +1,4 @@
-"""The command: figures of every combination, whatever fails or interrupts it."""
+"""The command: figures of every combination, in spite of failures and interrupts."""
 
 import json
 import re
@@ -107,7 +107,7 @@ def test_a_run_that_takes_too_long_is_a_row_with_its_error(antiphon: Console, tm
     result = antiphon("sweep", path, "--out", tmp_path / "out", "--limit", "1e-6", "--json", "--traces")
     document = json.loads(result.out)
     assert (result.code, document["failed"], document["traces"]) == (1, 2, [])
-    assert document["combinations"][0]["error"].startswith("TimeoutError: still at it after 1e-06 s (")
+    assert document["combinations"][0]["error"].startswith("TimeoutError: not finished after 1e-06 s (")
     index = pq.read_table(tmp_path / "out/runs.parquet").to_pylist()
     assert [row["finished"] for row in index] == [False, False]
 
@@ -158,10 +158,10 @@ def test_a_wrong_question_is_refused_before_anything_starts(
 
 
 def test_other_commands_say_where_a_sweep_belongs(antiphon: Console, tmp_path: Path) -> None:
-    assert "`antiphon sweep` takes it" in antiphon.refused("simulate", write(tmp_path, "seeds = 2"))
+    assert "use `antiphon sweep`" in antiphon.refused("simulate", write(tmp_path, "seeds = 2"))
 
 
-def test_what_is_interrupted_is_kept_and_only_the_rest_is_done(antiphon: Console, tmp_path: Path) -> None:
+def test_an_interrupted_sweep_keeps_its_results_and_continues_with_the_rest(antiphon: Console, tmp_path: Path) -> None:
     path = write(tmp_path, "seeds = 200")
     arguments = ("sweep", path, "--out", tmp_path / "out", "--traces")
     process = script(*arguments)

@@ -29,7 +29,7 @@ def test_the_command_shows_a_finished_run(antiphon: Console, tmp_path: Path) -> 
     assert json.loads(again.out)["runs"] == told["runs"]
 
 
-def test_what_is_violated_is_told_with_exit_code_1(antiphon: Console, tmp_path: Path) -> None:
+def test_a_violation_is_reported_with_exit_code_1(antiphon: Console, tmp_path: Path) -> None:
     rows = EVENTS.to_pylist()
     delivered = [each for each in rows if (each["kind"], each["process"], each["group"]) == ("deliver", "p2", "orders")]
     delivered[1]["sender"], delivered[1]["number"] = delivered[0]["sender"], delivered[0]["number"]
@@ -40,7 +40,7 @@ def test_what_is_violated_is_told_with_exit_code_1(antiphon: Console, tmp_path: 
     assert f"p2 delivered orders/{delivered[0]['sender']}:0 twice" in " ".join(result.out.split())
 
 
-def test_what_cannot_be_watched_is_said_in_a_sentence(antiphon: Console, tmp_path: Path) -> None:
+def test_directories_that_cannot_be_watched_are_refused(antiphon: Console, tmp_path: Path) -> None:
     assert "has no run, and none" in antiphon.refused("watch", tmp_path / "none", "--once")
     assert "--every 0 is not between" in antiphon.refused("watch", tmp_path, "--every", "0")
     (tmp_path / "file").write_text("")

@@ -40,7 +40,7 @@ OLDER = recorded(FOLDER / "frames-v2.txt")
 
 @pytest.mark.parametrize("name", OLDER)
 def test_a_frame_of_an_older_version_is_refused_in_words(name: str) -> None:
-    with pytest.raises(ProtocolViolation, match="wire version 2 is not 3, the one spoken here") as caught:
+    with pytest.raises(ProtocolViolation, match="wire version 2 is not supported; this version is 3") as caught:
         decode(OLDER[name])
     assert caught.value.code == "version"
 

@@ -58,13 +58,13 @@ def test_figures_of_every_protocol_are_told() -> None:
         "newtop:total 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 - 17 - -",
         "classic:total 1,234 2,468 8.00 16.00 - - 4.50 256.25 30.50 - 12 - -",
         "acks:vector 1,234 2,468 2.50 3.88 7.50 9.50 4.50 256.25 30.50 120.50 17 1,200 34",
-        "acks:vector : on streams in place of datagrams.",
+        "acks:vector : on streams instead of datagrams.",
         "acks:explicit : options.stability: why.",
     ):
         assert expected in text
 
 
-def test_the_matrix_marks_what_is_promised() -> None:
+def test_the_matrix_marks_promised_properties() -> None:
     html = render_comparison(comparison())
     marks = [
         (attributes["class"], attributes["title"])
@@ -94,7 +94,7 @@ def test_a_promise_that_was_not_tried_is_not_called_kept() -> None:
     assert "classic:total , which promises less and had no opportunity to break that promise: two groups" in told(made)
 
 
-def test_what_a_protocol_was_not_asked_is_a_dash() -> None:
+def test_a_property_that_was_not_judged_is_a_dash() -> None:
     first, *others = comparison().contenders
     partial = replace(comparison(), contenders=(replace(first, judgements=first.judgements[:1]), *others))
     assert "O6 strong total order - ✓ ✗ ✗" in told(partial)

@@ -14,7 +14,7 @@ def verdict(run: str, name: str, outcome: Outcome, group: str | None = "g") -> V
     return Verdict(run, name, group, outcome, opportunities, 2 if example else 0, example)
 
 
-def test_what_is_promised_is_told_apart_from_what_is_only_asked() -> None:
+def test_promised_properties_are_distinguished_from_others() -> None:
     plain = [verdict("r1", "W", "pass"), verdict("r1", "O1", "pass"), verdict("r1", "O6", "not promised")]
     everything = [verdict("r1", "W", "pass"), verdict("r1", "O1", "pass"), verdict("r1", "O6", "violated")]
     first, fifo, total = judgements(plain, everything)
@@ -63,7 +63,7 @@ def test_a_promise_may_be_kept_where_the_property_is_broken() -> None:
     [("pass", True, True), ("vacuous", False, True), ("violated", False, False), ("harness error", False, False)],
 )
 def test_only_what_was_kept_is_said_to_be(promise: Outcome, no_further: bool, told: bool) -> None:
-    """Broken as it is worded: that is told of an untried promise too, which is neither kept nor broken."""
+    """Broken beyond the promise: shown also for a promise without an opportunity, neither kept nor broken."""
     [judgement] = judgements([verdict("r1", "O6", promise)], [verdict("r1", "O6", "violated", None)])
     assert (judgement.goes_no_further, judgement.broken_beyond) == (no_further, told)
     contender = Contender("classic:total", ("r1",), (), run_statistics(None), (judgement,))
@@ -84,7 +84,7 @@ def test_only_a_broken_promise_speaks_against_a_protocol() -> None:
     assert broken.property_id == "O6"
 
 
-def test_what_cannot_be_judged_is_unknown_unless_a_promise_is_broken() -> None:
+def test_the_verdict_is_unknown_without_judgement_unless_a_promise_is_broken() -> None:
     torn = replace(comparison().contenders[2], judgements=(promised("W", "cannot tell", "a gap"),))
     assert replace(comparison(), contenders=(torn,)).overall == "unknown"
     assert replace(comparison(), contenders=(torn, *broken_comparison().contenders)).overall == "violated"
@@ -109,7 +109,7 @@ def test_a_figure_that_no_protocol_has_is_no_column() -> None:
     ]
 
 
-def test_findings_are_what_is_broken_and_nothing_else() -> None:
+def test_findings_are_exactly_the_broken_properties() -> None:
     contender = comparison().contenders[2]
     assert [judgement for judgement, _ in contender.findings] == [
         asked("O6", "broken", "p1 delivered this before that")

@@ -26,7 +26,7 @@ def test_a_duration_alone_takes_the_largest_unit_that_fits() -> None:
     ]
 
 
-def test_what_does_not_exist_is_a_dash() -> None:
+def test_a_missing_figure_is_a_dash() -> None:
     told = [whole(None), ratio(None), percent(None), rate(None), unit_for(0).format(None)]
     assert told == [NOTHING] * 5
 

@@ -125,7 +125,7 @@ def test_many_runs_are_listed_the_violated_first() -> None:
     assert "Members of orders, run run-9" in text
 
 
-def test_what_a_diagram_leaves_out_is_said() -> None:
+def test_the_page_says_what_a_diagram_leaves_out() -> None:
     cut = replace(page().scene, arrows_total=900, processes_total=30, marks_cut=True)
     text = told(replace(page(), scene=cut))
     assert "The window up to 10.00 ms has 900 arrows; the first 2 are shown." in text
@@ -134,7 +134,7 @@ def test_what_a_diagram_leaves_out_is_said() -> None:
     assert "Nothing happens in this window." in told(replace(page(), scene=replace(page().scene, arrows=(), marks=())))
 
 
-def test_what_is_not_recorded_is_said() -> None:
+def test_the_page_says_what_is_not_recorded() -> None:
     text = told(replace(page(), shown=About("run-1")))
     assert "scenario not recorded" in text
     assert "scenario.toml" not in text

@@ -1,4 +1,4 @@
-"""One Spark job: an interrupt at any moment cancels it and comes through as an interrupt, whatever Java does."""
+"""One Spark job: an interrupt at any time cancels it and is raised as an interrupt, also if Java fails."""
 
 import os
 import signal
@@ -186,7 +186,7 @@ def test_a_second_interrupt_does_not_wait_for_java(
     assert_nothing_runs(spark)
 
 
-def test_what_shows_the_progress_may_fail(spark: SparkSession, gate: Path) -> None:
+def test_a_failing_progress_display_does_not_stop_the_job(spark: SparkSession, gate: Path) -> None:
     def broken(done: int, _total: int) -> None:
         if done:
             raise OSError("the terminal is gone")

@@ -62,7 +62,7 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     assert "truncated" in sentence(tmp_path)
 
 
-def test_a_file_that_is_no_parquet(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet(tmp_path: Path) -> None:
     path = write(tmp_path, two_members())
     path.write_text("run,process,index\n")
     assert str(path) in sentence(tmp_path)
@@ -137,7 +137,7 @@ def test_other_ways_to_store_the_same(tmp_path: Path, spark: SparkSession) -> No
     assert [(each["members"], each["upto"]) for each in last] == [(["a", "b"], {"a": 1})]
 
 
-def test_what_other_tools_make_of_integers_is_read_where_it_fits(tmp_path: Path) -> None:
+def test_integer_types_of_other_tools_are_read_if_they_fit(tmp_path: Path) -> None:
     plain = table(two_members())
     stored = plain
     for name, stored_type in {"incarnation": pa.int64(), "number": pa.float64()}.items():

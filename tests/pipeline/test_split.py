@@ -78,7 +78,7 @@ def test_seeded_faults_are_told_alike(tmp_path: Path) -> None:
         assert parts == judge_all(events), name
 
 
-def test_a_receiver_that_begins_anew_is_told_alike(tmp_path: Path) -> None:
+def test_a_receiver_that_starts_again_is_judged_the_same_in_parts(tmp_path: Path) -> None:
     """L9 needs the rows of all processes, but only rarely."""
     run = simulate(read_scenario(Path(__file__).parents[2] / "scenarios" / "errata" / "T5.toml"))
     events = events_table(run.id, run.histories)
@@ -115,7 +115,7 @@ def test_a_process_that_is_only_mentioned_is_known_to_every_part(tmp_path: Path)
     assert in_parts(tmp_path / "again", events, 5, EVERYTHING) == judge_all(events, EVERYTHING)
 
 
-def test_what_no_process_promises_is_not_looked_for(tmp_path: Path) -> None:
+def test_properties_that_no_process_promises_are_not_judged(tmp_path: Path) -> None:
     """Newtop promises nothing of acknowledgments, so no task reads what frames say for that."""
     found = survey(written(tmp_path / "run", good_trace(1)))
     tasks = plan(found, 50)

@@ -1,4 +1,4 @@
-"""Work as Spark tasks: every item once, whatever dies or is interrupted on the way."""
+"""Work as Spark tasks: every item once, in spite of crashes and interrupts."""
 
 import os
 import signal
@@ -93,13 +93,13 @@ def test_one_item_needs_no_spark(tmp_path: Path) -> None:
     assert results(tmp_path / "parts", SQUARES).to_pylist() == [{"place": 0, "square": 49}]
 
 
-def test_what_work_raises_is_told_in_one_sentence_and_what_is_done_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_error_in_a_task_is_one_sentence_and_finished_results_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     def wrong(number: int) -> dict[str, Any]:
         if number == 3:
             raise ValueError("three\nis wrong")
         return {"square": number * number}
 
-    with pytest.raises(TraceError, match=r"^Spark could not work through .*: ValueError: three$"):
+    with pytest.raises(TraceError, match=r"^Spark failed on .*: ValueError: three$"):
         spread(lambda: spark, work(wrong), range(4), tmp_path / "parts", quiet)
     assert len(results(tmp_path / "parts", SQUARES)) < 4
 
@@ -115,7 +115,7 @@ def test_a_directory_that_workers_do_not_share_is_named(spark: SparkSession, tmp
         spread(unshared, squaring(tmp_path / "log"), range(2), parts, quiet)
 
 
-def test_what_was_being_written_does_not_count(tmp_path: Path) -> None:
+def test_a_partly_written_result_does_not_count(tmp_path: Path) -> None:
     (tmp_path / ".half.parquet").write_bytes(b"PAR1")
     assert len(results(tmp_path, SQUARES)) == 0
 

@@ -164,7 +164,7 @@ def test_every_copy_of_every_frame_counts(costly: Statistics) -> None:
     assert costly.overall.traffic == costly.overall.busy_traffic == traffic
 
 
-def test_what_is_sent_when_nothing_is_left_to_do_is_told_apart(tmp_path: Path, spark: SparkSession) -> None:
+def test_idle_traffic_is_counted_separately(tmp_path: Path, spark: SparkSession) -> None:
     """The last useful row is b's delivery at 1300: a frame that leaves then is still busy, a later one is not."""
     detail = {"type": "acknowledgment", "copies": 2, "stamp_bytes": 0, "count": 0}
     late = [row("a", 9 + at, time, "transmit", header_bytes=16, detail=detail) for at, time in enumerate((1300, 1301))]
@@ -189,7 +189,7 @@ def test_stability_latency_is_from_the_request_to_the_senders_own_first_report(c
     assert costly.runs[0].stability_latency == costly.overall.stability_latency == group.stability_latency
 
 
-def test_what_had_no_receivers_is_left_out_of_it_and_counted(tmp_path: Path, spark: SparkSession) -> None:
+def test_messages_without_receivers_are_left_out_and_counted(tmp_path: Path, spark: SparkSession) -> None:
     alone = row("a", 9, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []})
     rows = [{**each, "view": "1"} if each["number"] == 0 else each for each in two_members() if each["kind"] == "send"]
     write(

@@ -86,7 +86,7 @@ def figure(out: str, name: str) -> str:
     return line.split("│")[2].strip()
 
 
-def test_what_only_some_traces_tell_is_shown_where_it_is_told(
+def test_figures_of_some_traces_are_shown_where_they_exist(
     antiphon: Console, costly: Path, directories: tuple[Path, Path]
 ) -> None:
     shown = antiphon("stats", costly).out
@@ -100,9 +100,7 @@ def test_what_only_some_traces_tell_is_shown_where_it_is_told(
     assert not any(word in silent for word in ("copies", "wire", "acknowledgment", "until", "work"))
 
 
-def test_what_had_no_receivers_and_what_is_sent_when_idle_are_shown(
-    antiphon: Console, costly: Path, tmp_path: Path
-) -> None:
+def test_messages_without_receivers_and_idle_traffic_are_shown(antiphon: Console, costly: Path, tmp_path: Path) -> None:
     detail = {"type": "null", "copies": 6}
     write(
         tmp_path,
@@ -133,7 +131,7 @@ def test_beside_others_it_has_a_table_of_its_own(
     assert all(word in further for word in ("copies", "wire", "acks", "stable", "answered", "sender", "1,234"))
 
 
-def test_json_has_what_is_not_told_as_null(antiphon: Console, costly: Path, directories: tuple[Path, Path]) -> None:
+def test_json_has_null_for_missing_figures(antiphon: Console, costly: Path, directories: tuple[Path, Path]) -> None:
     figures = json.loads(antiphon("stats", costly, "--json").out)["overall"]
     assert (figures["traffic"]["copies_per_message"], figures["stability_latency"]["mean_ns"]) == (2.0, 7e6)
     assert (figures["request_latency"]["count"], figures["costs"]["sender_work"]) == (1, 1234)

@@ -99,7 +99,7 @@ def test_a_watch_that_dies_is_taken_up_where_it_was(
 
 
 def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSession, tmp_path: Path) -> None:
-    """Its last parts are gone before anybody has read them."""
+    """Its last parts are removed before they were read."""
     aside, directory = tmp_path / ".run-1", tmp_path / "run"
     aside.mkdir()
     parts, written = SegmentWriter(aside), cut(EVENTS, 2, per_member=False)
@@ -146,7 +146,7 @@ def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
     require_all_counted(watch.figures)
 
 
-def test_what_a_killed_run_left_is_read_to_its_end(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_parts_of_a_killed_run_are_read_to_their_end(spark: SparkSession, tmp_path: Path) -> None:
     aside = tmp_path / ".run-1"
     aside.mkdir()
     parts = SegmentWriter(aside)

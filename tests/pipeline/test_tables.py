@@ -108,7 +108,7 @@ def test_groups_and_runs_are_stable_by_themselves(tmp_path: Path, spark: SparkSe
     assert stability(events(spark, tmp_path)).collect() == []
 
 
-def test_what_is_sent_without_receivers_is_marked(tmp_path: Path, spark: SparkSession) -> None:
+def test_messages_without_receivers_are_marked(tmp_path: Path, spark: SparkSession) -> None:
     """View 1 of a has no receivers; view 2 of a and view 1 of b have some. A report counts in any view."""
     views = [
         row("a", 0, 0, "view", view="1", members=["a", "b"], detail={"receivers": [], "senders": []}),

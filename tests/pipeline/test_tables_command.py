@@ -46,7 +46,7 @@ def test_the_page_tells_every_column(table: Table) -> None:
     assert section(table) in PAGE
 
 
-def test_what_is_written_is_what_is_declared(home: Path) -> None:
+def test_written_tables_match_their_declaration(home: Path) -> None:
     contents = json.loads((home / "out/tables/tables.json").read_text(encoding="utf-8"))
     assert contents["events"] == "out/crash/events"
     for table, told in zip((*SILVER, *GOLD), contents["tables"], strict=True):

@@ -32,7 +32,7 @@ def test_verdicts_equal_those_given_in_process(tmp_path: Path, spark: SparkSessi
     assert list(dict.fromkeys(each.run for each in verdicts)) == ["r0", "r1", "r2"]
 
 
-def test_what_is_required_reaches_every_run(tmp_path: Path, spark: SparkSession) -> None:
+def test_required_properties_are_judged_in_every_run(tmp_path: Path, spark: SparkSession) -> None:
     for run in ("r0", "r1"):
         trace = trio(run=run)
         trace.deliver_everywhere(trace.send("p1"))
@@ -45,7 +45,7 @@ def test_what_is_required_reaches_every_run(tmp_path: Path, spark: SparkSession)
     assert {each.outcome for each in judge_all(events) if each.property == "D13"} == {"not promised"}
 
 
-def test_what_has_no_checker_is_refused_at_once(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_required_property_without_a_checker_is_refused_at_once(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, two_members())
     with pytest.raises(ConfigurationError, match="there is no checker for a property 'O9'"):
         verify(spark, tmp_path, required=frozenset({"O9"}))
@@ -100,7 +100,7 @@ def test_a_worker_that_dies_comes_back_as_one_sentence(tmp_path: Path, spark: Sp
         os._exit(3)
 
     write(tmp_path, two_members())
-    with pytest.raises(TraceError, match=r"^Spark could not work .*Python worker exited") as caught:
+    with pytest.raises(TraceError, match=r"^Spark failed on .*Python worker exited") as caught:
         verify(spark, tmp_path, judge=die)
     assert "\n" not in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""The state of a watch, without Spark: whatever the parts, it counts what the checkers count, every row once."""
+"""The state of a watch, without Spark: for any division into parts, its counts equal those of the checkers."""
 
 import random
 from dataclasses import asdict
@@ -70,7 +70,7 @@ def test_members_that_are_far_behind_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("mutation", [*MUTATIONS, *MEMBERSHIP_MUTATIONS], ids=lambda mutation: mutation.name)
-def test_what_the_checkers_catch_and_a_stream_can_is_caught(mutation: Mutation) -> None:
+def test_violations_that_a_stream_can_judge_are_found(mutation: Mutation) -> None:
     for seed in range(3):
         events = mutation.apply(Log(events_of("crash")), random.Random(seed))
         if events is None or "forged" in mutation.apply.__name__:  # unsent messages are reported by D1 alone
@@ -170,7 +170,7 @@ def test_percentiles_are_two_percent_off_at_most(batches: list[list[int]]) -> No
         ),
     ],
 )
-def test_what_cannot_be_a_trace_is_refused(change: dict[str, str], sentence: str) -> None:
+def test_rows_that_are_no_trace_are_refused(change: dict[str, str], sentence: str) -> None:
     with pytest.raises(TraceError, match=sentence):
         watched(table([{**row("a", 0, 0, "start"), **change}]))
 

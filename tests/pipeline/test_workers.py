@@ -53,7 +53,7 @@ print(quiet(worker)(connection, True))
 """
 
 
-def test_what_its_files_still_hold_is_not_told_either() -> None:
+def test_unflushed_output_of_a_worker_is_not_printed() -> None:
     command = [sys.executable, "-X", "dev", "-W", "ignore", "-c", BUFFERED]  # as newer Pythons do without being asked
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"{CANCELLED}\n", "")
@@ -68,7 +68,7 @@ def test_any_other_fault_is_told() -> None:
         quiet(broken)(connection, True)
 
 
-def test_what_the_first_task_has_loaded_stays_and_what_the_others_make_does_not() -> None:
+def test_objects_of_the_first_task_stay_and_those_of_later_tasks_are_collected() -> None:
     java, connection = socket.socketpair()
     worker, before = settled(answering(0)), gc.get_freeze_count()
     try:

@@ -3,7 +3,7 @@
     python -m tests.planted.plant search [name ...] [--runs 1500] [--seconds 60] [--rig membership]
 
 prints a table: for each bug, rig by rig, the first seed that shows it and what that seed violates; then the entries of
-`SHOWN` that come of it, to be pasted. Whoever changes what seeds draw (a family, `tests/support/schedules.py`) searches
+`SHOWN` to paste. After a change of the random draws (a family, `tests/support/schedules.py`), search
 again.
 """
 
@@ -30,11 +30,18 @@ from tests.planted import formation as planted_formation
 from tests.planted import intergroup as planted_intergroup
 from tests.planted import modes as planted_modes
 from tests.planted import newtop as planted_bugs
+from tests.planted import primary as planted_primary
 from tests.planted.newtop import Bug, Plant, Traits
 from tests.support import schedules
 from tests.support.schedules import BrokenError, Draw
 
-BUGS: Final = (*planted_bugs.BUGS, *planted_formation.BUGS, *planted_modes.BUGS, *planted_intergroup.BUGS)
+BUGS: Final = (
+    *planted_bugs.BUGS,
+    *planted_formation.BUGS,
+    *planted_modes.BUGS,
+    *planted_primary.BUGS,
+    *planted_intergroup.BUGS,
+)
 RUN_SECONDS_MAX: Final = 10
 """Of CPU time. A bug may make a run endless; none of the others takes half as much."""
 REPLAY_SECONDS_MAX: Final = 2
@@ -126,7 +133,7 @@ def _of_draw(drawn: Draw) -> Traits:
 
 
 RIGS: Final[Mapping[str, Rig]] = {
-    **{name: _family(name) for name in ("membership", "changes", "sequencer", "safe", "intergroup")},
+    **{name: _family(name) for name in ("membership", "changes", "primary", "sequencer", "safe", "intergroup")},
     "schedules": _schedules(schedules.draw),
     "safe-schedules": _schedules(schedules.draw_safe),
 }
@@ -165,6 +172,13 @@ def _limited(seconds: float) -> Iterator[None]:
 # -------------------------------------------------------------------------------- what the search found
 
 SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
+    "phantoms_vote": (Shown("primary", 0, "M12", 1),),
+    "numbers_stand_still": (Shown("primary", 0, "M12", 1),),
+    "restarted_members_are_voters": (Shown("primary", 333, "M12", 58),),
+    "deliveries_are_not_safe": (Shown("primary", 93, "M13", 43),),
+    "only_the_first_view_votes": (Shown("primary", 7, "L11", 8),),
+    "failed_members_pass_their_votes_on": (Shown("primary", 3, "M12", 4),),
+    "leavers_forget_their_votes": (Shown("primary", 1, "M12", 2),),
     "removed_member_holds_stability": (Shown("membership", 0, "L8", 1), Shown("schedules", 1, "L8", 2),),
     "failed_one_by_one": (Shown("membership", 187, "O4", 95), Shown("schedules", 219, "O4", 93),),
     "nothing_discarded_at_confirm": (Shown("membership", 6, "D4", 3), Shown("schedules", 4, "D4", 1),),

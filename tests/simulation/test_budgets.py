@@ -120,7 +120,7 @@ BUDGETS = (
             at_most(f"ring/{order}", "alive", 4, "n: complete"),
         )
     ),
-    # The ring as shipped: everybody sends, so messages and nulls serve several at once.
+    # The ring as shipped: every member sends, so messages and nulls serve several purposes.
     at_most("busy/slow", "nulls", crossing(RING, "g1") / 2, "half of what each would cost alone; measured 4.8"),
     at_most("busy/slow", "alive", 0.25, "somebody speaks within 10 ms almost always; measured 0.14"),
     exactly("busy/slow", "stamp", SLOW_STAMP, "1 number"),

@@ -185,7 +185,7 @@ def test_going_over_to_a_successor_leaves_no_row() -> None:
     assert world.node.accepts(G)
 
 
-def test_who_leaves_is_out_when_its_application_gets_there() -> None:
+def test_a_leaver_is_out_when_its_application_reads_it() -> None:
     world = Alone(consume_ms=5)
     world.do(InstallView(V0))
     world.node.leave(G)
@@ -205,7 +205,7 @@ def test_who_leaves_is_out_when_its_application_gets_there() -> None:
         world.node.turn()  # the network knows of no view
 
 
-def test_who_comes_back_joins_once_it_is_out_and_without_a_state() -> None:
+def test_a_returning_process_joins_after_its_leave_and_without_a_state() -> None:
     world = Alone()
     world.do(InstallView(V0), data(0, b"a"))
     world.node.leave(G)
@@ -219,7 +219,7 @@ def test_who_comes_back_joins_once_it_is_out_and_without_a_state() -> None:
     assert world.node.accepts(G)
 
 
-def test_what_nobody_sent_before_the_leave_was_never_asked_for() -> None:
+def test_requests_that_were_not_sent_before_the_leave_do_not_count() -> None:
     world = Alone()
     world.do(InstallView(V0))
     world.send(b"a")
@@ -257,7 +257,7 @@ def test_states_are_equal_if_the_same_was_delivered_in_the_same_order() -> None:
     states = States({G: SIZE})
     deliveries = {
         "a": [data(0, b"x", b"y")],
-        "b": [data(0, b"x"), data(1, b"y", group=FORMED)],  # however it was packed, in whatever formation
+        "b": [data(0, b"x"), data(1, b"y", group=FORMED)],  # for any packing and any formation
         "c": [data(1, b"y"), data(0, b"x")],
         "d": [data(0, b"x")],
         "e": [data(0, b"x"), data(1, b"y", sender=P1)],
@@ -274,7 +274,7 @@ def test_states_are_equal_if_the_same_was_delivered_in_the_same_order() -> None:
 
 
 @pytest.mark.parametrize("size", [STATE_BYTES_MIN, STATE_BYTES_MIN + 1, 5 * STATE_BYTES_MIN, 1000])
-def test_all_who_merge_have_the_same_state_afterwards(size: int) -> None:
+def test_all_members_have_the_same_state_after_a_merge(size: int) -> None:
     states = States({G: size})
     states.delivered(P1, data(0, b"one").frame)
     states.delivered(P2, data(1, b"two").frame)
@@ -291,7 +291,7 @@ def test_all_who_merge_have_the_same_state_afterwards(size: int) -> None:
     assert {states.of(process, G) for process in (P1, P2)} == merged
 
 
-def test_a_class_of_which_nobody_is_left_changes_nothing() -> None:
+def test_a_class_without_remaining_members_has_no_effect() -> None:
     states = States({G: SIZE})
     states.delivered(P1, data(0, b"one").frame)
     before = states.of(P1, G)
@@ -299,7 +299,7 @@ def test_a_class_of_which_nobody_is_left_changes_nothing() -> None:
     assert states.merge(P3, InstallState(FORMED, (), None)) == bytes(SIZE)
 
 
-# Whole runs, with cores that know of nobody else
+# Whole runs, with cores that know no other process
 
 
 class Loner(Puppet):
@@ -392,7 +392,7 @@ def numbers(run: Run, process: str, group: str, incarnation: int = 0) -> list[tu
     ]
 
 
-def test_a_process_that_recovers_is_somebody_new_and_its_senders_go_on(loners: dict[ProcessId, Loner]) -> None:
+def test_a_recovered_process_is_a_new_incarnation_and_its_senders_continue(loners: dict[ProcessId, Loner]) -> None:
     moves = fault("3050ms", "crash", 'process = "p3"') + fault("5s", "recover", 'process = "p3"')
     moves += fault("1s", "pause", 'process = "p3"', 'until = "7s"')
     run = simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
@@ -416,7 +416,7 @@ def test_a_process_that_stays_down_asks_for_nothing_more(loners: dict[ProcessId,
     assert run.quiet
 
 
-def test_who_joins_later_and_who_leaves_asks_for_nothing_meanwhile(loners: dict[ProcessId, Loner]) -> None:
+def test_an_application_sends_nothing_before_its_join_and_after_its_leave(loners: dict[ProcessId, Loner]) -> None:
     moves = fault("3010ms", "join", 'process = "p3"', 'group = "g"')
     moves += fault("4010ms", "leave", 'process = "p2"', 'group = "g"')
     moves += fault("6010ms", "join", 'process = "p2"', 'group = "g"', 'via = ["p3"]')
@@ -430,24 +430,24 @@ def test_who_joins_later_and_who_leaves_asks_for_nothing_meanwhile(loners: dict[
     assert ("join", "g", (ProcessId("p3"),)) in loners[P2].asked
 
 
-def test_nobody_asks_for_anything_in_a_group_before_it_is_formed(loners: dict[ProcessId, Loner]) -> None:
+def test_applications_send_nothing_in_a_group_before_it_is_formed(loners: dict[ProcessId, Loner]) -> None:
     run = simulate(parse_scenario(RUN + FORMED_AT_2S))
     assert ("form", "h", (P1, P2)) in loners[P1].asked
     assert numbers(run, "p1", "h")[0] == (2000, 0)
-    assert numbers(run, "p2", "h") == []  # nobody has told it of a view
+    assert numbers(run, "p2", "h") == []  # it does not know any view
 
 
-def test_a_merge_names_whom_to_look_for_as_they_are_now(loners: dict[ProcessId, Loner]) -> None:
+def test_a_merge_searches_for_current_incarnations(loners: dict[ProcessId, Loner]) -> None:
     moves = fault("1s", "crash", 'process = "p3"') + fault("2s", "recover", 'process = "p3"')
     moves += fault("3s", "merge", 'process = "p1"', 'group = "g"')
     simulate(parse_scenario(RUN + FORMED_AT_2S + moves))
     assert ("merge", "g", (P2, P3)) in loners[P1].asked
 
 
-def test_a_run_goes_on_while_somebody_is_about_to_enter_a_group_and_its_end_tells(
+def test_a_run_continues_while_a_process_is_joining_and_its_end_reports_it(
     loners: dict[ProcessId, Loner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Loner, "join", Puppet.join)  # nobody takes it in
+    monkeypatch.setattr(Loner, "join", Puppet.join)  # no member admits it
     monkeypatch.setattr(Loner, "send", Puppet.send)
     moves = fault("3s", "join", 'process = "p3"', 'group = "g"')
     run = simulate(parse_scenario(RUN + FORMED_AT_2S + moves))

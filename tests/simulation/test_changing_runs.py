@@ -88,7 +88,7 @@ def test_a_joiner_has_in_its_state_or_gets_delivered_each_message_once() -> None
     ((process, row),) = rows(run, "leave")
     assert (process, row["detail"]) == ("p1", '{"graceful":true}')
     assert end_together(run, "p2", "p3", "p4")
-    assert run.requests < 4 * 300  # who is not in the group asks for nothing
+    assert run.requests < 4 * 300  # a process outside the group requests nothing
 
 
 def test_a_state_travels_in_pieces_among_the_messages() -> None:
@@ -110,7 +110,7 @@ def test_sides_that_were_apart_go_on_from_one_state() -> None:
     assert json.loads(row["detail"])["components"] == [["p1", "p2", "p3", "p4", "p5"]]
 
 
-def test_a_process_that_comes_back_is_somebody_new_each_time() -> None:
+def test_a_process_that_recovers_is_a_new_incarnation_each_time() -> None:
     run = run_of("restart")
     named = [(history.process, history.incarnation) for history in run.histories]
     assert named[2:5] == [("p3", 0), ("p3", 1), ("p3", 2)]
@@ -190,7 +190,7 @@ process = "p1"
 
 
 @pytest.mark.parametrize("crash", [90, 101, 103, 105, 107, 109, 111, 113])
-def test_e95_a_crash_that_nobody_would_notice_does_not_keep_a_joiner_out_or_waiting(crash: int) -> None:
+def test_e95_an_unnoticed_crash_does_not_keep_a_joiner_out_or_waiting(crash: int) -> None:
     """Nothing is sent, idle groups are not probed: only the vote, or the state, that p1 owes can tell."""
     run = simulate(parse_scenario(IDLE.format(crash=crash)), "frames")
     _holds(run)

@@ -109,7 +109,7 @@ def test_a_crash_takes_a_part_of_what_was_under_way_with_it(transport: str) -> N
     assert (holes > 0) is (transport == "datagram")
 
 
-def test_a_process_that_crashed_does_nothing_more_and_everybody_else_is_told_once() -> None:
+def test_a_crashed_process_does_nothing_more_and_all_others_are_informed_once() -> None:
     run = simulate(crash("total", "datagram"))
     victim = next(history for history in run.histories if history.process == "p1")
     assert victim.rows[-1]["kind"] == "crash"
@@ -208,9 +208,7 @@ workload = [{{ group = "g", senders = ["p1"], messages = 20, interval = "10ms" }
     ],
     ids=["the last one leaves", "all crash", "far apart", "slow application", "clocks apart", "stalled over a return"],
 )
-def test_runs_of_acks_end_and_nobody_is_blamed_for_what_is_still_under_way(
-    members: int, latency: str, more: str
-) -> None:
+def test_runs_of_acks_end_and_messages_under_way_are_no_violation(members: int, latency: str, more: str) -> None:
     run = simulate(parse_scenario(ACKS.format(members=members, latency=latency, more=more)))
     assert run.quiet
     assert not violated(run)

@@ -127,7 +127,7 @@ def test_a_printed_rule_that_would_change_nothing_is_refused(erratum: str, optio
     if changes:
         assert parse_scenario(text).options.literal == (erratum,)
     else:
-        with pytest.raises(ConfigurationError, match=f"{erratum} changes nothing here"):
+        with pytest.raises(ConfigurationError, match=f"{erratum} has no effect here"):
             parse_scenario(text)
 
 
@@ -168,7 +168,7 @@ def test_e_29_in_the_same_schedule_two_views_call_themselves_primary() -> None:
     assert {("a1", "a2", "x"), ("b1", "b2", "x")} <= primary
 
 
-def test_e_72_of_everybody_in_the_view_safe_delivery_cannot_speak() -> None:
+def test_e_72_safe_delivery_cannot_cover_every_member_of_the_view() -> None:
     """What is promised keeps to the notice; D11 as it is worded, when required, does not."""
     run = simulate(read_scenario(SCENARIOS / "E-72.toml"))
     assert run.quiet
@@ -191,7 +191,7 @@ def test_some_are_about_sequencers(erratum: str, mode: Literal["symmetric", "asy
 
 
 def test_e_70_two_sides_of_a_split_number_the_same_messages_differently() -> None:
-    """Inherent: members that go on together agree, and nothing else is promised."""
+    """Inherent: members that continue together agree, and nothing else is promised."""
     run = simulate(read_scenario(SCENARIOS / "E-70.toml"))
     assert run.quiet
     assert not violated(run)

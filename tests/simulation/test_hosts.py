@@ -81,5 +81,5 @@ def test_an_alarm_that_stays_due_is_an_error_not_an_endless_loop() -> None:
         recorder=None,
     )
     node.turn()
-    with pytest.raises(AssertionError, match="ring for ever"):
+    with pytest.raises(AssertionError, match="fire forever"):
         queue.run(1_000)

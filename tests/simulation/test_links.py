@@ -216,7 +216,7 @@ def split(*sides: str, at: int = 0, until: int | None = None) -> Partition:
     return Partition(at=ms(at), until=None if until is None else ms(until), sides=tuple(map(tuple, sides)))
 
 
-def test_a_stream_that_met_a_cut_loses_all_that_follows_for_ever() -> None:
+def test_a_stream_that_met_a_cut_loses_all_later_frames() -> None:
     world = World("ab", [cut("a", "b", 100, 200)])
     world.send_at("a", 10, 50, 150, 250, 900)
     assert world.run().cores["b"].received == [1, 2]
@@ -249,7 +249,7 @@ def test_both_ends_are_told_of_a_loss_soon_and_once() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_of_what_is_under_way_each_stream_loses_a_part_of_its_end(seed: int) -> None:
+def test_a_cut_loses_a_suffix_of_each_stream_under_way(seed: int) -> None:
     world = World("abc", [split("a", "bc", at=100)], latency=Fixed(value=ms(50)))
     world.links.chance.seed(seed)
     world.send_at("a", *range(40, 100, 2))
@@ -262,7 +262,7 @@ def test_of_what_is_under_way_each_stream_loses_a_part_of_its_end(seed: int) -> 
     assert sorted(world.severed("a")) == ["b", "c"]
 
 
-def test_nothing_passes_a_partition_and_who_is_on_no_side_keeps_all_links() -> None:
+def test_nothing_passes_a_partition_and_processes_on_no_side_keep_all_links() -> None:
     world = World("abcd", [split("a", "bc")])
     for name in "abcd":
         world.send_at(name, 10)
@@ -281,7 +281,7 @@ def test_to_datagrams_a_cut_is_loss_while_it_lasts() -> None:
 
 
 @pytest.mark.parametrize("transport", ["stream", "datagram"])
-def test_what_is_healed_works_again_but_for_streams_that_lost(transport: str) -> None:
+def test_healed_links_work_again_except_streams_with_losses(transport: str) -> None:
     world = World("abc", [split("a", "bc", at=100), cut("b", "c", 100, 900), Heal(at=ms(200))], transport=transport)
     world.send_at("a", 150, 300)
     world.send_at("b", 300)
@@ -296,7 +296,7 @@ def test_a_direction_is_open_again_when_the_last_cut_of_it_ends() -> None:
     assert world.run().cores["b"].received == [3]
 
 
-def test_nobody_is_told_of_a_crash() -> None:
+def test_no_process_is_informed_of_a_crash() -> None:
     world = World("abc", [Crash(at=ms(100), process="a")])
     world.send_at("b", 150)
     world.run()
@@ -304,7 +304,7 @@ def test_nobody_is_told_of_a_crash() -> None:
     assert world.cores["a"].received == []
 
 
-def test_suspicions_are_put_into_those_who_can_have_them() -> None:
+def test_suspicions_are_injected_only_where_they_are_possible() -> None:
     faults: list[Fault] = [
         Crash(at=ms(1), process="d"),
         Pause(at=ms(1), until=ms(30), process="c"),
@@ -344,13 +344,13 @@ def test_suspicions_are_put_into_those_who_can_have_them() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("transport", ["stream", "datagram"])
-def test_a_stable_component_is_a_clique_of_those_who_are_up(
+def test_a_stable_component_is_a_clique_of_live_processes(
     faults: list[Fault], components: list[str], transport: str
 ) -> None:
     assert World("abcd", faults, transport=transport).run().components() == ([[*each] for each in components] or [[]])
 
 
-def test_a_stream_that_lost_frames_connects_nobody_any_more() -> None:
+def test_a_stream_with_losses_connects_no_processes() -> None:
     for transport, components in (("stream", [["a"], ["b", "c"]]), ("datagram", [["a", "b", "c"]])):
         world = World("abc", [split("a", "bc", at=100, until=200)], transport=transport)
         world.send_at("a", 150)
@@ -361,15 +361,15 @@ def test_a_stream_that_lost_frames_connects_nobody_any_more() -> None:
     ("companies", "components"),
     [(["abcd"], [["c", "d"]]), (["ac", "bd"], [["b"], ["c", "d"]]), ([], [["b"], ["c", "d"]])],
 )
-def test_those_who_wait_for_one_that_takes_nothing_are_in_no_component(
+def test_processes_that_wait_for_a_stalled_one_are_in_no_component(
     companies: list[str], components: list[list[str]]
 ) -> None:
-    """Of its company, those who are connected with it; the others have to do without it."""
+    """The processes of its company that are connected with it; the others continue without it."""
     world = World("abcd", [Stall(at=ms(1), process="a"), split("ab", "cd")], companies=companies)
     assert world.run().components() == components
 
 
-def test_what_links_draw_is_drawn_from_a_stream_of_its_own() -> None:
+def test_links_have_their_own_random_stream() -> None:
     """A run with a cut that loses nothing is the run without it."""
     latency = Uniform(low=Duration(0), high=ms(20))
     runs = []
@@ -413,7 +413,7 @@ def test_every_break_is_told_with_the_groups_that_used_the_connection() -> None:
     assert world.cores["b"].lost == [("a", each) for each in groups]
 
 
-def test_what_is_lost_on_a_connection_that_has_carried_nothing_breaks_nothing() -> None:
+def test_a_loss_on_an_unused_connection_breaks_nothing() -> None:
     world = World("ab", [cut("a", "b", 100, 200), cut("a", "b", 250, 300)], renews=True)
     world.send_at("a", 150, 160, 260)
     world.form_at(400, FORMED)
@@ -440,14 +440,14 @@ def test_an_install_that_is_under_way_when_its_connection_breaks_comes_too_late(
 
 
 @pytest.mark.parametrize(("merges", "components"), [(False, [[]]), (True, [["a", "b", "c"]])])
-def test_who_finds_together_again_is_connected_unless_cut_now(merges: bool, components: list[list[str]]) -> None:
-    """Without merging, those who are connected for groups of later only are in no component: nothing is asked."""
+def test_members_that_merge_again_are_connected_unless_cut_now(merges: bool, components: list[list[str]]) -> None:
+    """Without merging, processes that are connected only for later groups are in no component: nothing is demanded."""
     world = World("abc", [split("a", "bc", at=100, until=200)], renews=True, merges=merges)
     world.send_at("a", 150)
     assert world.run().components() == components
 
 
-def test_what_befalls_a_name_befalls_every_incarnation_of_it() -> None:
+def test_a_fault_of_a_name_affects_every_incarnation() -> None:
     queue = EventQueue()
     links = Links(queue, random.Random(3), 0)
     a, b, again, third = ProcessId("a"), ProcessId("b"), ProcessId("b#1"), ProcessId("b#2")

@@ -55,7 +55,7 @@ def components(run: Run) -> list[list[str]]:
 CRASH = 'kind = "crash", process = "p2", at = "95ms"'
 
 
-def test_who_crashes_is_suspected_confirmed_and_out_of_the_view() -> None:
+def test_a_crashed_process_is_suspected_confirmed_and_excluded() -> None:
     run = run_of(BASE + SPREAD, CRASH)
     assert run.quiet
     assert components(run) == [["p1", "p3", "p4"]]
@@ -101,7 +101,7 @@ def test_a_probed_group_never_falls_silent_so_the_run_ends_a_quiet_time_after_th
     assert json.loads(end["detail"]) == {"quiet": True, "reason": "quiet"}
 
 
-def test_a_process_paused_for_ever_is_excluded_like_one_that_crashed() -> None:
+def test_an_endlessly_paused_process_is_excluded_like_a_crashed_one() -> None:
     run = run_of(BASE + SPREAD, 'kind = "pause", process = "p2", at = "95ms"')
     assert run.quiet
     assert components(run) == [["p1", "p3", "p4"]]
@@ -152,7 +152,7 @@ def test_a_run_with_failures_is_repeated_byte_for_byte_whatever_is_carried(seed:
     assert events(simulate(plan, "frames")).equals(first)
 
 
-def test_what_is_not_traced_runs_alike() -> None:
+def test_an_untraced_run_behaves_the_same() -> None:
     text = BASE + SPREAD
     full, off = run_of(text, CRASH), run_of(text + 'trace = "off"\n', CRASH)
     assert off.histories == ()

@@ -31,7 +31,7 @@ class Endpoint:
         self.line = network.attach(self)
 
     def arrive(self, carried: object) -> None:
-        self.arrivals.append((self._queue.now, self._network.unpack(carried).clock))
+        self.arrivals.append((self._queue.now, self._network.frame(carried).clock))
 
     def severed(self, told: Break) -> None:
         self.told.append((self._queue.now, told.peer))

@@ -14,7 +14,7 @@ NAMES = ["crash", "flow-3", "join", "merge", "pause", "restart", "intergroup-los
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_scenario_says_is_seen_where_it_happens_and_missed_where_it_does_not(name: str) -> None:
+def test_planned_events_are_found_if_they_happened_and_missed_if_not(name: str) -> None:
     told = read_scenario(SCENARIOS / f"{name}.toml")
     assert not [*evidence_in(simulate(told)).missing()]
     calm = simulate(msgspec.structs.replace(told, fault=()))

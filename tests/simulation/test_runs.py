@@ -123,7 +123,7 @@ def test_a_full_line_packs_messages_together() -> None:
     assert simulate(unpacked).virtual_ns > simulate(packed).virtual_ns
 
 
-def test_a_paused_member_holds_everybody_up_until_it_resumes() -> None:
+def test_a_paused_member_blocks_all_others_until_it_resumes() -> None:
     plan = scenario(FIVE_EACH, 'fault = [{ kind = "pause", process = "p3", at = "0s", until = "900ms" }]')
     deliveries = only(events(simulate(plan)), kind="deliver")
     assert deliveries.num_rows == 3 * 3 * 5
@@ -141,7 +141,7 @@ def test_overlapping_faults_on_one_process_end_one_by_one() -> None:
     assert min(times(only(events(simulate(plan)), kind="deliver"))) == 2_000_000_000
 
 
-def test_a_stalled_application_takes_its_deliveries_later_and_nobody_else_notices() -> None:
+def test_a_stalled_application_takes_its_deliveries_later_without_effect_on_others() -> None:
     plan = scenario(FIVE_EACH, 'fault = [{ kind = "stall", process = "p3", at = "0s", until = "900ms" }]')
     check(plan)
     deliveries = only(events(simulate(plan)), kind="deliver")
@@ -161,10 +161,10 @@ def test_a_paused_process_delivers_nothing_even_when_its_application_recovers() 
 
 
 @pytest.mark.parametrize(("flow_control", "stable"), [(0, '["p1","p2","q1"]'), (3, '["q1"]')])
-def test_an_application_that_never_recovers_is_in_no_stable_component_nor_are_those_who_wait_for_it(
+def test_a_forever_stalled_application_and_processes_that_wait_for_it_are_in_no_stable_component(
     flow_control: int, stable: str
 ) -> None:
-    """With flow control, all processes that share a group with it stop within a window; others go on."""
+    """With flow control, all processes that share a group with it stop within a window; others continue."""
     plan = parse_scenario(f"""
         name = "stalled"
         options = {{ suspect_after = "0s", flow_control = {flow_control}, window = 2, packing = false }}

@@ -38,7 +38,7 @@ def broken(run: Run) -> list[str]:
     return [verdict.property for verdict in judge(events_table(run.id, run.histories)) if verdict.violations]
 
 
-def test_the_sender_of_a_message_is_its_origin_and_the_orderer_who_numbered_it() -> None:
+def test_the_sender_of_a_message_is_its_origin_and_the_orderer_its_sequencer() -> None:
     run = simulate(parse_scenario(MIXED))
     delivered = [row for row in rows(run, "deliver") if row["group"] == "x"]
     assert {row["sender"] for row in delivered} == {"a", "b", "c"}

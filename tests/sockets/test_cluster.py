@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from antiphon import ConfigurationError, Event, Message, NotAMember, Reset, View
+from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.testing import Cluster, cluster, run
+from antiphon.types import GroupId
+from antiphon.wire.codec import encode
+from tests.support.loopback import take_primary
 
 Seen = list[tuple[float, Event]]
 
@@ -98,13 +102,49 @@ def test_time_passes_only_when_all_is_idle_and_costs_nothing() -> None:
     assert time.monotonic() - began < 120  # a fifth, however busy the machine is
 
 
-def test_a_partition_splits_the_group_and_healing_merges_it() -> None:
+def test_a_member_that_is_paused_while_a_partition_heals_comes_back() -> None:
     async def scenario() -> None:
         async with cluster(3) as members:
             members.partition([[0, 1], [2]])
+            await take_view(members, 0, "p1", "p2")
+            await take_view(members, 2, "p3")
+            for place in range(3):
+                members.pause(place)
+            members.heal()
+            for place in range(3):
+                members.resume(place)
+            await members[2].ready(3)
+
+    run(scenario(), limit_s=60)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_connections_that_begin_are_cut_by_a_partition_and_begin_once(seed: int) -> None:
+    async def scenario() -> None:
+        async with cluster(3, seed=seed, latency_s=(0, 0.05)) as members:
+            for _ in range(3):
+                members.partition([[0, 1], [2]])
+                await asyncio.sleep(0.02)
+                members.heal()
+            members.heal()
+            await asyncio.sleep(0.1)
+            places = [member.port.connections for member in members.members]  # type: ignore[attr-defined]
+            ends = [connection for each in places for connection in each.values()]
+            assert len(ends) == 6
+            assert len({*ends}) == 3
+
+    run(scenario(), limit_s=60)
+
+
+def test_a_partition_splits_the_group_and_healing_merges_it() -> None:
+    async def scenario() -> None:
+        async with cluster(3) as members:
+            for place, group in enumerate(members):
+                await take_primary(group, (await take_view(members, place, "p1", "p2", "p3")).id)
+            members.partition([[0, 1], [2]])
             majority, alone = await take_view(members, 0, "p1", "p2"), await take_view(members, 2, "p3")
-            assert majority.primary
-            assert not alone.primary
+            await take_primary(members[0], majority.id)
+            assert not members[2].primary
             assert {left.process for left in alone.left} == {"p1", "p2"}
             members.heal()
             assert (await take_view(members, 2, "p1", "p2", "p3")).joined == ("p1", "p2")
@@ -162,6 +202,7 @@ def test_who_pauses_shortly_misses_nothing() -> None:
         async with cluster(2) as members:
             seen: list[Seen] = [[], []]
             readers = [asyncio.create_task(read(members, place, seen)) for place in range(2)]
+            await asyncio.sleep(0.2)  # nobody owes an answer any more
             members.pause(1)
             await members[0].send(b"held")
             await asyncio.sleep(0.2)
@@ -204,3 +245,27 @@ def test_what_a_cluster_cannot_be_is_refused() -> None:
     for refused in (make(0), make(latency_s=(2, 1)), make(suspect_after=0.0), make()):
         with pytest.raises(ConfigurationError):
             run(refused)
+
+
+@pytest.mark.parametrize("number", [1 << 50, (1 << 62) - 3, 1 << 62])
+def test_a_member_that_lies_about_its_number_does_not_stop_the_others(
+    number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The frame is refused, its connection ends, and the receivers log why; the others deliver as before."""
+
+    async def story() -> bytes:
+        async with cluster(3, seed=1) as members:
+            liar: Any = members.members[2]
+            group = liar._process.driver.core.current(GroupId("group")).view.group
+            honest = [member.id for member in members.members[:2]]
+            liar.port.send(encode(BlockFrame(group, liar.id, number, number - 1, 0)), honest)
+            liar.port.flush()
+            await asyncio.sleep(0.1)
+            await members[0].send(b"after the lie")
+            async for event in members[1]:
+                if isinstance(event, Message):
+                    return bytes(event.payload)
+            raise AssertionError("the stream of events has ended")
+
+    assert run(story()) == b"after the lie"
+    assert "is implausible: at most" in caplog.text

@@ -1,13 +1,11 @@
 """What lasts: memory stays within its bound while an application stalls, and nothing is left of those who are gone."""
 
 import asyncio
-import time
 from contextlib import AsyncExitStack
 
 import pytest
 
 from antiphon import Blocked, Event, FlowBlocked, Group, Member, View
-from antiphon.api import member as member_module
 from antiphon.api import outgoing
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports import tcp
@@ -87,15 +85,8 @@ async def test_few_large_messages_wait_for_the_window_or_many_small_ones() -> No
             sender.try_send(bytes(60_000))
 
 
-def quick_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let starts be numbered by milliseconds."""
-    monkeypatch.setattr(member_module, "_YEAR_2025_S", time.time() - 10)
-    monkeypatch.setattr(member_module, "_STARTS_PER_S", 1_000)
-
-
 def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """At one address or at others, under one name or under others; crashed, or in good order."""
-    quick_starts(monkeypatch)
     monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
     monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
 
@@ -117,8 +108,9 @@ def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
             await until(lambda: all(len(group.health.members) == 2 for group in groups))
             await until(lambda: inventory(found) == before)
             for member in found:
-                assert isinstance(member.core, NewtopProcess)
-                assert {group for _, group in member.core._connections._incoming} == {*member.core._groups}
+                core = member._process.core
+                assert isinstance(core, NewtopProcess)
+                assert {group for _, group in core._connections._incoming} == {*core._groups}
             for reader in readers:
                 reader.cancel()
             await asyncio.wait(readers)
@@ -136,12 +128,12 @@ def inventory(found: list[Member]) -> tuple[object, ...]:
 
 
 def mesh_of(member: Member) -> TcpMesh:
-    mesh = member._transport
+    mesh = member._process._transport
     assert isinstance(mesh, TcpMesh)
     return mesh
 
 
-def test_who_is_forgotten_is_found_again_by_the_addresses_that_the_user_has_named(
+def test_a_process_that_was_in_no_view_is_forgotten_and_found_again_by_the_addresses_that_the_user_has_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
@@ -150,26 +142,60 @@ def test_who_is_forgotten_is_found_again_by_the_addresses_that_the_user_has_name
     @on_loopback
     async def scenario() -> None:
         async with members(3) as found:
-            groups = await join_all(found)
-            readers = [asyncio.create_task(read_on(group, [])) for group in groups]
             one, two, three = map(mesh_of, found)
-            one.forbid(frozenset({"p3"}))
-            two.forbid(frozenset({"p3"}))
-            three.forbid(frozenset({"p1", "p2"}))
-            await until(lambda: {*one._addresses} == {found[1].id} and {*two._addresses} == {found[0].id})
+            await until(lambda: all(len(member.peers) == 2 for member in found))
+            cut_off(one, two, three)
+            await until(lambda: {*one._addresses.known} == {found[1].id} and {*two._addresses.known} == {found[0].id})
             await until(lambda: three._callers.keys() == {one.address})  # which was named; p2 is forgotten
-            await until(lambda: [len(group.health.members) for group in groups] == [2, 2, 1])
             for mesh in (one, two, three):
                 mesh.forbid(frozenset())
-            await until(lambda: all(len(group.health.members) == 3 for group in groups))
+            await until(lambda: all(len(member.peers) == 2 for member in found))
             number = one.connection(found[2].id)
             assert number is not None
             assert number > 0  # connections are counted on
+
+    scenario()
+
+
+def test_members_that_are_cut_off_for_long_do_not_forget_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them was given an address but that of p1, which stays cut off."""
+    monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
+    monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
+    monkeypatch.setattr(tcp, "_RARELY_S", 0.1)
+    calls = 0
+    original = tcp.TcpMesh._try
+
+    async def count(mesh: tcp.TcpMesh, address: tuple[str, int]) -> object:
+        nonlocal calls
+        calls += 1
+        return await original(mesh, address)
+
+    @on_loopback
+    async def scenario() -> None:
+        nonlocal calls
+        async with members(3) as found:
+            groups = await join_all(found)
+            readers = [asyncio.create_task(read_on(group, [])) for group in groups]
+            one, two, three = map(mesh_of, found)
+            cut_off(one, two, three)
+            await until(lambda: [len(group.health.members) for group in groups] == [2, 2, 1])
+            monkeypatch.setattr(tcp.TcpMesh, "_try", count)
+            await until(lambda: calls > 40)  # of each pair and direction more than enough to forget it
+            for mesh in (two, three):
+                mesh.forbid(frozenset({"p1"}))
+            await until(lambda: found[2].id in two.peers)
             for reader in readers:
                 reader.cancel()
             await asyncio.wait(readers)
 
     scenario()
+
+
+def cut_off(one: tcp.TcpMesh, two: tcp.TcpMesh, three: tcp.TcpMesh) -> None:
+    """The third from the others."""
+    one.forbid(frozenset({"p3"}))
+    two.forbid(frozenset({"p3"}))
+    three.forbid(frozenset({"p1", "p2"}))
 
 
 @on_loopback
@@ -179,11 +205,11 @@ async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
         gone = await stack.enter_async_context(Member(name="gone", peers=[found.address], **FAST))
         await until(lambda: gone.id in found.peers)
         mesh = mesh_of(found)
-        assert b"gone" in mesh.hello()
+        assert b"gone" in mesh._introduction(mesh.peers)
         mesh.forbid(frozenset({"gone"}))
         await until(lambda: gone.id not in found.peers)
-        assert gone.id in mesh._addresses
-        assert b"gone" not in mesh.hello()
+        assert gone.id in mesh._addresses.known
+        assert b"gone" not in mesh._introduction(mesh.peers)
 
 
 @on_loopback
@@ -196,7 +222,7 @@ async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobo
         for link in mesh_of(stopped)._links.values():
             assert link._transport is not None
             link._transport.pause_reading()
-        stopped._driver.halt()
+        stopped._process.driver.halt()
         tasks = [asyncio.create_task(send_large(group)) for group in groups[:2]]
         tasks += [
             asyncio.create_task(read_on(group, events)) for group, events in zip(groups, (seen, []), strict=False)

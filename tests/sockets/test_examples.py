@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -17,8 +17,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 class Running:
     """An example that runs, and what it has printed."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
         self.process = process
+        self.address = address
+        """Of the first one."""
         self.lines: list[str] = []
 
     def type(self, *lines: str) -> None:
@@ -40,14 +42,15 @@ class Running:
 
 
 @asynccontextmanager
-async def running(example: str, *names: str) -> AsyncIterator[list[Running]]:
-    """One process for each name; all but the first are told where the first one is."""
+async def running(example: str, *names: str, peers: Sequence[str] = ()) -> AsyncIterator[list[Running]]:
+    """One process for each name; all but the first are told where the first one is, and all these peers."""
     with socket.create_server(("127.0.0.1", 0)) as unused:
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     async with AsyncExitStack() as stack:
         found: list[Running] = []
         for name in names:
             place = ["--peer", address] if found else ["--bind", address]
+            place += [part for peer in peers for part in ("--peer", peer)]
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 str(EXAMPLES / example),
@@ -57,7 +60,7 @@ async def running(example: str, *names: str) -> AsyncIterator[list[Running]]:
                 stderr=asyncio.subprocess.PIPE,
             )
             stack.push_async_callback(reap, process)
-            found.append(Running(process))
+            found.append(Running(process, address))
             if len(found) == 1:
                 await found[0].prints(bool)
         yield found
@@ -93,7 +96,7 @@ async def chat() -> None:
 async def bank() -> None:
     async with asyncio.timeout(SECONDS_MAX), running("bank.py", "north", "south") as (north, south):
         for each in (north, south):
-            await each.prints(lambda lines: "* 2 branches" in lines)
+            await each.prints(lambda lines: lines[-2:] == ["* 2 branches", "* in business"])
         north.type("deposit ann 1000", "deposit bob 500", "transfer ann bob 300", "interest 5", "transfer eve ann 1")
         south.type("interest 10", "transfer bob ann 200", "rob bob", "deposit eve 7")
         for each in (north, south):
@@ -101,8 +104,25 @@ async def bank() -> None:
         assert transactions(north.lines) == transactions(south.lines)
         assert "rob bob: refused" in " ".join(transactions(north.lines))
         await north.ends()
-        await south.prints(lambda lines: lines[-1] == "* 1 branches, no majority")
+        await south.prints(lambda lines: lines[-2:] == ["* 1 branches", "* in business"])
         await south.ends()
+
+
+async def branch_out_of_business() -> None:
+    """One of two branches is killed: the other keeps what is typed until the first one is back."""
+    async with asyncio.timeout(SECONDS_MAX), running("bank.py", "north", "south") as (north, south):
+        for each in (north, south):
+            await each.prints(lambda lines: lines[-2:] == ["* 2 branches", "* in business"])
+        north.type("deposit ann 100")
+        await south.prints(lambda lines: len(transactions(lines)) == 1)
+        south.process.kill()
+        await north.prints(lambda lines: lines[-1] == "* 1 branches")
+        north.type("deposit ann 20")
+        await north.prints(lambda lines: lines[-1] == "* out of business: this waits")
+        assert len(transactions(north.lines)) == 1
+        async with running("bank.py", "south", peers=[north.address]) as (again,):
+            for each in (north, again):
+                await each.prints(lambda lines: "2 deposit ann 20: {'ann': 120}" in lines)
 
 
 def transactions(lines: list[str]) -> list[str]:
@@ -115,6 +135,10 @@ def test_chat() -> None:
 
 def test_bank() -> None:
     asyncio.run(bank())
+
+
+def test_a_branch_that_is_not_primary_keeps_what_is_typed() -> None:
+    asyncio.run(branch_out_of_business())
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)

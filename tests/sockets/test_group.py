@@ -8,7 +8,7 @@ import pytest
 from antiphon import FlowBlocked, Message, NotAMember
 from antiphon.api import outgoing as module
 from antiphon.api.group import Group
-from antiphon.api.member import Member
+from antiphon.api.process import LocalProcess
 from antiphon.core import effects
 from antiphon.testing import cluster, run
 from antiphon.types import GroupId, ProcessId
@@ -50,7 +50,7 @@ def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pyte
 
     async def scenario() -> None:
         desk = Desk()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         desk.held = 2
         senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4)]
         await asyncio.sleep(0)
@@ -69,7 +69,7 @@ def test_what_flow_control_holds_back_is_not_hurried() -> None:
 
     async def scenario() -> None:
         desk = Desk()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         await group.send(b"1")
         group.show(effects.Blocked(GroupId("orders"), ProcessId("p2")))
         await group.send(b"2")
@@ -85,7 +85,7 @@ def test_what_flow_control_holds_back_is_not_hurried() -> None:
 def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() -> None:
     """A state that is read while it leaves may send, in this group or in another; the core takes nothing meanwhile."""
     desk = Desk()
-    group = Group(cast("Member", desk), GroupId("orders"), None)
+    group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
     desk.draining = True
     group.try_send(b"1")
     group.try_send(b"2")
@@ -99,7 +99,7 @@ def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() 
 def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
     async def scenario() -> None:
         desk = Desk()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         await group.send(b"1")
         desk.held = 5_000
         with pytest.raises(FlowBlocked):
@@ -113,7 +113,7 @@ def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
 def test_many_senders_that_had_to_wait_go_on_together() -> None:
     async def scenario() -> None:
         desk = Desk()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         desk.held = 5_000
         senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(100)]
         await asyncio.sleep(0)
@@ -140,7 +140,7 @@ def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int,
 
     async def scenario() -> None:
         desk = Filling()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         desk.held = 5_000
         early = [asyncio.create_task(group.send(bytes([number]) * size)) for number in range(4)]
         await asyncio.sleep(0)
@@ -169,7 +169,7 @@ def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int,
 def test_who_leaves_sends_nothing_more_however_many_were_let_through() -> None:
     async def scenario() -> None:
         desk = Desk()
-        group = Group(cast("Member", desk), GroupId("orders"), None)
+        group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
         desk.held = 5_000
         senders = [asyncio.create_task(group.send(b"%d" % number)) for number in range(4_000)]
         await asyncio.sleep(0)

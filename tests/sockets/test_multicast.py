@@ -34,6 +34,9 @@ class Ear:
     def broke(self, peer: ProcessId, connection: int) -> None:
         raise AssertionError(peer, connection)
 
+    def gone(self, peer: ProcessId) -> None:
+        raise AssertionError(peer)
+
     def writable(self, ready: bool) -> None:
         raise AssertionError(ready)
 

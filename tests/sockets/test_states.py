@@ -153,7 +153,7 @@ async def test_a_donor_reads_no_further_ahead_than_the_window() -> None:
         def rows() -> Iterator[bytes]:
             nonlocal read
             for row in ROWS:
-                joiner = late.find("orders")
+                joiner = late._process.find("orders")
                 come = None if joiner is None else joiner.health.receiving
                 ahead.append(read - (come.done if come is not None else 0))
                 read += len(row)

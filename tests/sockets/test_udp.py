@@ -56,6 +56,9 @@ class Told:
     def broke(self, peer: ProcessId, connection: int) -> None:
         raise AssertionError("datagrams have no connections")
 
+    def gone(self, peer: ProcessId) -> None:
+        raise AssertionError("datagrams give no evidence of a death")
+
     def writable(self, ready: bool) -> None:
         self.ready.append(ready)
 
@@ -185,7 +188,7 @@ def test_who_falls_silent_is_excluded_and_the_others_go_on() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (a, b, c), groups = await together(stack, "a", "b", "c")
-            silence(c._driver.transport)
+            silence(c._process.driver.transport)
             first, second = await all_talk(groups[:2], each=20)
             assert first == second
             await until(lambda: all(group.health.members == (a.id, b.id) for group in groups[:2]))
@@ -239,6 +242,7 @@ def test_addresses_may_be_of_the_longer_kind() -> None:
             here.send(frame("a", b"far"), here.peers)
             here.flush()
             await until(lambda: bool(told.frames))
+            assert told.frames == [("a", frame("a", b"far"), False)]
 
     within_deadline(test)
 
@@ -345,6 +349,23 @@ def test_few_frames_are_kept_incomplete() -> None:
     for size in range(5_001, 5_006):
         puzzles.add(Piece(cut(bytes(size), ProcessId("a"), 1400)[0]))
     assert [puzzles.add(Piece(piece)) for piece in first[1:]] == [None] * (len(first) - 1)
+
+
+def test_incomplete_frames_are_bounded_for_each_peer_and_in_total() -> None:
+    puzzles = Puzzles(10_000, 50_000)
+    for number in range(100):
+        for piece in cut(bytes([number]) * 9_000, ProcessId(f"p{number}"), 1400)[:-1]:
+            puzzles.add(Piece(piece))
+            assert puzzles.held_bytes <= 50_000
+    assert puzzles.held_bytes > 30_000
+    for whole, size in ((bytes(20_000), 1400), (bytes(9_000), 150)):  # many small pieces cost more than their content
+        pieces = [Piece(piece) for piece in cut(whole, ProcessId("large"), size)]
+        with pytest.raises(ProtocolViolation, match="longer than any may be"):
+            _ = [puzzles.add(piece) for piece in pieces]
+    held = puzzles.held_bytes
+    puzzles.add(Piece(cut(bytes(9_000), ProcessId("gone"), 1400)[0]))
+    puzzles.forget(ProcessId("gone"))
+    assert puzzles.held_bytes <= held
 
 
 def test_strange_datagrams_do_no_harm() -> None:
@@ -472,15 +493,15 @@ def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
             outsider = await stack.enter_async_context(udp_member("d", [], multicast=group))
             alone = await outsider.join("elsewhere")
             fed: list[str] = []
-            receive = outsider.core.receive
+            receive = outsider._process.core.receive
 
             def noted(frame: Frame, now: int) -> None:
                 fed.append(frame.kind)
                 receive(frame, now)
 
-            outsider.core.receive = noted  # type: ignore[method-assign]
+            outsider._process.core.receive = noted  # type: ignore[method-assign]
             (a, *_), groups = await together(stack, "a", "b", "c", multicast=group)
-            outsider._driver.transport._call(parse_address(a.address))  # type: ignore[attr-defined]
+            outsider._process.driver.transport._call(parse_address(a.address))  # type: ignore[attr-defined]
             await until(lambda: len(outsider.peers) == 3)
             await all_talk(groups, each=20)
             assert "data" not in fed

@@ -62,7 +62,7 @@ class Judge:
             for owed in self._owed[name].values():
                 owed.difference_update(gone)
         for process in old_senders - senders:
-            self._acked.pop((name, process), None)  # the next connection begins anew, except with one number for all
+            self._acked.pop((name, process), None)  # the next connection starts again, except with one number for all
         for process in receivers - old_receivers:
             self._admitted(ProcessId(name), process)
 

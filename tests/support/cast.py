@@ -30,7 +30,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def read(group: Group, count: int) -> list[Message]:
-    """The next so many messages."""
+    """The next `count` messages."""
     found: list[Message] = []
     while len(found) < count:
         event = await anext(group)
@@ -45,7 +45,7 @@ async def send_all(group: Group, payloads: Iterable[bytes]) -> None:
 
 
 async def all_talk(groups: list[Group], each: int, size: int = 20) -> list[list[Message]]:
-    """Everybody sends so many messages at once, and reads those of all."""
+    """Every member sends this many messages at once, and reads those of all."""
     async with asyncio.TaskGroup() as tasks:
         readers = [tasks.create_task(read(group, each * len(groups))) for group in groups]
         for place, group in enumerate(groups):

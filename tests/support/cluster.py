@@ -19,7 +19,7 @@ SLOW_NS = 1_000_000
 OMEGA_NS = 400_000_000
 """A suspicion timeout for tests of membership."""
 NEVER_NS = 1 << 60
-"""A silence timeout for tests in which nobody ever pays by a null what it owes."""
+"""A silence timeout for tests without nulls."""
 
 _Kind = TypeVar("_Kind")
 
@@ -53,7 +53,7 @@ class Cluster:
         self.control: dict[str, list[Frame]] = {name: [] for name in everybody}
         self.effects: dict[str, list[Effect]] = {name: [] for name in everybody}
         self.history: list[tuple[str, Effect]] = []
-        """Every effect of everybody, in the order in which they were carried out."""
+        """Every effect of all processes, in the order in which they were carried out."""
         self.views: dict[str, list[View]] = {name: [] for name in everybody}
         self.stalled: set[str] = set()
         """Whose applications take nothing."""
@@ -83,7 +83,7 @@ class Cluster:
         self.settle(name)
 
     def move(self, sender: str, receiver: str, frames: int = 1) -> None:
-        """Let so many frames of one channel arrive, each followed by a drain."""
+        """Deliver this many frames of one channel, each followed by a drain."""
         for _ in range(frames):
             self.feed(sender, receiver)
             self.settle(receiver)
@@ -95,7 +95,7 @@ class Cluster:
             self.core(receiver).receive(frame, self.now)
 
     def move_all(self) -> None:
-        """Let frames arrive until none is under way; bounded, for nulls must not answer nulls for ever."""
+        """Deliver frames until none is under way; bounded, because nulls must not answer nulls forever."""
         for _ in range(10_000):
             waiting = [pair for pair, frames in self.channels.items() if frames]
             if not waiting:
@@ -105,7 +105,7 @@ class Cluster:
         raise AssertionError("frames never stop")
 
     def wait(self, duration_ns: int) -> None:
-        """Let time pass at everyone, then whatever is due happen."""
+        """Advance time at all processes, then do what is due."""
         self.now += duration_ns
         for name in self.cores:
             if name not in self.crashed:
@@ -117,7 +117,7 @@ class Cluster:
         self.settle(name)
 
     def finish(self, rounds: int = 8, pause_ns: int = 200_000_000) -> None:
-        """Let everything move and every timer ring, often enough for whatever is under way to end."""
+        """Deliver all frames and fire all timers, often enough for all activity to end."""
         for _ in range(rounds):
             self.move_all()
             self.wait(pause_ns)
@@ -132,7 +132,7 @@ class Cluster:
         raise AssertionError("timers never stop")
 
     def in_view(self, name: str, group: str = GROUP) -> tuple[ProcessId, ...]:
-        """The members of the view in force at a process."""
+        """The members of the current view of a process."""
         return next(view.members for view in reversed(self.views[name]) if view.group == group)
 
     def suspect(self, name: str, *others: str) -> None:
@@ -208,7 +208,7 @@ class Cluster:
             self.core(name).consumed(group, self._taken[name, group], self.now)
 
     def wake(self, name: str) -> None:
-        """A stalled application takes all that has been offered meanwhile, and goes on."""
+        """A stalled application takes all that has been offered meanwhile, and continues."""
         self.stalled.discard(name)
         self.take(name)
         self.settle(name)
@@ -275,7 +275,7 @@ class Lone:
         self.settle()
 
     def wait(self, duration_ns: int) -> None:
-        """Let time pass, and whatever falls due happen at its time."""
+        """Advance time; everything due happens at its time."""
         until = self.now + duration_ns
         for _ in range(1000):
             deadline = self.core.deadline

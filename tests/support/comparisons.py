@@ -41,7 +41,7 @@ def comparison() -> Comparison:
     acks = replace(
         newtop,
         name="acks:vector",
-        notes=("on streams in place of datagrams",),
+        notes=("on streams instead of datagrams",),
         figures=replace(run_statistics(None), costs=Costs(1200, 34), idle_copies_per_second=120.5),
         judgements=(
             promised("W", "kept"),

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Reach
@@ -35,9 +36,10 @@ class Forming(Cluster):
         for name in strangers:
             self.start(name)
 
-    def start(self, name: str) -> None:
-        """A process that is in no group."""
-        self.cores[ProcessId(name)] = NewtopProcess(ProcessId(name), {}, self._chosen, printed(()))
+    def start(self, name: str, **other: Any) -> None:
+        """A process that is in no group, perhaps with other settings than the rest."""
+        settings = replace(self._chosen, **other)
+        self.cores[ProcessId(name)] = NewtopProcess(ProcessId(name), {}, settings, printed(()))
         self.add(name)
 
     def join(self, name: str, *contacts: str, group: str = GROUP) -> None:
@@ -61,7 +63,7 @@ class Forming(Cluster):
         self.cuts.clear()
 
     def named(self, name: str, group: str = GROUP) -> list[bytes | str]:
-        """What the application sees of a group, whatever it becomes: payloads, views, states."""
+        """What the application sees of a group, over all its formations: payloads, views, states."""
         seen: list[bytes | str] = []
         for effect in self.effects[name]:
             if isinstance(effect, Deliver) and name_of(effect.frame.group) == group:

@@ -2,12 +2,14 @@
 
 from typing import Final
 
+from antiphon.core.contract import Presence
 from antiphon.core.effects import Frame
 from antiphon.protocols.acks import frames as acks
 from antiphon.protocols.classic import frames as classic
 from antiphon.protocols.intergroup import frames as intergroup
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.protocols.newtop.frames import (
+    WORD,
     AbortFrame,
     AckFrame,
     AliveFrame,
@@ -16,15 +18,18 @@ from antiphon.protocols.newtop.frames import (
     ConfirmedFrame,
     Flow,
     FoundFrame,
+    InquireFrame,
     InstallFrame,
     LeavingFrame,
     MapStamp,
     NeedFrame,
     Notice,
     Ordering,
+    PresenceFrame,
     ProbeFrame,
     ProposeFrame,
     ReadyFrame,
+    RefuseFrame,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
@@ -49,6 +54,7 @@ _SUSPECT = SuspectFrame(G, P1, 9, P3, 10)
 _REFUTE = RefuteFrame(G, P1, 9, P3, 10, (_OF_P3, BlockFrame(G, P3, 15, 12, 8)))
 _CONFIRMED = ConfirmedFrame(G, P1, 9, ((P2, 0), (P3, 15)))
 _FORMED, _VIEW = formed_group("orders", 3, P1, 2), ViewId("0002.000001.0123456789abcdef")
+_SETTINGS = (("flow_control", "3"), ("sequenced", "no"), ("service", "total-safe"), ("suspect_after", "0.5"))
 _ORDERED = BlockFrame(G, P1, 19, 12, 17, ordering=Ordering(P1, 0, 8))
 _ORDERED_DATA = _ORDERED._replace(payloads=(b"hello",), label=41, ordering=Ordering(P3, 5, 8))
 _SUBMIT = SubmitFrame(G, P3, 11, 5, 8, (b"hello",), 41)
@@ -62,6 +68,7 @@ NEWTOP: Final[dict[str, Frame]] = {
     "null with the largest of everything": BlockFrame(
         group_id("größe", 2**64 - 1), AE, LARGEST, LARGEST, LARGEST, sequence=LARGEST
     ),
+    "null of a process with random bits": BlockFrame(G, process_id("p1", 59_388_123_456 << 16 | 0xBEEF), 9, 7, 5),
     "null with flow control and a place": _NULL._replace(flow=Flow(6, 5, 4, 3), sequence=30),
     "null with a mark": _NULL._replace(excluded=(P2, P3)),
     "data": _DATA,
@@ -99,26 +106,40 @@ NEWTOP: Final[dict[str, Frame]] = {
     "state, a piece of it, with all it can have": _DATA._replace(
         group=_FORMED, state=3, more=True, flow=Flow(6, 5, 4, 3), sequence=30, excluded=(P2,)
     ),
+    "word about primary views": _DATA._replace(group=_FORMED, state=WORD),
     "leaving": LeavingFrame(_FORMED, P1, 9),
+    "leaving that passes a vote on": LeavingFrame(_FORMED, P1, 9, passes_vote=True),
     "leaving with a place": LeavingFrame(G, P3, 9, sequence=36),
+    "leaving, stalled": LeavingFrame(G, P3, 9, stalled=True, sequence=36),
+    "leaving, stalled, with its vote passed on": LeavingFrame(G, P3, 9, passes_vote=True, stalled=True),
     "want": WantFrame(G, P1, 9, 11),
     "want with a place": WantFrame(G, P1, 9, 11, sequence=37),
     "repair of a leave": RepairFrame(
         G, P2, (WantFrame(G, P1, 9, 11, sequence=37), LeavingFrame(G, P1, 11, sequence=38))
     ),
     "propose": ProposeFrame(_FORMED, P1, ((P1, G), (P2, group_id("orders", 7)), (P3, None))),
+    "propose with settings": ProposeFrame(_FORMED, P1, ((P1, G), (P3, None)), _SETTINGS),
     "vote, yes": VoteFrame(_FORMED, P2, 11, 2),
     "vote, no": VoteFrame(_FORMED, P3, None, 3),
     "base": BaseFrame(_FORMED, P1, 12),
     "ready": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=True),
+    "ready where views are voted on": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=False, last=7),
     "ready from nowhere": ReadyFrame(_FORMED, P3, None, (), primary=False),
     "install": InstallFrame(
         _FORMED, P1, 12, (Company((P1, P2), _VIEW, 3, primary=True), Company((P3,), None, 0, primary=False))
     ),
+    "install where views are voted on": InstallFrame(
+        _FORMED, P1, 12, (Company((P1, P2), _VIEW, 3, False, 7), Company((P3,), None, 0, primary=False))
+    ),
     "abort": AbortFrame(_FORMED, P3),
     "probe": ProbeFrame(G, P2, joins=False),
     "probe to be taken in": ProbeFrame(G, P3, joins=True),
+    "probe with settings": ProbeFrame(G, P3, joins=True, settings=_SETTINGS),
     "found": FoundFrame(_FORMED, P1, (P1, P2)),
+    "refuse": RefuseFrame(G, P1, _SETTINGS),
+    "refuse without settings": RefuseFrame(G, P1),
+    "inquire": InquireFrame(G, P3, 7, Presence.FOUNDING),
+    "presence": PresenceFrame(G, P2, 7, Presence.MEMBER),
     "ordered null": _ORDERED,
     "ordered message of another": _ORDERED_DATA,
     "ordered message of its own, with all it can have": _ORDERED_DATA._replace(

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 import antiphon
-from antiphon import Event, Group, Member, Message, View
+from antiphon import Event, Group, Member, Message, Primary, View
 
 Result = TypeVar("Result")
 DEADLINE_S = 60
@@ -37,7 +37,7 @@ def on_loopback(scenario: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[
 
 @asynccontextmanager
 async def members(count: int, **chosen: Any) -> AsyncIterator[list[Member]]:
-    """p1 … pn; all but the first know the address of the first, and of nobody else."""
+    """p1 … pn; all except the first know only the address of the first."""
     async with AsyncExitStack() as stack:
         found: list[Member] = []
         for number in range(1, count + 1):
@@ -92,11 +92,20 @@ def fill(group: Group, payload: bytes) -> int:
 
 
 async def take_view(group: Group, holds: Callable[[View], bool] = bool) -> View:
-    """The next view of which this holds."""
+    """The next view for which this holds."""
     async for event in group:
         if isinstance(event, View) and holds(event):
             return event
     raise AssertionError("the stream ended before that view")
+
+
+async def take_primary(group: Group, view: antiphon.ViewId) -> Primary:
+    """The event that says that this view is primary."""
+    async for event in group:
+        if isinstance(event, Primary) and event.view == view:
+            assert group.primary
+            return event
+    raise AssertionError("the stream ended before that view was primary")
 
 
 def messages(events: list[Event]) -> list[Message]:
@@ -116,7 +125,7 @@ def names(processes: tuple[antiphon.ProcessId, ...]) -> list[str]:
 
 
 async def cancel_at(step: int, work: Awaitable[Result]) -> list[Result]:
-    """Let it run for so many rounds of the event loop, then cancel it; gives what came of it, or nothing."""
+    """Run it for this many rounds of the event loop, then cancel it; returns its result, or nothing."""
     task = asyncio.ensure_future(work)
     for _ in range(step):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Adversarial schedules on bare cores: any frame may be next, anybody may fail, be cut off or be suspected at any step.
+"""Adversarial schedules on bare cores: any frame may be next; any process may fail, be cut off or be suspected.
 
 The simulator keeps to a clock, so that what is sent early mostly comes early. Here chance alone moves frames, which
 finds interleavings that latencies make rare, and many times as many of them a second. After so many steps peace comes:
@@ -159,7 +159,7 @@ class Schedule:
 
     @property
     def living(self) -> list[str]:
-        """Who has not crashed."""
+        """The processes that have not crashed."""
         return [name for name in self.processes if name not in self.cluster.crashed]
 
     def trouble(self) -> None:
@@ -194,7 +194,7 @@ class Schedule:
             cluster.tick(chance.choice(self.living))
 
     def peace(self) -> Iterator[None]:
-        """Everybody left sends, twice; gives way now and then, for who looks whether all is well by now."""
+        """Every remaining process sends twice; yields regularly, so that the caller can check the result."""
         chance, cluster = self._chance, self.cluster
         if self._datagrams and chance.random() < 0.5:
             cluster.cuts = {pair for pair in cluster.cuts if cluster.crashed & {*pair}}
@@ -272,7 +272,7 @@ class Schedule:
             self._lose(*pair)
 
     def _lose(self, sender: str, receiver: str) -> None:
-        """A direction is cut: a stream loses its end and whatever follows, and both ends are told (E-47)."""
+        """A direction is cut: a stream loses its end and all that follows, and both ends are informed (E-47)."""
         cluster = self.cluster
         self.parted.add(frozenset((sender, receiver)))
         if not self._datagrams:
@@ -310,7 +310,7 @@ class Oracle:
         }
 
     def look(self) -> None:
-        """Safety at everybody, then liveness where it can be asked for."""
+        """Safety at all processes, then liveness where it can be demanded."""
         for group in self._groups:
             self._streams(group)
             self._views(group)
@@ -355,7 +355,7 @@ class Oracle:
                     raise BrokenError("O2", f"{name} delivers the messages of {sender} in {group} as {labels}")
 
     def _views(self, group: str) -> None:
-        """Whoever goes from one view to another has seen the same in the first, and came from the same."""
+        """Processes that go from one view to another delivered the same in the first, and came from the same one."""
         seen: dict[tuple[str, str], tuple[str, list[tuple[ProcessId, int]]]] = {}
         before: dict[str, object] = {}
         for name in self._groups[group]:
@@ -372,7 +372,7 @@ class Oracle:
                     )
 
     def _uniform(self, group: str) -> None:
-        """What anybody delivers, all for whom it spoke then have delivered when they leave the view (D11)."""
+        """What any process delivers, all processes of its last notice have delivered when they leave the view (D11)."""
         left = {
             (name, str(view.id)): delivered
             for name in self._groups[group]
@@ -428,7 +428,7 @@ class Oracle:
                     known[name] |= {message, *past[message]}
 
     def _component(self, name: str) -> set[str] | None:
-        """Those with whom it is connected, if all of them are with each other (E-56)."""
+        """The processes connected with it, if all of them are connected with each other (E-56)."""
         crashed = self._cluster.crashed
         if name in crashed:
             return None

@@ -1,4 +1,4 @@
-"""The installed command in a process of its own, and what it leaves behind."""
+"""The installed command in its own process, and the files that it leaves."""
 
 import os
 import subprocess

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
+from antiphon.core.contract import Presence
 from antiphon.core.effects import Frame
 from antiphon.protocols.newtop.frames import (
     AbortFrame,
@@ -14,15 +15,18 @@ from antiphon.protocols.newtop.frames import (
     ConfirmedFrame,
     Flow,
     FoundFrame,
+    InquireFrame,
     InstallFrame,
     LeavingFrame,
     MapStamp,
     NeedFrame,
     Notice,
     Ordering,
+    PresenceFrame,
     ProbeFrame,
     ProposeFrame,
     ReadyFrame,
+    RefuseFrame,
     RefuteFrame,
     RelativeStamp,
     RepairFrame,
@@ -42,7 +46,7 @@ places = st.just(0) | numbers_up
 letters = st.characters(codec="utf-8", exclude_categories=("Z", "Cc"), exclude_characters="#@/:")
 names = st.text(letters, min_size=1, max_size=8).filter(lambda name: name != WORLD)
 groups = st.builds(group_id, names, st.just(0) | st.integers(1, 2**64 - 1))
-processes = st.builds(process_id, names, st.just(0) | st.integers(1, 2**32 - 1))
+processes = st.builds(process_id, names, st.just(0) | st.integers(1, 2**32 - 1) | st.integers(2**32, 2**63 - 1))
 
 
 @st.composite
@@ -154,7 +158,8 @@ def confirmed_frames(draw: st.DrawFn, group: GroupId | None = None) -> Confirmed
 
 
 def leaving_frames(group: GroupId | None = None) -> st.SearchStrategy[LeavingFrame]:
-    return st.builds(LeavingFrame, groups if group is None else st.just(group), processes, numbers_up, sequence=places)
+    named = groups if group is None else st.just(group)
+    return st.builds(LeavingFrame, named, processes, numbers_up, st.booleans(), st.booleans(), sequence=places)
 
 
 def want_frames(group: GroupId | None = None) -> st.SearchStrategy[WantFrame]:
@@ -218,13 +223,21 @@ crowds = st.frozensets(processes, min_size=1, max_size=5).map(lambda crowd: tupl
 views = st.from_regex(r"\A[0-9]{4}\.[0-9]{6}\.[0-9a-f]{16}\Z").map(ViewId)
 
 
+told_settings = st.dictionaries(
+    st.from_regex(r"\A[a-z][a-z0-9_]{0,31}\Z"), st.from_regex(r"\A[!-~]{1,64}\Z"), max_size=32
+).map(lambda told: tuple(sorted(told.items())))
+
+
 @st.composite
 def proposals(draw: st.DrawFn) -> ProposeFrame:
     group, members = draw(formed), draw(crowds)
     name, formation = split_group_id(group)
     others = st.builds(group_id, st.just(name), st.integers(0, 2**64 - 1).filter(lambda other: other != formation))
     return ProposeFrame(
-        group, draw(st.sampled_from(members)), tuple((member, draw(st.none() | others)) for member in members)
+        group,
+        draw(st.sampled_from(members)),
+        tuple((member, draw(st.none() | others)) for member in members),
+        draw(told_settings),
     )
 
 
@@ -294,8 +307,11 @@ KINDS: dict[str, st.SearchStrategy[Frame]] = {
     "ready": readies(),
     "install": installs(),
     "abort": st.builds(AbortFrame, formed, processes),
-    "probe": st.builds(ProbeFrame, groups, processes, st.booleans()),
+    "probe": st.builds(ProbeFrame, groups, processes, st.booleans(), told_settings),
+    "refuse": st.builds(RefuseFrame, groups, processes, told_settings),
     "found": founds(),
+    "inquire": st.builds(InquireFrame, groups, processes, numbers_up, st.sampled_from(Presence)),
+    "presence": st.builds(PresenceFrame, groups, processes, numbers_up, st.sampled_from(Presence)),
     "ordered": ordered_frames(),
     "submit": submissions(),
     "need": st.builds(NeedFrame, groups, processes, numbers_up),

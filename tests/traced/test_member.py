@@ -93,7 +93,7 @@ def test_a_full_disk_ends_the_trace_and_not_the_member_and_is_raised_at_the_end(
         return seen
 
     seen: list[bytes] = []
-    Full(monkeypatch, 5)
+    Full(monkeypatch, 3)
     with (
         caplog.at_level(logging.ERROR, "antiphon"),
         pytest.raises(TraceError, match=r"the trace of p1#\d+ is incomplete: No space left on device"),

@@ -120,7 +120,7 @@ async def neglect(seed: int, trace: Path | None) -> None:
             match chance.choice(("leave", "cut", "heal", "rest")):
                 case "leave":
                     await groups[place].leave()
-                    groups[place] = await members.members[place].join("group")
+                    groups[place] = await members.members[place].join("group", found="anyway")  # it may be cut off
                     tasks.append(asyncio.create_task(_read_some(groups[place], chance.randrange(100))))
                 case "cut":
                     members.partition([[place], [each for each in range(3) if each != place]])

@@ -42,7 +42,7 @@ PAIR, SINGLE = first_view(G, frozenset({P1, P2})), first_view(G, frozenset({P3})
         ([((P1, P2), PAIR), ((P3,), SINGLE)], "p1 p2 and p3 merge → p1 p2 p3"),
         ([((P1, P2), PAIR), ((P3,), SINGLE), ((P4,), None)], "p1 p2 and p3 merge; p4#1 joins → p1 p2 p3 p4#1"),
         ([((P1,), None), ((P2,), None)], "p1 p2 form it → p1 p2"),
-        ([((P1, P2), PAIR)], "p1 p2 form it anew → p1 p2"),
+        ([((P1, P2), PAIR)], "p1 p2 form it again → p1 p2"),
     ],
 )
 def test_a_formed_group_is_told_by_how_its_members_came_together(

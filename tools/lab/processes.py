@@ -112,8 +112,8 @@ def open_files() -> int:
 def held_bytes(member: Member) -> int:
     """Payload bytes that a member holds, each counted once: unstable, unread, in part, or waiting to leave."""
     payloads: dict[int, bytes] = {}
-    assert isinstance(member.core, NewtopProcess)
-    for group in member.core._groups.values():
+    assert isinstance(member._process.core, NewtopProcess)
+    for group in member._process.core._groups.values():
         for frame in group.holdings.buffers.held():
             payloads.update((id(each), each) for each in frame.payloads)
         waiting = [
@@ -121,7 +121,7 @@ def held_bytes(member: Member) -> int:
             *(piece for pieces in group.fragments.open.values() for piece in pieces),
         ]
         payloads.update((id(each), each) for each in waiting)
-    for shown in member._groups.values():
+    for shown in member._process._groups.values():
         payloads.update((id(each), each) for each in shown._outgoing.batch)
         for effect in shown._incoming.shown:
             if isinstance(effect, Deliver):
@@ -131,7 +131,7 @@ def held_bytes(member: Member) -> int:
 
 def table_sizes(member: Member) -> dict[str, int]:
     """How many entries those tables have that live as long as the process."""
-    core, driver, mesh = member.core, member._driver, member._transport
+    core, driver, mesh = member._process.core, member._process.driver, member._process._transport
     assert isinstance(core, NewtopProcess)
     formations = core._formations
     assert formations is not None
@@ -148,11 +148,11 @@ def table_sizes(member: Member) -> dict[str, int]:
     }
     if isinstance(mesh, TcpMesh):
         found |= {
-            "addresses": mesh._addresses,
+            "addresses": mesh._addresses.known,
             "callers": mesh._callers,
-            "numbers": mesh._numbers,
+            "numbers": mesh._addresses._numbers,
             "links": mesh._links,
-            "strangers": mesh._strangers,
+            "strangers": mesh._guests.half_open,
         }
     return {name: len(table) for name, table in found.items()}
 

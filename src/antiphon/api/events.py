@@ -28,8 +28,18 @@ class View:
     """Who was, and is not any more, each with the reason and the evidence."""
     together: tuple[ProcessId, ...] = ()
     """Who comes along from our view before: with these we have delivered the same."""
-    primary: bool = True
-    """Whether it holds a majority of the primary view before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primary:
+    """From here on the view is primary, until the next `Transitional` or `View`: no other view of the group is.
+
+    In groups with `total-safe`, what is delivered while a view is primary is in every later primary view.
+    """
+
+    view: ViewId
+    number: int
+    """Rises from each primary view of the group to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +53,8 @@ class Reset:
     """In the order in which all members merge them."""
     own: int | None = None
     """Which of them is what this process handed over itself; None: it had none."""
+    primary: int | None = None
+    """Which of them comes from the last primary view that is known of: a merge should begin with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +66,25 @@ class Transitional:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """Flow control holds our messages back, or does so no longer."""
+    """The group waits for a member, or does so no longer: its application does not read, or it takes too long.
+
+    One event when a blockage begins, and one when it is over. A window that is full for a moment is no blockage.
+    """
 
     by: ProcessId | None
-    """The member that we wait for; None: our messages leave again."""
+    """The member that we wait for, perhaps our own process; None: the blockage is over."""
 
 
-Event = Message | View | Reset | Transitional | Blocked
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Something is wrong with a member that stays in the view, or not any more."""
+
+    member: ProcessId
+    reason: str
+    """`lagging`: it owes answers for long. `relayed`: what it sends reaches us only through other members.
+    `deaf`: it does not hear us, or acknowledges nothing."""
+    over: bool = False
+    """True: it is over."""
+
+
+Event = Message | View | Primary | Reset | Transitional | Blocked | Degraded

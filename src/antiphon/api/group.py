@@ -3,20 +3,22 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from antiphon.api.events import Event, View
+from antiphon.api.events import Degraded, Event, View
 from antiphon.api.incoming import Incoming
 from antiphon.api.outgoing import Outgoing
+from antiphon.api.refusals import Refusal
 from antiphon.api.states import Failure, Progress, Snapshot, received
 from antiphon.api.transfers import Transfers
 from antiphon.core import effects
 from antiphon.drive.drive import Shown
-from antiphon.errors import NotAMember
+from antiphon.errors import AntiphonError, Excluded, NotAMember
+from antiphon.sockets.offenders import Offence
 from antiphon.types import GroupId, ProcessId
 
 if TYPE_CHECKING:
-    from antiphon.api.member import Member
+    from antiphon.api.process import LocalProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +27,37 @@ class Health:
 
     members: tuple[ProcessId, ...]
     primary: bool
+    """Whether the view is primary, as the protocol knows; `Group.primary` is as the application has read."""
     blocked_by: ProcessId | None
-    """The member that flow control waits for."""
+    """The member that the group waits for: flow control does now, or its application has not read for long."""
     waiting: int
     """Messages of ours that have not left."""
     unstable: int
     """Frames held because some member may lack them."""
     unread: int
     """Deliveries, views and notices that the application has not taken."""
+    reader_ended: bool
+    """Whether there are such, and the task that read the group last has ended."""
+    degraded: tuple[Degraded, ...]
+    """What is wrong with members that stay in the view."""
     receiving: Progress | None
     """How much has come of the state that the application waits for; None if it waits for none."""
     sending: Progress | None
     """How much has left of the application's state, for joiners; None if this process tells it to nobody."""
+    offenders: tuple[Offence, ...]
+    """Processes that broke a rule of the transport, by address, with the name they gave; the latest first."""
+    refused: tuple[Refusal, ...]
+    """Peers that form no group with this process, each with the reason; the latest first."""
+
+
+_ASIDE: Final = frozenset({effects.Blocked, effects.Unblocked, effects.Concern, effects.Evicted})
+"""Effects that have no place in the order."""
 
 
 class Group:
     """Made by `antiphon.join` or `Member.join`; an async context that leaves the group at its end."""
 
-    def __init__(self, member: "Member", name: GroupId, snapshot: Snapshot | None) -> None:
+    def __init__(self, member: "LocalProcess", name: GroupId, snapshot: Snapshot | None) -> None:
         self.name = str(name)
         self.leaving = False
         """Whether the process leaves the group, or has left it."""
@@ -52,7 +67,8 @@ class Group:
         self._transfers = Transfers(member, self, snapshot)
         self._incoming = Incoming(member, self, self._transfers)
         self._members: tuple[ProcessId, ...] = ()
-        self._primary = True
+        self._primary = False
+        self._refused: AntiphonError | None = None
         self._left = asyncio.Event()
         self._graceful = False
 
@@ -113,31 +129,55 @@ class Group:
         """The application is done with what it took."""
         self._incoming.done()
 
-    def show(self, effect: Shown) -> None:
-        """The next effect in the order."""
+    def show(self, effect: Shown) -> bool:
+        """The next effect in the order; True if the application will get to it."""
+        is_delivery = type(effect) is effects.Deliver
+        if not is_delivery and type(effect) in _ASIDE:
+            self._note_aside(effect)
+            return False
         incoming = self._incoming
         incoming.shown.append(effect)
         if incoming.reader is not None:
             incoming.rouse()
-        if type(effect) is not effects.Deliver:
+        if not is_delivery:
             self._note(effect)
         if self.leaving:
             incoming.waive(effect)
+        return True
+
+    def _note_aside(self, effect: Shown) -> None:
+        """What has no place in the order: the state of flow control, and what is wrong with members."""
+        if isinstance(effect, effects.Blocked):
+            self._outgoing.blocked_by = effect.by
+        elif isinstance(effect, effects.Unblocked):
+            self._outgoing.blocked_by = None
+        elif isinstance(effect, effects.Concern):
+            ended = effect.process == self._member.id and self._incoming.reader_ended
+            self._incoming.notices.note(effect, "; the task that read it has ended" if ended else "")
+        elif isinstance(effect, effects.Evicted) and not self.leaving:
+            error = Excluded(
+                f"this process was excluded from {self.name}: its application read nothing for "
+                f"{effect.idle_ns / 1e9:.1f} seconds (exclude_stalled_after)"
+            )
+            asyncio.get_running_loop().call_soon(self.fail, error)  # not while effects are carried out
 
     def _note(self, effect: Shown) -> None:
         """What the protocol knows already, and the application will get to."""
         if isinstance(effect, effects.InstallView):
             if not self._members:
                 self._member.entered(self, effect)  # `join` returns with it: what is sent then need not wait
-            self._members, self._primary = effect.view.members, effect.view.primary
+            self._members, self._primary = effect.view.members, False
+            self._member.refusals.entered(self._id, self._members)
+            self._incoming.notices.keep(self._members)
             if effect.snapshot and not self._transfers.has_state:
                 self._transfers.hand_over(effect.view, b"")  # an application without a state need not be asked
-        elif isinstance(effect, effects.Blocked):
-            self._outgoing.blocked_by = effect.by
-        elif isinstance(effect, effects.Unblocked):
-            self._outgoing.blocked_by = None
+        elif isinstance(effect, effects.Primary):
+            self._primary = effect.holds
+        elif isinstance(effect, effects.Transitional):
+            self._primary = False
         elif isinstance(effect, effects.Left):
             self._outgoing.blocked_by = None  # in a successor nobody is held back yet
+            self._incoming.notices.keep(())
             if effect.successor is None:
                 self._graceful = effect.graceful
                 self.end()
@@ -145,9 +185,24 @@ class Group:
     # Joining and leaving
 
     @property
+    def me(self) -> ProcessId:
+        """The identity of this process, as it stands in `View.members` and `Message.sender`."""
+        return self._member.id
+
+    @property
+    def address(self) -> str:
+        """Where other processes find this one."""
+        return self._member.address
+
+    @property
     def view(self) -> View | None:
         """The view that the application has got to; None before the first."""
         return self._incoming.view
+
+    @property
+    def primary(self) -> bool:
+        """Whether the view is primary at the place in the stream that the application has got to."""
+        return self._incoming.primary
 
     @property
     def health(self) -> Health:
@@ -156,18 +211,24 @@ class Group:
         return Health(
             members=self._members,
             primary=self._primary,
-            blocked_by=self._outgoing.blocked_by,
+            blocked_by=self._outgoing.blocked_by or incoming.notices.blocked_by,
             waiting=self._outgoing.waiting,
             unstable=core.unstable(self._id),
             unread=len(incoming.shown) + len(incoming.events),
+            reader_ended=incoming.reader_ended,
+            degraded=incoming.notices.degraded,
             receiving=received(core.incoming(self._id)),
             sending=self._transfers.sending,
+            offenders=self._member.offenders,
+            refused=self._member.namesakes.refusals + self._member.refusals.of(self._id),
         )
 
     async def ready(self, members: int = 1) -> None:
         """Wait until the process is in the group, with this number of members in its view."""
-        while not self.leaving and len(self._members) < members:
+        while not self.leaving and self._refused is None and len(self._members) < members:
             await self._member.next_turn()
+        if self._refused is not None:
+            raise self._refused
         if self.leaving:
             raise NotAMember(f"this process has left {self.name}")
 
@@ -180,25 +241,33 @@ class Group:
         await self._left.wait()
         return self._graceful
 
-    def depart(self) -> None:
-        """Begin to leave."""
+    def depart(self, reason: str = "") -> None:
+        """Begin to leave. `reason`: what later calls of `send` are told."""
         if not self.leaving:
             self._outgoing.collect()
             self._incoming.done()  # others may wait to hear that this is complete here
             self.leaving = True
-            self._outgoing.close()
+            self._outgoing.close(reason)
             self._incoming.waive_all()
             self._member.leave(self._id)
 
-    def fail(self, error: Exception) -> None:
-        """The application could not tell its state to the end: another member's must, and this one leaves."""
+    def refuse(self, error: AntiphonError) -> None:
+        """The process cannot become a member; nothing changes if it is one."""
+        if not self._members and self._refused is None:
+            self._refused = error
+
+    def fail(self, error: BaseException) -> None:
+        """Leave because of an error, which the application gets to after all that it has not read.
+
+        Its application could not tell its state to the end, or did not read for too long.
+        """
         self._incoming.add(Failure(error))
-        self._member.queue(self)
-        self.depart()
+        self.depart(str(error) if isinstance(error, AntiphonError) else "")
 
     def end(self) -> None:
         """Nothing more will come."""
         self.leaving = True
+        self._members, self._primary = (), False
         self._left.set()
         self._transfers.close()
         self._outgoing.close()

@@ -5,39 +5,52 @@ is decided in `drive/reader.py`.
 """
 
 import asyncio
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from antiphon.api.events import Blocked, Event, Message, Reset, Transitional, View
+from antiphon.api.events import Event, Message, Primary, Reset, Transitional, View
+from antiphon.api.notices import Notice, Notices
 from antiphon.api.states import Failure
 from antiphon.api.transfers import Transfers
 from antiphon.core import effects
 from antiphon.drive.drive import Shown
 from antiphon.errors import ConfigurationError
-from antiphon.types import GroupId
+from antiphon.types import GroupId, ProcessId
 
 if TYPE_CHECKING:
     from antiphon.api.group import Group
-    from antiphon.api.member import Member
+    from antiphon.api.process import LocalProcess
+
+
+Unread = Shown | Failure | Notice
+"""What waits for the application."""
 
 
 class Incoming:
     """Of one group."""
 
-    def __init__(self, member: "Member", group: "Group", transfers: Transfers) -> None:
-        self.shown: deque[Shown | Failure] = deque()
+    def __init__(self, member: "LocalProcess", group: "Group", transfers: Transfers) -> None:
+        self.shown: deque[Unread] = deque()
         """Effects that the application has not asked for."""
         self.events: deque[Event] = deque()
         """Of the last effect that was opened, the events that the application has not taken."""
         self.view: View | None = None
         """The view that the application has got to."""
+        self.primary = False
+        """Whether that view is primary at the place that the application has got to."""
         self.reader: asyncio.Future[None] | None = None
         """The task that waits for an event."""
+        self.notices = Notices(group.name, self.add)
+        self._task: weakref.ref[asyncio.Task[Any]] | None = None
+        """The task that waited last."""
         self._member = member
         self._group = group
         self._transfers = transfers
+        self._apart = False
+        """Whether the application reads this group by itself."""
         self._taking: tuple[GroupId, int] | None = None
         """The position of the delivery whose messages the application is taking."""
         self._waived: dict[GroupId, int] = {}
@@ -48,17 +61,26 @@ class Incoming:
         if self.reader is not None and not self.reader.done():
             self.reader.set_result(None)
 
-    def add(self, failure: Failure) -> None:
-        """What the application gets to after all that is there: an error of its own."""
-        self.shown.append(failure)
+    def add(self, item: Failure | Notice) -> None:
+        """What the application gets to after all that is there: an error, or a notice."""
+        self.shown.append(item)
+        self._member.queue(self._group)
         self.rouse()
+
+    @property
+    def reader_ended(self) -> bool:
+        """Whether events wait, and the task that read them last has ended."""
+        if self._task is None or not (self.shown or self.events):
+            return False
+        task = self._task()
+        return task is None or task.done()
 
     def waive_all(self) -> None:
         """The process leaves. The application may read on, but nobody waits for it, and its own messages do not."""
         for effect in self.shown:
             self.waive(effect)
 
-    def waive(self, effect: Shown | Failure) -> None:
+    def waive(self, effect: Unread) -> None:
         """The process leaves: count an effect as taken."""
         if isinstance(effect, effects.Deliver):
             group = effect.frame.group
@@ -75,6 +97,9 @@ class Incoming:
 
     async def fill(self, *, ended: bool) -> bool:
         """Open the next effect, or wait until there is one; False if none will come."""
+        if not self._apart:
+            self._member.read_apart(self._group.name)
+            self._apart = True
         if self.shown:
             self.events.extend(self.open_next())
             return True
@@ -85,6 +110,8 @@ class Incoming:
             name = self._group.name
             raise ConfigurationError(f"two tasks read {name} at once; let one read, and hand on what it gets")
         self.reader = asyncio.get_running_loop().create_future()
+        if (task := asyncio.current_task()) is not None:
+            self._task = weakref.ref(task)
         try:
             await self.reader
         finally:
@@ -123,24 +150,42 @@ class Incoming:
             joined=tuple(member for member in view.members if member not in before),
             left=effect.left,
             together=view.transitional,
-            primary=view.primary,
         )
+        self.primary = False
         return self.view
 
     def _restore(self, effect: effects.InstallState) -> Reset | None:
-        states, own = self._transfers.merge(effect)
+        places, states = self._transfers.merge(effect)
         self._member.restored(self._group, effect, states)
-        return Reset(states=tuple(states), own=own) if self._transfers.has_state else None
+        if not self._transfers.has_state:
+            return None
+        own, primary = (None if place is None else places.index(place) for place in (effect.own, effect.primary))
+        return Reset(states=tuple(states), own=own, primary=primary)
 
-    def _notice(self, effect: effects.Transitional) -> Transitional:
+    def _notice(self, effect: effects.Transitional) -> Transitional | None:
         self._member.noticed(self._group, effect)
-        return Transitional(members=effect.members)
+        self.primary = False  # deliveries speak for fewer members than the view has
+        return None if self._come_along(effect.members) else Transitional(members=effect.members)
 
-    def _block(self, effect: effects.Blocked) -> Blocked:
-        return Blocked(by=effect.by)
+    def _prevail(self, effect: effects.Primary) -> Primary | None:
+        self._member.prevailed(self._group, effect)
+        if not effect.holds:
+            return None
+        self.primary = True
+        return Primary(view=effect.view, number=effect.number)
 
-    def _unblock(self, _effect: effects.Unblocked) -> Blocked:
-        return Blocked(by=None)
+    def _come_along(self, members: tuple[ProcessId, ...]) -> bool:
+        """Whether the others have only gone ahead to the next view, because a process joins, and nothing comes before.
+
+        They leave the old group when they enter the new one, perhaps before us. Nobody has failed then.
+        """
+        following = next((each for each in self.shown if not isinstance(each, effects.Left | Notice)), None)
+        if self.view is None or not isinstance(following, effects.InstallView):
+            return False
+        return {*self.view.members} - {*members} <= {*following.view.members}
+
+    def _tell(self, notice: Notice) -> Event | None:
+        return self.notices.read(notice)
 
     def _leave(self, effect: effects.Left) -> None:
         self._member.left(self._group, effect)
@@ -149,17 +194,17 @@ class Incoming:
         raise failure.error
 
 
-_EVENTS: Final[Mapping[type[Shown | Failure], Callable[[Incoming, Any], Event | None]]] = {
+_EVENTS: Final[Mapping[type[Unread], Callable[[Incoming, Any], Event | None]]] = {
     effects.InstallView: Incoming._enter,
     effects.InstallState: Incoming._restore,
     effects.Transitional: Incoming._notice,
-    effects.Blocked: Incoming._block,
-    effects.Unblocked: Incoming._unblock,
+    effects.Primary: Incoming._prevail,
     effects.Left: Incoming._leave,
+    Notice: Incoming._tell,
     Failure: Incoming._fail,
 }
 
 
-def _stands_alone(effect: Shown | Failure) -> bool:
+def _stands_alone(effect: Unread) -> bool:
     asks_for_state = isinstance(effect, effects.InstallView) and effect.snapshot
     return asks_for_state or isinstance(effect, effects.InstallState | Failure)

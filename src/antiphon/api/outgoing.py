@@ -12,7 +12,7 @@ from antiphon.errors import ConfigurationError, FlowBlocked, NotAMember
 from antiphon.types import GroupId, ProcessId
 
 if TYPE_CHECKING:
-    from antiphon.api.member import Member
+    from antiphon.api.process import LocalProcess
 
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 WAITING_BYTES_MAX: Final = 1 << 20
@@ -24,7 +24,7 @@ _SMALL_BYTES: Final = 256
 class Outgoing:
     """Of one group."""
 
-    def __init__(self, member: "Member", group: GroupId) -> None:
+    def __init__(self, member: "LocalProcess", group: GroupId) -> None:
         self.batch: list[bytes] = []
         """What was sent since the last turn, within the credit."""
         self.credit = self.credit_bytes = 0
@@ -34,6 +34,7 @@ class Outgoing:
         self._member = member
         self._group = group
         self._closed = False
+        self._reason = f"this process has left {group}"
         self._senders: deque[tuple[asyncio.Future[None], int]] = deque()
         """Senders that wait for their turn, each with the size of its message."""
         self._admitted = 0
@@ -85,8 +86,10 @@ class Outgoing:
             self.credit = max(0, self.credit - len(batch))
             self._member.send_all(self._group, batch)
 
-    def close(self) -> None:
-        """Nothing more may be sent; senders that wait get an error."""
+    def close(self, reason: str = "") -> None:
+        """Nothing more may be sent; senders that wait get an error, with the first reason that was given."""
+        if reason and not self._closed:
+            self._reason = reason
         self._closed = True
         self.credit = 0
         self.turned()
@@ -116,7 +119,7 @@ class Outgoing:
         if len(payload) > MESSAGE_BYTES_MAX:
             raise ConfigurationError(f"a message of {len(payload):,} bytes is larger than {MESSAGE_BYTES_MAX:,}")
         if self._closed:
-            raise NotAMember(f"this process has left {self._group}")
+            raise NotAMember(self._reason)
 
     def _full(self, payload: bytes) -> bool:
         return not self._closed and self.waiting + self._admitted >= _places(len(payload))

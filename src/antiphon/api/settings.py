@@ -3,14 +3,14 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from antiphon.core.contract import Changing
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.options import WINDOW_MIN
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.protocols.newtop.rules import Rules
-from antiphon.protocols.newtop.settings import NewtopSettings, Service
+from antiphon.protocols.newtop.settings import NewtopSettings, Service, Values
 from antiphon.scenario.limits import PAYLOAD_BYTES_MAX
 from antiphon.sockets.transports.datagrams import DATAGRAM_BYTES_MAX
 from antiphon.types import GroupId, ProcessId
@@ -23,13 +23,32 @@ _HEADERS_BYTES: Final = 320
 _WINDOW_BYTES_MAX: Final = 262_144
 """On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
 
+_STUCK: Final = 8
+"""A member that is heard, but does not advance for this number of suspicion times, is excluded."""
+
 _RULES: Final = Rules(states=BytesIO)
 """Pieces of a state are written to a buffer as they arrive: to join a gigabyte at once takes too long and too much."""
+
+AGREED: Final = ("service", "flow_control", "window", "suspect_after", "time_silence", "primary")
+"""Settings that all members of a group must have alike, beside `sequenced`; group formation compares them.
+
+docs/guide/api.md says what happens otherwise.
+"""
+
+MAY_DIFFER: Final = (
+    "idle_probe",
+    "merge_every",
+    "exclude_stalled_after",
+    "window_bytes",
+    "frame_bytes",
+    "datagram_bytes",
+)
+"""Settings that each member may choose by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """The same for every member of a group."""
+    """What a member does in all its groups."""
 
     service: Service = "total"
     """The order of delivery: `total`, or `total-safe`: nothing is delivered before every member has it."""
@@ -51,8 +70,12 @@ class MemberSettings:
     """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
     time_silence: float = 0.0
     """Seconds that a member may stay silent before it answers; 0: at once."""
+    exclude_stalled_after: float = 0.0
+    """A process whose application reads nothing for this number of seconds leaves the group; 0: never."""
     sequenced: AbstractSet[str] = frozenset()
     """Groups in which one member numbers the messages of all."""
+    primary: Literal["dynamic"] | int = "dynamic"
+    """How a view becomes primary: by dynamic voting; or, with a number, if it has most of this many members."""
 
     def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
         """As the core wants them."""
@@ -71,10 +94,21 @@ class MemberSettings:
             repair_max_ns=_ns(self.suspect_after) // 4,
             suspect_after_ns=_ns(self.suspect_after),
             idle_probe_ns=_ns(self.idle_probe),
+            stuck_after_ns=_STUCK * _ns(self.suspect_after),
+            exclude_stalled_after_ns=_ns(self.exclude_stalled_after),
             merge_every_ns=_ns(self.merge_every),
             form_within_ns=4 * _ns(self.suspect_after),
+            doubts_restarts=True,
+            agreed=self.agreed(datagrams=datagrams),
+            invitations=False,
+            primary=self.primary,
             tracing=tracing,
         )
+
+    def agreed(self, *, datagrams: bool) -> Values:
+        """What group formation compares, sorted by name."""
+        values = {name: _text(getattr(self, name)) for name in AGREED}
+        return tuple(sorted({**values, "transport": "datagrams" if datagrams else "streams"}.items()))
 
     def new_core(self, me: ProcessId, *, datagrams: bool, tracing: bool) -> Changing:
         """The core of a process that is in no group yet. Nothing else in the API knows the protocol."""
@@ -99,7 +133,10 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
     if unknown:
         raise ConfigurationError(f"a member has no setting {unknown[0]!r}")
     for name, value in chosen.items():
-        _require_kind(name, value)
+        if name == "primary":
+            _require_primary(value)
+        else:
+            _require_kind(name, value)
     found = replace(PRESETS[preset], **chosen)
     _require_times(found)
     _require_windows(found)
@@ -113,15 +150,26 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
 
 
 def _require_times(found: MemberSettings) -> None:
-    for name in ("idle_probe", "merge_every", "time_silence"):
+    for name in ("idle_probe", "merge_every", "time_silence", "exclude_stalled_after"):
         if not 0 <= getattr(found, name) < _FOREVER_S:
             raise ConfigurationError(f"{name} must be a number of seconds that is not negative")
     if not 0.08 <= found.suspect_after < _FOREVER_S:
         raise ConfigurationError(
             "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
         )
+    if found.time_silence >= found.suspect_after:
+        raise ConfigurationError("time_silence must be below suspect_after: a silent member would be suspected")
+    if found.exclude_stalled_after:
+        _require_exclusion(found)
     if 0 < found.merge_every < found.suspect_after:
         raise ConfigurationError("merge_every must be 0, or at least suspect_after")
+
+
+def _require_exclusion(found: MemberSettings) -> None:
+    if found.exclude_stalled_after < found.suspect_after:
+        raise ConfigurationError("exclude_stalled_after must be 0, or at least suspect_after")
+    if not found.idle_probe or not found.flow_control:
+        raise ConfigurationError("exclude_stalled_after needs idle_probe and flow_control: without them nobody looks")
 
 
 def _require_windows(found: MemberSettings) -> None:
@@ -151,6 +199,16 @@ def _require_kind(name: str, value: Any) -> None:
     )
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
+
+
+def _text(value: str | float) -> str:
+    """The same for equal values, so 1 is written as 1.0 is."""
+    return value if isinstance(value, str) else f"{value:.15g}"
+
+
+def _require_primary(value: Any) -> None:
+    if value != "dynamic" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ConfigurationError(f"primary must be 'dynamic', or the size of the group, not {value!r}")
 
 
 def _ns(seconds: float) -> int:

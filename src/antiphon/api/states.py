@@ -26,7 +26,7 @@ class Progress:
 class Failure(NamedTuple):
     """The application cannot go on: what is raised where it reads."""
 
-    error: Exception
+    error: BaseException
 
 
 class Digester(Protocol):
@@ -47,7 +47,7 @@ class Supply:
         self,
         group: str,
         state: State,
-        failed: Callable[[Exception], None],
+        failed: Callable[[BaseException], None],
         digester: Digester | None = None,
     ) -> None:
         self._group = group
@@ -91,7 +91,7 @@ class Supply:
         pieces, self._pieces = self._pieces, iter(())
         try:
             getattr(pieces, "close", bytes)()
-        except Exception as error:  # whatever the application does
+        except BaseException as error:  # whatever the application does, SystemExit among it
             self._failed(error)
 
     def _advance(self) -> bool:
@@ -101,7 +101,7 @@ class Supply:
                 self._rest = memoryview(_require_piece(self._group, piece))
                 if self._rest:
                     return True
-        except Exception as error:  # whatever the application does
+        except BaseException as error:  # whatever the application does, SystemExit among it
             self._broken = True
             self._failed(error)
         return False

@@ -17,13 +17,14 @@ from antiphon.trace.journal import JournalRecorder
 from antiphon.trace.members import Clock, create_journal, require_usable
 from antiphon.trace.recorder import compact_json
 from antiphon.trace.records import signed
-from antiphon.types import GroupId, ProcessId, name_of
+from antiphon.types import GroupId, ProcessId, name_of, short_id
 
 
 def member_journal(directory: Path, me: ProcessId, settings: MemberSettings, clock: Clock = "wall") -> JournalRecorder:
     """The recorder of a member that traces itself; `ConfigurationError` if the directory is not usable."""
-    require_usable(directory, me, clock)
-    return JournalRecorder(me, lambda: create_journal(directory, me, settings.service, clock))
+    traced = short_id(me)
+    require_usable(directory, traced, clock)
+    return JournalRecorder(me, lambda: create_journal(directory, traced, settings.service, clock))
 
 
 def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
@@ -38,6 +39,7 @@ def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
         "frame_bytes": core.frame_bytes_max,
         "idle_probe": str(Duration(core.idle_probe_ns)),
         "merge_every": str(Duration(core.merge_every_ns)),
+        "primary": core.primary,
         "suspect_after": str(Duration(core.suspect_after_ns)),
         "time_silence": str(Duration(core.silence_timeout_ns)),
         "view_change": core.view_change,
@@ -69,6 +71,22 @@ class Departures:
         effect = self._unread.pop(group, None)
         if effect is not None:
             self._recorder.left(effect, now, unread=True)
+
+    def joins(
+        self,
+        group: GroupId,
+        now: int,
+        asked: tuple[ProcessId, ...],
+        settings: MemberSettings | None,
+        *,
+        apart: bool,
+    ) -> None:
+        """The process asks these to join a group; `settings`: None if a scenario is played."""
+        self.skip(group, now)
+        if settings is None:
+            self._recorder.moved("join", group, now, asked)
+        else:
+            self._recorder.moved("join", group, now, asked, apart=apart, service=settings.service)
 
     def skip_all(self, now: int) -> None:
         for group in [*self._unread]:

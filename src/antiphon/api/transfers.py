@@ -12,13 +12,13 @@ from antiphon.types import View
 
 if TYPE_CHECKING:
     from antiphon.api.group import Group
-    from antiphon.api.member import Member
+    from antiphon.api.process import LocalProcess
 
 
 class Transfers:
     """Of one group."""
 
-    def __init__(self, member: "Member", group: "Group", snapshot: Snapshot | None) -> None:
+    def __init__(self, member: "LocalProcess", group: "Group", snapshot: Snapshot | None) -> None:
         """`snapshot`: gives the state; None: the application has none."""
         self._member = member
         self._group = group
@@ -38,7 +38,7 @@ class Transfers:
         """The state at this view."""
         try:
             return self._state()
-        except Exception:
+        except BaseException:  # SystemExit too: the others must not wait for this state
             self._member.passed_over(view)
             self._group.depart()
             raise
@@ -49,17 +49,17 @@ class Transfers:
         self._supply = Supply(self._group.name, state, self._failed, self._member.digester(view, state))
         self._member.hand_over(view, self._supply)
 
-    def merge(self, effect: InstallState) -> tuple[list[bytes], int | None]:
-        """All states to merge, in their order, and the place of our own among them."""
+    def merge(self, effect: InstallState) -> tuple[list[int], list[bytes]]:
+        """The classes that have states, in their order, and these states."""
         try:
             states = dict(effect.states)
             if effect.own is not None:
                 states[effect.own] = whole(self._group.name, self._state())
-        except Exception:
+        except BaseException:
             self._group.depart()  # without a state it is of no use here
             raise
         ordered = sorted(states)
-        return [states[place] for place in ordered], None if effect.own is None else ordered.index(effect.own)
+        return ordered, [states[place] for place in ordered]
 
     def close(self) -> None:
         """Nothing more is read of a state that is leaving."""
@@ -69,5 +69,5 @@ class Transfers:
     def _state(self) -> State:
         return b"" if self._snapshot is None else require_state(self._group.name, self._snapshot())
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         asyncio.get_running_loop().call_soon(self._group.fail, error)  # the core is at work now

@@ -1,6 +1,7 @@
 """The `antiphon` command: one place for errors and exit codes.
 
-0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 70 a fault of our own; 130 interrupted.
+0 done; 1 the answer is no; 2 the question was wrong, said in one sentence; 3 cannot tell (a trace could not be judged);
+70 a fault of our own; 130 interrupted.
 """
 
 import logging
@@ -13,6 +14,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final, NoReturn
 
+from antiphon import __version__
 from antiphon.errors import AntiphonError
 
 INTERRUPTED: Final = 130
@@ -62,6 +64,9 @@ def _end_at_once() -> NoReturn:
 def main() -> None:
     """Entry point of the console script."""
     interrupts = _Interrupts()
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"antiphon {__version__}\n")  # also on the base install, which has no command line
+        sys.exit(0)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of processes that an interrupt ended in their start
     try:
         from antiphon.cli.app import app  # noqa: PLC0415 - takes half a second, and may be interrupted too
@@ -88,9 +93,11 @@ def main() -> None:
 
 def _explain(error: ModuleNotFoundError) -> NoReturn:
     """A missing module of antiphon is our own fault; any other one was not installed."""
-    if (error.name or "antiphon").startswith("antiphon"):
+    if error.name is None or error.name.startswith("antiphon"):
         _own_fault()
-    _say(f"the command line needs {error.name}: install it with `pip install antiphon[cli]`")
+    package = error.name.split(".")[0]
+    extra = "lab" if package in ("typer", "rich", "pyarrow", "numpy") else "cli"
+    _say(f"this command needs {package}: install it with `pip install antiphon[{extra}]`")
     sys.exit(2)
 
 

@@ -15,7 +15,8 @@ offers; the functions at the end (`is_changing`, …) narrow the type by that de
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard
+from enum import IntEnum
+from typing import NamedTuple, Protocol, TypeGuard
 
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.types import GroupId, ProcessId, View
@@ -57,16 +58,20 @@ class Core(Protocol):
 
     @property
     def heeds_application(self) -> bool:
-        """Whether `consumed` matters; otherwise a driver may leave it out."""
+        """True if `consumed` has an effect; otherwise a driver may skip the call."""
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:
         """The application sends a message. `drain` numbers and packs it when it may leave.
 
-        `label` travels with the frame and is never looked at. Labels of one group count up by one.
+        `label` is sent with the frame and never read by the core. Labels of one group count up by one.
         """
 
     def receive(self, frame: Frame, now: int) -> None:
-        """A frame has arrived; on a stream it is the next one of its sender."""
+        """A frame has arrived; on a stream it is the next one of its sender.
+
+        Raises `ProtocolViolation` if no correct peer could have sent it. The core has not taken the frame in then. On a
+        stream that is a gap, so the driver ends the connection.
+        """
 
     def tick(self, now: int) -> None:
         """Time has passed: `deadline` or later."""
@@ -74,7 +79,7 @@ class Core(Protocol):
     def consumed(self, group: GroupId, position: int, now: int) -> bool:
         """The application has taken all messages of this group's first `position` `Deliver` effects (the papers' Δ).
 
-        True if something may follow at once.
+        True if this may have an effect at once.
         """
 
     def writable(self, ready: bool, now: int) -> None:
@@ -146,19 +151,19 @@ class Connected(Core, Protocol):
     """
 
     def admits(self, frame: Frame, connection: int, /) -> bool:
-        """Whether a frame that came by this connection of its sender is to be received.
+        """True if a frame from this connection of its sender is accepted.
 
-        If not, the driver drops it: its group does not live on that connection, or the core keeps it for later.
+        If not, the driver drops it: its group does not use that connection, or the core keeps it for later.
         """
 
     def is_bound(self, frame: Frame) -> bool:
         """Whether a frame belongs to the connection that its group uses. Frames that form a group do not."""
 
     def connected(self, peer: ProcessId, connection: int, now: int) -> Iterable[Frame]:
-        """From now on frames to that peer leave by this connection. Gives frames that were kept, to be received now."""
+        """From now on frames to that peer use this connection. Returns kept frames, to receive now."""
 
     def disconnected(self, peer: ProcessId, now: int) -> None:
-        """From now on no connection leads to that peer; a frame to it is lost."""
+        """From now on there is no connection to that peer; a frame to it is lost."""
 
     def broke(
         self, peer: ProcessId, connection: int, now: int, *, incoming: bool = True, outgoing: bool = True
@@ -167,6 +172,13 @@ class Connected(Core, Protocol):
 
         It may be told late. Groups that used the connection are dead on the next one, because a core cannot see the
         gap between the two.
+        """
+
+    def gone(self, peer: ProcessId, now: int) -> None:
+        """There is evidence that a peer is dead, such as a reset connection and a refused new one.
+
+        It is evidence, no proof: other members may still hear the peer. A frame of the peer that comes later
+        withdraws it.
         """
 
 
@@ -202,6 +214,28 @@ class StateSink(Protocol):
     def getvalue(self) -> bytes: ...
 
 
+class Presence(IntEnum):
+    """What a process says about itself and one group (docs/spec/newtop.md 11.2). The values are those on the wire."""
+
+    ABSENT = 0
+    """It is not in the group, and its application has not asked for it."""
+    JOINING = 1
+    """It is not in the group and wants to be, but may not found it."""
+    FOUNDING = 2
+    """It is not in the group, wants to be, and may found it."""
+    FORMING = 3
+    """It takes part in a formation of the group: the outcome is not known yet."""
+    MEMBER = 4
+
+
+class Answer(NamedTuple):
+    """What a process has said about itself and one group."""
+
+    presence: Presence
+    at: int
+    """When the answer was received."""
+
+
 class Changing(Suspecting, Protocol):
     """A core whose groups are formed, joined, left and merged while they work (docs/spec/newtop.md 11).
 
@@ -218,10 +252,19 @@ class Changing(Suspecting, Protocol):
         """Form a new group of these, including ourselves. All must agree. Retried until done or left."""
 
     def join(self, name: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
-        """Become a member. Contacts are asked again and again until one of them arranges it."""
+        """Become a member. Contacts are asked repeatedly until one of them arranges it."""
+
+    def inquire(self, name: GroupId, peers: tuple[ProcessId, ...], now: int, *, founding: bool) -> None:
+        """Ask each of these once whether it is in that group; `founding`: tell them that we may found it."""
+
+    def answers(self, name: GroupId) -> Mapping[ProcessId, Answer]:
+        """What processes have said since the first `inquire` for that group. Empty after leaving the group."""
 
     def leave(self, name: GroupId, now: int) -> None:
         """Leave when all that we sent is stable; ends with `Left`. Nothing may be sent there any more."""
+
+    def entitle(self, name: GroupId, now: int) -> None:
+        """Say that this process may found the first primary view of that group, where views are voted on."""
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:
         """Look for these at once, and unite with their groups of that name."""

@@ -1,27 +1,27 @@
-"""What a core asks its surroundings to do: values in one ordered list, never calls.
+"""Effects: what a core asks its driver to do, as values in one ordered list, never as calls.
 
 The order of the list is the order in which a driver carries the effects out; over all groups of a process it is
 the agreed order of what the application sees. Named tuples, because millions of them are built.
 """
 
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, ViewId
 
 
 class Frame(Protocol):
-    """One protocol message. Deeply immutable, compared by value, encoded once whatever the fan-out."""
+    """One protocol message. Deeply immutable, compared by value, encoded once for any number of receivers."""
 
     @property
     def group(self) -> GroupId: ...
     @property
     def sender(self) -> ProcessId:
-        """Who transmits it; a copy of somebody else's frame travels inside a frame of the one who relays it."""
+        """The process that transmits it; a copy of another process's frame is inside a frame of the relay."""
 
     @property
     def author(self) -> ProcessId:
-        """Whose application sent the messages in it: the sender's, unless that only numbered them (a sequencer)."""
+        """The author of the messages in it: the sender, unless it only numbered them (a sequencer)."""
 
     @property
     def payloads(self) -> tuple[bytes, ...]:
@@ -37,7 +37,7 @@ class Frame(Protocol):
 
     @property
     def orderer(self) -> ProcessId | None:
-        """Who gave that stamp, where it was not the sender."""
+        """The process that assigned the stamp, if it is not the sender."""
 
     @property
     def kind(self) -> str:
@@ -57,37 +57,37 @@ class Frame(Protocol):
 
 
 class Scope(Enum):
-    """Whom a frame is for, when not for one process. The network knows them from the views it is told to install."""
+    """The receivers of a frame that is not for one process. The network knows them from the installed views."""
 
     VIEW = "view"
     """Every other member of the sender's view of the frame's group."""
     RECEIVERS = "receivers"
-    """Those whom the sender's view names as receivers of its messages (001 §2: R_s)."""
+    """The receivers in the sender's view (001 §2: R_s)."""
     SENDERS = "senders"
-    """Those whom it names as senders of what it receives (001 §2: S_r)."""
+    """The senders in the sender's view (001 §2: S_r)."""
     GROUP = "group"
-    """Whoever listens to the group, in a view or not (InterGroup)."""
+    """All processes that listen to the group, in a view or not (InterGroup)."""
     LOCAL = "local"
     """The sender's local group (InterGroup)."""
     COORDINATORS = "coordinators"
     """The coordinator group (InterGroup)."""
     RING = "ring"
-    """Whoever is within `ttl` hops (InterGroup's ring search)."""
+    """All processes within `ttl` hops (InterGroup's ring search)."""
 
 
 class Channel(Enum):
-    """What a frame asks of the transport."""
+    """The transport service that a frame needs."""
 
     STREAM = "stream"
-    """FIFO and lossless while both ends live and are connected."""
+    """FIFO and lossless while both ends are up and connected."""
     DATAGRAM = "datagram"
-    """May be lost, doubled, reordered."""
+    """May be lost, duplicated, reordered."""
     CONTROL = "control"
-    """In its place on the group's own channel; the core lets it leave whatever flow control says."""
+    """In order with the group's own channel; flow control never delays it."""
 
 
 class Transmit(NamedTuple):
-    """Let a frame leave. Fan-out belongs to the network: one effect serves any number of receivers."""
+    """Transmit a frame. Fan-out belongs to the network: one effect serves any number of receivers."""
 
     frame: Frame
     to: ProcessId | Scope = Scope.VIEW
@@ -109,7 +109,7 @@ class Query(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A request to the group, its process's request number so and so there, has the answers that it asked for."""
+    """A request to the group, identified by its number at this process, has the answers that it asked for."""
 
     group: GroupId
     request: int
@@ -117,51 +117,54 @@ class Answered(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Why somebody is not in a view any more, and the evidence."""
+    """Why a member is no longer in a view, and the evidence."""
 
     process: ProcessId
     last_block: int
-    """Its last number that those who go on agreed to have."""
+    """Its last number that all survivors have, as agreed."""
     reason: str
-    """Why we suspected it: `silent` (owes a number), `unacknowledged` (owes the word that it has what waits for safe
-    delivery), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking` (flow control waits for it), `unready`
+    """Why we suspected it: `silent` (owes a number), `unacknowledged` (owes the acknowledgment that safe delivery
+    needs), `mute` (owes a vote), `accused` (by others, unrefuted), `blocking` (flow control waits for it), `unready`
     (a change of views does), `deaf` (it answers nothing, on datagrams), `severed` (the connection is broken, where
-    groups merge), `parted` (it has excluded us), `left` (it says so), `secession` (we go alone, cut off from one of
-    them), `injected`."""
+    groups merge), `parted` (it has excluded us), `left` (it says so), `stalled` (it says that its application read
+    nothing for too long), `stuck` (it is heard, but never advances), `secession` (we leave all, cut off from one of
+    them), `gone` (the transport has evidence that it is dead), `injected`."""
     accusers: tuple[ProcessId, ...]
-    """Whose votes there were when it was confirmed."""
+    """The members that had voted when it was confirmed."""
     silent_ns: int
-    """How long nothing had come from it when we suspected it."""
+    """Duration of its silence when we suspected it."""
     agreed_ns: int
     """From our suspicion to the agreement."""
 
 
 class InstallView(NamedTuple):
-    """From here on in the list, `view` is in force in its group."""
+    """From here on in the list, `view` is the current view of its group."""
 
     view: View
     left: tuple[Departure, ...] = ()
-    """Who was in the view before, and is not in this one."""
+    """The members of the view before that are not in this one."""
     signature: str | None = None
-    """What its members add to their names, if not what `types.signature` says (E-29, for the simulator only)."""
+    """The signature of its members, if it is not `types.signature` (E-29, for the simulator only)."""
     snapshot: bool = False
-    """The application is to hand its state over when it gets here, before it takes anything else (`Changing.state`)."""
+    """The application must hand its state over when it reads this, before anything else (`Changing.state`)."""
 
 
 class Reach(NamedTuple):
-    """From here on frames to that group go to the members of this view; the application gets to it later."""
+    """From here on frames to that group go to the members of this view; the application reads it later."""
 
     view: View
 
 
 class InstallState(NamedTuple):
-    """The application's state of a group is from here on what these classes had at its first view, merged in order."""
+    """From here on, the application's state of a group is the merge of these classes' states at its first view."""
 
     group: GroupId
     states: tuple[tuple[int, bytes], ...]
-    """By class other than our own, in order; a class that nobody of is left to tell has none."""
+    """By class other than our own, in order; a class without remaining members has none."""
     own: int | None
-    """Our own class, if we had a state: the application's, as it is now; it has its place among the others."""
+    """Our own class, if we had a state: the application's current state has its place among the others."""
+    primary: int | None = None
+    """The class that comes from the last primary view that is known of, where views are voted on."""
 
 
 class Left(NamedTuple):
@@ -169,9 +172,27 @@ class Left(NamedTuple):
 
     group: GroupId
     graceful: bool
-    """All that we sent and delivered is held by everybody who stays; False: it took too long, or nobody knows."""
+    """All remaining members have all that we sent and delivered; False: a timeout, or unknown."""
     successor: GroupId | None = None
-    """What we went over to, if we did."""
+    """The successor group, if we went over to one."""
+
+
+class Difference(NamedTuple):
+    """A setting that two processes do not have alike; None: that process does not know it."""
+
+    setting: str
+    ours: str | None
+    theirs: str | None
+
+
+class Refused(NamedTuple):
+    """No group of this name with that peer, because its settings differ from ours; the peer is told too."""
+
+    group: GroupId
+    """By name."""
+    process: ProcessId
+    differences: tuple[Difference, ...]
+    """At least one, sorted by setting."""
 
 
 class Missing(NamedTuple):
@@ -180,10 +201,10 @@ class Missing(NamedTuple):
     group: GroupId
     sender: ProcessId
     container: bytes
-    """What their names begin with."""
+    """The common prefix of their names."""
     places: tuple[int, ...]
     gone: bool = False
-    """Nobody has them any more: there is no use in asking."""
+    """No process has them any more: requests are useless."""
 
 
 class Suspected(NamedTuple):
@@ -209,14 +230,29 @@ class Confirmed(NamedTuple):
     failed: tuple[tuple[ProcessId, int], ...]
     """Each with the last of its numbers that counts as sent."""
     members: tuple[ProcessId, ...]
-    """Who of the view in force has not failed."""
+    """The members of the current view that have not failed."""
 
 
 class Transitional(NamedTuple):
-    """Others of the view have failed; its next deliveries speak for these alone (newtop.md 9.8, 14 rule 5)."""
+    """Others of the view have failed; the next deliveries are valid only for these (newtop.md 9.8, 14 rule 5)."""
 
     group: GroupId
     members: tuple[ProcessId, ...]
+
+
+class Primary(NamedTuple):
+    """From here on the view in force is primary, until the next `Transitional` or view (newtop.md 15)."""
+
+    group: GroupId
+    view: ViewId
+    number: int
+    """Rises from each primary view of a group to the next."""
+    rule: str
+    """Why it may be primary: `founded`, `majority`, `everybody` or `static`."""
+    after: tuple[ViewId, ...]
+    """The primary view that it follows, and later ones that were attempted and may have been primary."""
+    holds: bool = True
+    """False: it is formed, but a member is known to have failed, so it is not primary here. For the trace alone."""
 
 
 class Stable(NamedTuple):
@@ -232,21 +268,46 @@ class Discard(NamedTuple):
     group: GroupId
     upto: tuple[tuple[ProcessId, int], ...]
     evicted: bool = False
-    """Freed for lack of a buffer, before it was known to be stable here (Macedo95 §3.3, rule fb2)."""
+    """Freed because no buffer was left, before it was known to be stable here (Macedo95 §3.3, rule fb2)."""
 
 
 class Blocked(NamedTuple):
-    """Flow control holds a message of the application back; told again when it waits for somebody else."""
+    """Flow control delays a message of the application; repeated when it waits for another member."""
 
     group: GroupId
     by: ProcessId
-    """The member that has completed least: whom the sender waits for."""
+    """The member that the sender waits for: it has completed the least."""
 
 
 class Unblocked(NamedTuple):
-    """Flow control lets the next message leave."""
+    """Flow control permits the next message."""
 
     group: GroupId
+
+
+ConcernReason = Literal["stalled", "blocking", "lagging", "relayed", "deaf"]
+"""`stalled`: its application does not take messages. `blocking`: our messages have waited for it for long.
+`lagging`: it has owed numbers or completions for long. `relayed`: what it sends reaches us only through others.
+`deaf`: it does not hear us, or answers nothing."""
+
+
+class Concern(NamedTuple):
+    """Something is wrong with a member of the view, or not any more. For the application: nothing else follows."""
+
+    group: GroupId
+    process: ProcessId
+    """The member; it may be our own process, if its application is `stalled`."""
+    reason: ConcernReason
+    over: bool = False
+
+
+class Evicted(NamedTuple):
+    """The driver must leave this group on behalf of the application, which did not read it for too long."""
+
+    group: GroupId
+    reason: str
+    idle_ns: int
+    """How long the application has taken nothing."""
 
 
 class Gauge(NamedTuple):
@@ -256,7 +317,7 @@ class Gauge(NamedTuple):
     name: str
     value: int
     of: ProcessId | None = None
-    """The member whom the quantity is about, where it is about one."""
+    """The member that the quantity is about, if any."""
 
 
 Effect = (
@@ -268,14 +329,18 @@ Effect = (
     | Reach
     | InstallState
     | Left
+    | Refused
     | Missing
     | Suspected
     | Refuted
     | Confirmed
     | Transitional
+    | Primary
     | Stable
     | Discard
     | Blocked
     | Unblocked
+    | Concern
+    | Evicted
     | Gauge
 )

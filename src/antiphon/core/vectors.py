@@ -11,7 +11,7 @@ BEYOND: Final = 1 << 63
 
 
 class Completion(Protocol):
-    """Tells up to which number a group is complete."""
+    """Knows the number up to which a group is complete."""
 
     @property
     def minimum(self) -> int: ...
@@ -37,7 +37,7 @@ class MinVector:
         return self.values.index(self.minimum)
 
     def raise_to(self, rank: int, value: int) -> None:
-        """Raise one entry; a smaller value changes nothing (a late frame brings one)."""
+        """Raise one entry; a smaller value, from a late frame, has no effect."""
         values = self.values
         old = values[rank]
         if value <= old:

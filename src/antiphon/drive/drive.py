@@ -12,18 +12,22 @@ from antiphon.core.contract import Core
 from antiphon.core.effects import (
     Answered,
     Blocked,
+    Concern,
     Confirmed,
     Deliver,
     Discard,
     Effect,
+    Evicted,
     Frame,
     Gauge,
     InstallState,
     InstallView,
     Left,
     Missing,
+    Primary,
     Query,
     Reach,
+    Refused,
     Refuted,
     Stable,
     Suspected,
@@ -35,10 +39,25 @@ from antiphon.drive.reader import Reader
 from antiphon.trace.scribe import Recording, Scribe, Told
 from antiphon.types import View
 
-Shown = Deliver | InstallView | InstallState | Left | Transitional | Answered | Query | Missing | Blocked | Unblocked
+Shown = (
+    Deliver
+    | InstallView
+    | InstallState
+    | Left
+    | Transitional
+    | Primary
+    | Answered
+    | Query
+    | Missing
+    | Blocked
+    | Unblocked
+    | Concern
+    | Evicted
+    | Refused
+)
 """What applications are told, in one order over all groups of the process.
 
-`Query`, `Missing`, `Blocked` and `Unblocked` have no place in that order.
+`Query`, `Missing`, `Blocked`, `Unblocked`, `Concern`, `Evicted` and `Refused` have no place in that order.
 """
 
 
@@ -124,7 +143,7 @@ class Drive:
                     network.transmit(effect, now)
                 else:
                     _ACTIONS[type(effect)](self, effect, now, time)
-                    acted = acted or type(effect) not in _TRACE_ONLY
+                    acted = acted or type(effect) not in _WITHOUT_CONSEQUENCES
             busy = busy or acted
             if not acted and not self._drains_for_trace:
                 break  # an untraced core has nothing to do here
@@ -162,8 +181,8 @@ class Drive:
             self.scribe.told(effect, time)
 
 
-_TRACE_ONLY: Final = frozenset({Stable, Discard, Gauge})
-"""Effects that a core builds only if it is traced."""
+_WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Concern})
+"""Effects that a core builds only if it is traced, and what it only tells: they never let something leave."""
 
 _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
     InstallView: Drive._install,
@@ -171,9 +190,13 @@ _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] =
     Left: Drive._leave,
     InstallState: Drive._show,
     Transitional: Drive._show,
+    Primary: Drive._show,
     Answered: Drive._show,
     Query: Drive._show,
     Missing: Drive._show,
+    Refused: Drive._show,
+    Concern: Drive._show,
+    Evicted: Drive._show,
     Blocked: Drive._show_and_record,
     Unblocked: Drive._show_and_record,
     Suspected: Drive._record,

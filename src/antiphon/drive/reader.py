@@ -8,7 +8,7 @@ the application gets to an effect, and not when the core asked for it; in betwee
 | `Deliver` | it is recorded; once the application is done with it, flow control counts it (`consumed`) |
 | `InstallView` | the core is told (`viewed`), the trace too; a snapshot of the state goes to the core (`state`) |
 | `InstallState` | the merged state is recorded |
-| `Transitional` | it is recorded |
+| `Transitional`, `Primary` | it is recorded |
 | `Left` | with a successor the application notices nothing; otherwise it is out of the group |
 """
 
@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from antiphon.core.contract import Core, StateSource, is_changing, is_suspecting
-from antiphon.core.effects import Frame, InstallState, InstallView, Left, Transitional
+from antiphon.core.effects import Frame, InstallState, InstallView, Left, Primary, Transitional
 from antiphon.trace.scribe import Scribe
 from antiphon.types import GroupId, View
 
@@ -100,6 +100,11 @@ class Reader:
         """The application is told which members the next deliveries speak for."""
         if self._recorder is not None and recorded:
             self._recorder.noticed(effect, time)
+
+    def prevail(self, effect: Primary, time: int, *, recorded: bool = True) -> None:
+        """The application is told that its view is primary."""
+        if self._recorder is not None and recorded:
+            self._recorder.prevailed(effect, time)
 
     def leave(self, effect: Left, time: int, *, recorded: bool = True) -> bool:
         """True if the application is out of the group; False if a successor takes its place."""

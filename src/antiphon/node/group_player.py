@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from antiphon.api.events import Message, Reset
 from antiphon.api.group import Group
-from antiphon.api.member import Member
+from antiphon.api.process import LocalProcess
 from antiphon.core.contract import is_changing
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, outside_of
@@ -34,10 +34,10 @@ class GroupPlayer(Player):
         self._moving: dict[GroupId, str] = {}  # by group: joining, forming or leaving it
         self._mesh = _mesh(scenario, process, host)
         core = core_builder(scenario, random.Random(scenario.seed))(process)
-        assert is_changing(core), "its family says that it forms groups"
+        assert is_changing(core), "a group player needs a family that forms groups"
         outside = outside_of(scenario, process)
         self._formed = {group.name for group in scenario.group if group.formed}
-        self._member = Member.of(
+        self._member = LocalProcess(
             process,
             core,
             self._mesh,
@@ -103,7 +103,7 @@ class GroupPlayer(Player):
     # The application
 
     async def _read(self) -> None:
-        async for group, event in self._member.events():
+        async for group, event in self._member.read_together():
             await self._going.wait()
             if isinstance(event, Message):
                 self._deliveries += 1

@@ -1,6 +1,6 @@
-"""What the processes of a local run have on record: read from their journals, cut into segments while the run goes on.
+"""The histories of the processes of a local run: read from their journals, and cut into segments during the run.
 
-The supervisor does this, so that it costs the processes nothing.
+The supervisor does this, so the processes have no extra work.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from antiphon.types import WORLD, ProcessId
 
 
 class Histories:
-    """Of all processes of a run, and of the world."""
+    """The histories of all processes of a run, and of the world."""
 
     def __init__(self, scenario: Scenario, directory: Path, has_ended: Callable[[ProcessId], bool]) -> None:
-        """`has_ended`: whether a process writes nothing more."""
+        """`has_ended`: True if a process writes nothing more."""
         self.world = Recorder(WORLD)
         self._scenario = scenario
         self._directory = directory
@@ -47,19 +47,19 @@ class Histories:
         self._crashes[process] = now
 
     def read(self) -> tuple[Recorder, ...]:
-        """All that is on record by now: by process, then of the world."""
+        """All current histories: by process, then of the world."""
         return (*map(self._history, sorted(self._journals)), self.world)
 
     def cut(self, segments: SegmentWriter) -> None:
-        """New rows since the last segment are the next one."""
+        """Write the new rows since the last segment as the next one."""
         histories = [*map(self._history, [*self._journals]), self.world]
-        counts = {history: len(history.rows) for history in histories}  # the world's may grow meanwhile
+        counts = {history: len(history.rows) for history in histories}  # the history of the world may grow meanwhile
         new = [(history, range(self._cut_to.get(history, 0), count)) for history, count in counts.items()]
         segments.add(events_within(run_id(self._scenario), new))
         self._cut_to = counts
 
     def _history(self, process: ProcessId) -> Recorder:
-        """What a process has on record by now; if it was killed, that row comes last."""
+        """The current history of a process; if it was killed, that row comes last."""
         journal, ended = self._journals[process], self._has_ended(process)
         journal.read()
         history = journal.history
@@ -70,7 +70,7 @@ class Histories:
 
 
 class _Journal:
-    """The journal of one process, read as it grows."""
+    """The journal of one process, read while it grows."""
 
     def __init__(self, head: Head, path: Path) -> None:
         self.path = path
@@ -79,11 +79,11 @@ class _Journal:
 
     @property
     def history(self) -> Recorder:
-        """What the journal has told so far."""
+        """The history read so far."""
         return self._replay.history
 
     def read(self) -> None:
-        """Read what is new; nothing if the process was killed before it had begun."""
+        """Read new entries; none if the process was killed before it began."""
         with contextlib.suppress(FileNotFoundError, TornHead):
             self._reader = self._reader or JournalReader(self.path)
             for entry in self._reader.entries():

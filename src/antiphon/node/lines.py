@@ -1,4 +1,4 @@
-"""How a process and those that it started speak: lines of JSON on standard input and output."""
+"""Communication of a process with its children: lines of JSON on standard input and output."""
 
 import asyncio
 import json
@@ -8,13 +8,13 @@ from typing import Any
 
 
 def tell(line: dict[str, Any]) -> None:
-    """To whoever started us."""
+    """Write a line to the parent process."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 async def orders() -> AsyncIterator[dict[str, Any]]:
-    """What it says, until it says nothing more."""
+    """The lines of a process, until its output ends."""
     reader = asyncio.StreamReader(limit=1 << 24)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

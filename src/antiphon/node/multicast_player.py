@@ -1,7 +1,7 @@
 """A member process of a local run on multicast sockets, with one address for each group (InterGroup).
 
-It uses the same driver as all members. The application takes deliveries as they come, unless it is stalled, and tells
-the core, which acknowledges them. It has no state, so it hands none over.
+It uses the same driver as all members. The application takes deliveries as they arrive, unless it is stalled, and
+reports that to the core, which acknowledges them. The application has no state to transfer.
 """
 
 import random
@@ -24,7 +24,7 @@ from antiphon.types import GroupId, ProcessId, ViewId
 
 
 class MulticastPlayer(Player):
-    """The process: what its driver shows is recorded in that order."""
+    """The process; events of its driver are recorded in their order."""
 
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
         super().__init__(scenario, process, journal)
@@ -37,8 +37,8 @@ class MulticastPlayer(Player):
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
-        self._leaving: set[GroupId] = set()  # until the application gets to it
-        self._returning: set[GroupId] = set()  # of these, where it is to come back then
+        self._leaving: set[GroupId] = set()  # until the application reads it
+        self._returning: set[GroupId] = set()  # of these, the groups to which it returns then
         self._driver = Driver(
             process,
             self._core,
@@ -102,9 +102,9 @@ class MulticastPlayer(Player):
     # What the driver tells
 
     def show(self, effect: Shown, now: int) -> None:
-        """What comes next in the order. Flow control concerns the core alone.
+        """The next effect in the order. Flow control concerns only the core.
 
-        The application asks for everything that it is told to lack.
+        The application requests every message that is reported as missing.
         """
         if isinstance(effect, Missing):
             if self._framing is not None and not effect.gone:
@@ -179,7 +179,7 @@ class MulticastPlayer(Player):
 
 
 def _weather(scenario: Scenario, process: ProcessId) -> Weather:
-    """What the scenario's network does to datagrams on their way to a process, apart from delaying them."""
+    """The faults of the scenario's network on datagrams to a process, except delays."""
     network, paths = scenario.network, paths_between(scenario)
     lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
     return Weather(

@@ -1,4 +1,4 @@
-"""Partitions between real processes: each is told which peers it must not be connected with. `sim.faults.Disturbed`."""
+"""Partitions between real processes: each learns which peers to disconnect. Implements `sim.faults.Disturbed`."""
 
 from antiphon.node.remote import Remote
 from antiphon.scenario.model import Cut, Delay, Loss, Partition, cut_links

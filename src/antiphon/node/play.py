@@ -21,7 +21,7 @@ _PLAYERS: Final[dict[Kind, type[GroupPlayer | MulticastPlayer | StreamPlayer]]] 
     "multicast": MulticastPlayer,
     "streams": StreamPlayer,
 }
-"""By what a family declares."""
+"""The players, by the name that a family declares."""
 
 
 def player(scenario: Scenario, process: ProcessId, journal: Path, host: str) -> Player:
@@ -36,8 +36,8 @@ async def _play(scenario: Path, process: ProcessId, journal: Path, host: str) ->
 
 
 def main() -> None:
-    """Play until the supervisor says stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the run is the supervisor's matter
+    """Play until the order to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles interrupts
     scenario, process, journal, host = sys.argv[1:]
     asyncio.run(_play(Path(scenario), ProcessId(process), Path(journal), host))
 

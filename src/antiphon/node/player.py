@@ -1,4 +1,4 @@
-"""The base of every member process of a local run, whatever its protocol.
+"""The base of every member process of a local run, for any protocol.
 
 The supervisor starts the process and gives it orders as lines of JSON on standard input; the process answers with such
 lines. It plays the workloads of the scenario and keeps a journal of what it does: a killed process leaves its trace.
@@ -60,7 +60,7 @@ class Player(ABC):
 
     @abstractmethod
     async def _open(self) -> Address:
-        """Be reachable; the address."""
+        """Listen; returns the address."""
 
     @abstractmethod
     async def _meet(self, order: dict[str, Any]) -> None:
@@ -80,16 +80,16 @@ class Player(ABC):
 
     @abstractmethod
     def _status(self) -> dict[str, Any]:
-        """What the supervisor must know to tell whether the run is quiet."""
+        """The status that the supervisor needs to decide whether the run is quiet."""
 
     @abstractmethod
     async def _end(self) -> None:
-        """Stop, and record how the process was at the end."""
+        """Stop, and record the final state of the process."""
 
     # What the supervisor says
 
     async def run(self) -> None:
-        """Carry out orders until one says stop."""
+        """Carry out orders until the order to stop."""
         tell({"address": await self._open()})
         async for order in orders():
             if order["do"] == "stop":

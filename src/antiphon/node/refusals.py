@@ -1,8 +1,8 @@
-"""What real processes on one machine cannot play."""
+"""Scenarios that real processes on one machine cannot play."""
 
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.registry import families, family_of
-from antiphon.scenario.model import Cut, Delay, Loss, Scenario, Skew, Slow
+from antiphon.scenario.model import Cut, Delay, Gone, Loss, Scenario, Skew, Slow
 
 
 def refuse(scenario: Scenario) -> None:
@@ -22,6 +22,10 @@ def refuse(scenario: Scenario) -> None:
             kind = type(fault).__name__.lower()
             raise ConfigurationError(
                 f"fault[{i}].kind: {kind!r} needs a simulated network, or clock; see antiphon simulate"
+            )
+        if isinstance(fault, Gone):
+            raise ConfigurationError(
+                f"fault[{i}].kind: 'gone' is simulated only; real connections tell it by themselves"
             )
     for i, workload in enumerate(scenario.workload):
         if workload.replies or workload.answers != "none":

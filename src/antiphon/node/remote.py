@@ -1,4 +1,4 @@
-"""A member process as its supervisor sees it: started, told by lines of JSON what to do, stopped, killed."""
+"""A member process as its supervisor sees it: started, controlled by lines of JSON, stopped, killed."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ class Place:
     host: str = "127.0.0.1"
     """The address that it is bound to."""
     within: tuple[str, ...] = ()
-    """What starts a command there, such as `ip netns exec NAME`."""
+    """The prefix that starts a command there, such as `ip netns exec NAME`."""
 
 
 class Owner(Protocol):
@@ -60,27 +60,28 @@ class Remote:
 
     @property
     def ended(self) -> bool:
-        """It runs no longer, and writes nothing more."""
+        """True if it has ended and writes nothing more."""
         return self._child is not None and self._child.returncode is not None
 
     async def start(self, scenario: Path, rows: Path) -> None:
-        """Until its address is known."""
+        """Wait until its address is known."""
         self._child = await asyncio.create_subprocess_exec(
             *self._place.within,
             sys.executable, "-m", "antiphon.node.play", str(scenario), self.id, str(rows), self._place.host,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            process_group=0,  # Ctrl-C is for the supervisor: a process that is only starting would die of it
         )  # fmt: skip
         self._reader = asyncio.get_running_loop().create_task(self._listen(self._child))
         await self._known.wait()
 
     async def meet(self, others: "list[Remote]", groups: Mapping[str, tuple[str, int]], *, wait: bool = True) -> None:
-        """Tell it where these and the groups are; until it is connected with them, if that is to be waited for."""
+        """Send it the addresses of these processes and of the groups; optionally wait until it is connected."""
         addresses = [other.address for other in others]
         self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait], groups=groups)
         await self._done["meet"].wait()
 
     async def set_clock(self, epoch: int) -> None:
-        """Tell it when the run begins; until it knows."""
+        """Send it the start time of the run, and wait for its answer."""
         self.order(do="set_clock", epoch=epoch)
         await self._done["set_clock"].wait()
 
@@ -97,19 +98,19 @@ class Remote:
             else:
                 self._done[told["done"]].set()
         for awaited in (self._known, *self._done.values()):
-            awaited.set()  # whoever waits for it waits in vain
+            awaited.set()  # cancel all that wait for an answer
         if not self.crashed and not self._stopping:
             self._run.failed(self.id, (await child.stderr.read()).decode(errors="replace"))
 
     def order(self, **what: Any) -> None:
-        """Tell it what to do."""
+        """Send it an order."""
         if self.crashed or self._child is None:
             return
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(what).encode() + b"\n")
 
     async def stop(self) -> None:
-        """Let it write the end of its trace; it is killed if it does not."""
+        """Let it write the end of its trace; kill it if it does not."""
         if self.crashed:
             return
         self._stopping = True
@@ -122,12 +123,12 @@ class Remote:
         self.kill()
 
     def kill(self) -> None:
-        """At once."""
+        """Kill it at once."""
         self._stopping = True
         self._signal(signal.SIGKILL)
 
     async def gone(self) -> None:
-        """Until nothing of it is left."""
+        """Wait until it has ended completely."""
         if self._child is not None:
             await self._child.wait()
             await self._reader
@@ -176,4 +177,7 @@ class Remote:
         raise AssertionError("refused before the run")
 
     def lost(self, _process: ProcessId) -> None:
-        raise AssertionError("real processes find out by themselves")
+        raise AssertionError("real processes detect failures themselves")
+
+    def told_gone(self, _process: ProcessId) -> None:
+        raise AssertionError("refused before the run")

@@ -1,6 +1,6 @@
 """A member process of a local run over TCP whose groups are static: a core, its driver, an application without a state.
 
-Any family whose cores need nothing but streams can be played so (`Sockets(player="streams")`).
+It can play any family whose cores need only streams (`Sockets(player="streams")`).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from antiphon.types import GroupId, ProcessId, ViewId
 
 
 class StreamPlayer(Player):
-    """The process: what its driver shows is recorded in that order."""
+    """The process; events of its driver are recorded in their order."""
 
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path, host: str) -> None:
         super().__init__(scenario, process, journal)
@@ -67,8 +67,8 @@ class StreamPlayer(Player):
     # What the driver tells
 
     def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002 - recorded when the application takes it
-        """What comes next in the order."""
-        assert isinstance(effect, Deliver | InstallView), f"nothing plays {effect}"
+        """The next effect in the order."""
+        assert isinstance(effect, Deliver | InstallView), f"effect {effect} is not supported"
         self._untaken.append(effect)
         self._take()
 

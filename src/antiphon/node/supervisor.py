@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from antiphon.errors import AntiphonError
 from antiphon.node.histories import Histories
@@ -33,12 +33,12 @@ from antiphon.trace.segments import SegmentWriter
 from antiphon.types import GroupId, ProcessId, process_id, split_process_id
 
 _START_S: Final = 120.0
-"""The processes may take this long to start and to find one another."""
+"""The processes may take this long to start and to find each other."""
 _POLL_S: Final = 0.05
 _SEGMENT_NS: Final = 500_000_000
 """How often new rows become a segment of the trace, if the run can be watched."""
 _SETTLED_NS: Final = 300_000_000
-"""Where processes fall silent, a run counts as quiet after nothing was left to do for this long."""
+"""If processes become silent, a run counts as quiet after nothing was left to do for this long."""
 
 
 class WorkerFailed(AntiphonError):  # noqa: N818 - what happened
@@ -70,7 +70,7 @@ class LocalRun:
         segments: SegmentWriter | None = None,
         places: Mapping[str, Place] | None = None,
     ) -> None:
-        """`places`: by name, of the processes that do not run where we do."""
+        """`places`: by name, the places of processes that run elsewhere."""
         refuse(scenario)
         self._places = places or {}
         self._reserved: socket.socket | None = None
@@ -86,12 +86,22 @@ class LocalRun:
         self._current: dict[str, Remote] = {}
         self._starting: set[asyncio.Task[None]] = set()
         self._failure: str | None = None
+        self._began = self._interrupted = False
+
+    @property
+    def began(self) -> bool:
+        """True if there is a trace to keep."""
+        return self._began
+
+    def interrupt(self) -> None:
+        """End the run early: the processes stop, and the trace up to here is kept."""
+        self._interrupted = True
 
     async def play(self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None = None) -> Run:
-        """The whole of it. `watch` is shown how each process is doing, now and then."""
+        """Play the whole run. `watch` is called regularly with the status of each process."""
         try:
             await self._start()
-            quiet, ended = await self._play(watch)
+            reason = await self._play(watch)
             await asyncio.gather(*(remote.stop() for remote in self._remotes.values()))
         finally:
             for remote in self._remotes.values():
@@ -99,9 +109,8 @@ class LocalRun:
             await asyncio.gather(*(remote.gone() for remote in self._remotes.values()), return_exceptions=True)
             if self._reserved is not None:
                 self._reserved.close()
-        self._histories.world.note(
-            "end", self._wall.now, compact_json({"quiet": quiet, "reason": "quiet" if ended else "duration"})
-        )
+        quiet = reason == "quiet"
+        self._histories.world.note("end", self._wall.now, compact_json({"quiet": quiet, "reason": reason}))
         if self._segments is not None:
             self._histories.cut(self._segments)
         return self._collect(quiet)
@@ -109,7 +118,7 @@ class LocalRun:
     def failed(self, process: ProcessId, errors: str) -> None:
         """A process has ended by itself."""
         last = errors.strip().splitlines()
-        self._failure = self._failure or f"{process} ended by itself: {last[-1] if last else 'it says nothing of why'}"
+        self._failure = self._failure or f"{process} ended by itself: {last[-1] if last else 'it printed no error'}"
 
     def crashed(self, process: ProcessId) -> None:
         """A process was killed."""
@@ -121,7 +130,7 @@ class LocalRun:
         try:
             await asyncio.wait_for(self._gather(), _START_S)
         except TimeoutError:
-            raise WorkerFailed(f"the processes did not find one another within {_START_S:.0f} s") from None
+            raise WorkerFailed(f"the processes did not find each other within {_START_S:.0f} s") from None
         self._require_health()
 
     def _require_health(self) -> None:
@@ -139,12 +148,14 @@ class LocalRun:
         self._wall.epoch = time.monotonic_ns() + 50_000_000
         if self._segments is not None:
             self._segments.begin(time.time_ns() + 50_000_000)
-        await asyncio.gather(*(remote.set_clock(self._wall.epoch) for remote in remotes))  # all, before anybody speaks
+        await asyncio.gather(
+            *(remote.set_clock(self._wall.epoch) for remote in remotes)
+        )  # all processes listen before any frame leaves
         for remote in remotes:
             remote.order(do="go")
 
     def _group_addresses(self) -> dict[str, tuple[str, int]]:
-        """Where each group is multicast to, if it is; the port is ours while the run lasts, so no other run hears it.
+        """The multicast address of each group, if it has one; no other run receives it: the port is ours meanwhile.
 
         The addresses are of the scope that does not leave a site (RFC 2365); datagrams do not pass routers anyway.
         """
@@ -166,7 +177,11 @@ class LocalRun:
     async def _launch(self, remote: Remote) -> None:
         await remote.start(self._toml, self._histories.path(remote.id))
 
-    async def _play(self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None) -> tuple[bool, bool]:
+    async def _play(
+        self, watch: Callable[[dict[ProcessId, dict[str, Any]]], None] | None
+    ) -> Literal["quiet", "duration", "interrupted"]:
+        """Returns the reason why the run ended."""
+        self._began = True
         scenario = self._scenario
         network = Partitions(
             self._remotes,
@@ -182,16 +197,18 @@ class LocalRun:
             await asyncio.sleep(_POLL_S)
             if self._segments is not None and self._wall.now >= next_segment:
                 next_segment = self._wall.now + _SEGMENT_NS
-                await asyncio.to_thread(self._histories.cut, self._segments)  # faults come when they are due
+                await asyncio.to_thread(self._histories.cut, self._segments)  # faults begin at their times
+            if self._interrupted:
+                return "interrupted"
             self._require_health()
             if watch is not None:
                 watch({remote.id: remote.status for remote in self._remotes.values() if not remote.crashed})
             if self._is_quiet(faults):
-                return True, True
-        return False, False
+                return "quiet"
+        return "duration"
 
     def _is_quiet(self, faults: Faults[Remote]) -> bool:
-        """Whether all has been sent, and nothing has been left to do for as long as the scenario says."""
+        """True if everything was sent, and nothing was left to do for the quiet time of the scenario."""
         live = [remote for remote in self._remotes.values() if remote.running]
         if faults.ended_at is None or self._starting or not all(remote.status for remote in live):
             return False
@@ -202,12 +219,12 @@ class LocalRun:
         return not self._is_at_work(live, faults) and not self._parted(faults, last)
 
     def _is_at_work(self, live: list[Remote], faults: Faults[Remote]) -> bool:
-        """Whether a process that is in a stable component still has something to do."""
+        """True if a process in a stable component still has something to do."""
         connected = {process for component in faults.components for process in component}
         return any(_is_at_work(remote) for remote in live if remote.id in connected)
 
     def _parted(self, faults: Faults[Remote], last: int) -> bool:
-        """As in the simulator: those who are connected are not together yet, or only just, and may still be."""
+        """As in the simulator: True if connected members may still merge, or have merged only recently."""
         scenario = self._scenario
         if not self._facts.changing or self._wall.now >= last + self._facts.uniting_ns:
             return False
@@ -230,7 +247,7 @@ class LocalRun:
     async def _bring_back(self, remote: Remote, fault: Recover) -> None:
         await self._launch(remote)
         await remote.set_clock(self._wall.epoch)
-        # who is starting too will come to us; some may be gone before we are connected with them
+        # processes that also start will connect to us; some may be gone before that
         others = [each for each in self._current.values() if each is not remote and each.running and each.address]
         await remote.meet(others, {}, wait=False)
         remote.order(do="go")
@@ -253,22 +270,27 @@ class LocalRun:
             requests=kinds.count("send"),
             deliveries=kinds.count("deliver"),
             inputs=kinds.count("receive"),
+            interrupted=self._interrupted,
         )
 
 
 def _is_at_work(remote: Remote) -> bool:
-    """Whether a process has events to read, messages that others may lack, or a group to enter or leave."""
+    """True if a process has events to read, messages that others may lack, or a group to join or leave."""
     return any(remote.status[each] for each in ("unread", "retains", "moving"))
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C ends the task that plays, in order, and no other."""
+def _interruptible(run: LocalRun) -> Iterator[None]:
+    """The first Ctrl-C ends a run that has begun, and its trace is kept. Any other one cancels the task that plays."""
     loop, task, before = asyncio.get_running_loop(), asyncio.current_task(), signal.getsignal(signal.SIGINT)
-    interrupted = False
+    interrupted = kept = False
 
     def interrupt() -> None:
-        nonlocal interrupted
+        nonlocal interrupted, kept
+        if run.began and not kept:
+            kept = True
+            run.interrupt()
+            return
         interrupted = True
         assert task is not None
         task.cancel()
@@ -291,14 +313,15 @@ def run_locally(
     segments: SegmentWriter | None = None,
     places: Mapping[str, Place] | None = None,
 ) -> Run:
-    """Play a scenario with real processes; gives what a simulation gives, and segments of it meanwhile.
+    """Play a scenario with real processes; returns the result of a simulation, and writes segments meanwhile.
 
-    `places`: by name, of the processes that are to run elsewhere than here.
+    `places`: by name, the places of processes that run elsewhere.
     """
 
     async def play(directory: Path) -> Run:
-        with _interruptible():
-            return await LocalRun(scenario, directory, segments, places).play(watch)
+        run = LocalRun(scenario, directory, segments, places)
+        with _interruptible(run):
+            return await run.play(watch)
 
     with tempfile.TemporaryDirectory(prefix="antiphon-") as directory:
         return asyncio.run(play(Path(directory)))

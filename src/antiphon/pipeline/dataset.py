@@ -2,7 +2,7 @@
 
 A run directory holds `events/*.parquet`. A file may hold several runs, and a run may be spread over several files.
 Files that share a run form one unit, the smallest part that one task can judge alone. Everything that the Parquet
-footers show is checked here, before Spark starts: a command calls `find_event_files` first.
+footers show is checked here, before Spark starts: a command calls `find_event_files` first. Only `events` needs Spark.
 """
 
 import json
@@ -10,19 +10,19 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
 from antiphon.properties.tables.columns import READ, as_read
 from antiphon.trace.directory import read_index
 from antiphon.trace.schema import EVENTS
 
-_SPARK_EVENTS: Final = from_arrow_schema(EVENTS)
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 CODED: Final = [field.name for field in EVENTS if field.type == pa.string() and field.name != "detail"]
 """Columns of strings that repeat very often."""
 
@@ -87,7 +87,7 @@ def traced_runs(directory: Path) -> set[str]:
     try:
         return set(json.loads(document.read_text(encoding="utf-8"))["traces"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"{document} does not say which traces were kept: {_cause(error)}") from error
+        raise TraceError(f"{document} has no list of the traces that were kept: {_cause(error)}") from error
 
 
 def count_events(files: Iterable[Path]) -> int:
@@ -152,10 +152,12 @@ def _coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return plain.cast(pa.string()).dictionary_encode()
 
 
-def events(spark: SparkSession, directory: Path) -> DataFrame:
+def events(spark: "SparkSession", directory: Path) -> "DataFrame":
     """The events of a run or of a directory of runs as a DataFrame with exactly the columns of `EVENTS`."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - the rest works without Spark
+
     paths = [spark_path(path) for path in find_event_files(directory)]
-    return spark.read.schema(_SPARK_EVENTS).parquet(*paths).select(*EVENTS.names)
+    return spark.read.schema(from_arrow_schema(EVENTS)).parquet(*paths).select(*EVENTS.names)
 
 
 def _read(path: Path) -> pa.Table:

@@ -23,7 +23,7 @@ SENDING: Final = "sending"
 
 _N: Final = frozenset(
     "W M1 M2 M3 M4 M5 M6e M7 M8 M9 M10 D1 D2 D3 D4 D5w D8 D9 D10 D12 O1 O2 O3 O4 O5 O5x O6 O8 S1 S2 S4 F1 F2 F3 "
-    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
+    "L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2 M12 L11".split()
 )
 """Class N of docs/spec/properties.md 8: Newtop's symmetric total order; views are installed at a cut or by a remove."""
 
@@ -33,14 +33,14 @@ _NV: Final = frozenset("M6 M11 D5 D6 D7".split())
 Only there are concurrent views disjoint, so at most one of two can hold a majority. So only there is M11 promised.
 """
 
-_SAFE: Final = _N | frozenset("S3 D11".split())
+_SAFE: Final = _N | frozenset("S3 D11 M13".split())
 """Class N with safe delivery: nothing is delivered before it is known to be stable (docs/spec/newtop.md 14).
 
 As its rule 5 says, D11 and S1 cover the members about which a delivery makes a claim. Members whose failure was agreed
 and announced before are not among them (`notices.py`, `receipts.py`).
 """
 
-_SC: Final = _N - frozenset("O5 O5x O6 O8".split())
+_SC: Final = _N - frozenset("O5 O5x O6 O8 M12 L11".split())
 """Class SC of docs/spec/properties.md 8: Newtop's slow causal order.
 
 The entries of the table for the Newtop membership count, because the causal groups run over it. F1, F2 and F3 are our
@@ -154,7 +154,7 @@ BUILT_IN: Final[Mapping[str, Promised]] = {
             "causal-vector": _FC,
         },
         closed={"total": _NV},
-        moving=frozenset("M2 M6 M7 M8 M9 M10 M11 D5 D5w D6 D7 D9 D10 D11 L5 L10".split()),
+        moving=frozenset("M2 M6 M7 M8 M9 M10 M11 M12 M13 D5 D5w D6 D7 D9 D10 D11 L5 L10 L11".split()),
         cuts=True,
         apart=False,
         frees="everything",

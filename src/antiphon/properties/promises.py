@@ -1,6 +1,6 @@
 """Which process promises which property (docs/spec/properties.md 8), from the `start` rows; and what is required.
 
-A property is judged among the processes whose service in a group offers it, whatever others chose. This is O9, mixed
+A property is judged among the processes whose service in a group offers it. This is O9, mixed
 services, which therefore has no verdict of its own.
 """
 
@@ -17,8 +17,8 @@ from antiphon.properties.tables.suspectors import Suspectors
 from antiphon.types import split_process_id
 
 JUDGED: Final = tuple(
-    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D12 D13 D14 "
-    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 R2".split()
+    "W M1 M2 M3 M4 M5 M6 M6e M7 M8 M9 M10 M11 M12 M13 D1 D2 D3 D4 D5 D5w D6 D7 D8 D9 D10 D11 D12 D13 D14 "
+    "O1 O2 O3 O4 O5 O5x O6 O7 O8 S1 S2 S3 S4 S5 S6 F1 F2 F3 L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 L11 R2".split()
 )
 """The properties that have a checker, in the order of their verdicts."""
 
@@ -33,6 +33,9 @@ _SEQUENCED_UNCHANGED: Final = frozenset("O6 O8".split())
 
 The two sides of a split may give one message two different numbers (E-70).
 """
+
+VOTED: Final = frozenset("M12 M13 L11".split())
+"""Promised where primary views are voted on (docs/spec/newtop.md 15). M11 is promised where they are not."""
 
 _OF_SENDERS: Final = frozenset("M1 S5 F1 L4".split())
 """Not promised by receive-only processes."""
@@ -76,6 +79,10 @@ class Promises:
         self._sources: dict[tuple[int, int], frozenset[str]] = {}
         self.view_change: list[str] = [""] * len(history.processes)
         """By process how it installs views (docs/spec/newtop.md 9.6), empty if its `start` row does not say."""
+        self.votes: BoolArray = np.zeros(len(history.processes), np.bool_)
+        """By process: it votes on primary views."""
+        self.primary_size: IntArray = np.zeros(len(history.processes), np.int64)
+        """By process: the size that most members of a primary view are counted by; 0: there is none."""
         self.suspectors = Suspectors(history)
         """The settings of failure detection."""
         self._pairs: dict[str, BoolArray] = {}
@@ -111,6 +118,8 @@ class Promises:
         offered &= ~(self.of_family(lambda promised: property_id in promised.moving) & off)[:, None]
         if property_id == "L9":
             offered &= self.onlooking | self._undisturbed()
+        if property_id in VOTED or property_id == "M11":
+            offered &= (self.votes == (property_id in VOTED))[:, None]
         if property_id in _OF_SENDERS:
             offered &= ~self.onlooking
         if property_id in COMING:
@@ -200,6 +209,9 @@ class Promises:
             holds_all = promised_by(protocol).frees == "everything"  # so it has to learn when all of it may be freed
             self.learns_all[process] = holds_all or options.get("stability") == "all"
             self.view_change[process] = str(options.get("view_change", ""))
+            primary = options.get("primary")
+            self.votes[process] = primary is not None
+            self.primary_size[process] = primary if isinstance(primary, int) else 0
             for group, service in services.items():
                 if group in code_of:  # otherwise nothing ever happened in it
                     self._service[process, code_of[group]] = _code(self._services, service)

@@ -24,6 +24,7 @@ from antiphon.properties.checks import (
     flow,
     liveness,
     order,
+    primary,
     reliable,
     reliable_total,
     safe,
@@ -55,7 +56,7 @@ class RowNeeds:
     """
 
     all_processes: _Kinds = _NONE
-    """Kinds that it needs from all processes, whatever part it judges."""
+    """Kinds that it needs from all processes, for any part that it judges."""
     own_processes: _Kinds = _NONE
     """Kinds that it needs only from the processes of its own part."""
     own_senders: _Kinds = _NONE
@@ -160,6 +161,8 @@ CHECKERS: Final = (
     Checker("M9", views.check_shrinking, BACKBONE),
     Checker("M10", views.check_reasons, BACKBONE),
     Checker("M11", views.check_primary_chain, BACKBONE),
+    Checker("M12", primary.check_chain, BACKBONE),
+    Checker("M13", primary.check_kept, _GROUPS),
     Checker("D1", delivery.check_integrity, _RUN),
     Checker("D2", delivery.check_duplication, _STREAMS),
     Checker("D3", cuts.check_right_place, _STREAMS),
@@ -203,6 +206,7 @@ CHECKERS: Final = (
     Checker("L8", drained.check_buffers_empty, _BUFFERS),
     Checker("L9", failure_detection.check_no_false_exclusion, _FOLLOWING),
     Checker("L10", failure_detection.check_silence, _TALK),
+    Checker("L11", primary.check_returns, BACKBONE),
     Checker("R2", states.check_new_incarnations, BACKBONE),
 )
 """In the order of their verdicts. W comes before all of them (`wellformed.py`) and needs `LOGS`."""

@@ -1,4 +1,4 @@
-"""From a scenario to what drivers need of each process: its core, its recorder, its `start` row, its groups."""
+"""From a scenario to the parts of each process for drivers: its core, its recorder, its `start` row, its groups."""
 
 import random
 
@@ -13,7 +13,7 @@ from antiphon.types import GroupId, ProcessId
 
 
 def core_builder(scenario: Scenario, chance: random.Random) -> Build:
-    """What makes the cores of this scenario; `chance` is drawn from in the order in which they are asked for."""
+    """A function that builds the cores of this scenario; it draws from `chance` in the order of the calls."""
     return family_of(scenario).build(scenario, chance)
 
 
@@ -32,7 +32,7 @@ def listened_to(scenario: Scenario, process: ProcessId) -> list[GroupId]:
 
 
 def outside_of(scenario: Scenario, process: ProcessId) -> frozenset[GroupId]:
-    """Where members agree on who is in a group: the groups that a process is not in when it starts."""
+    """If members agree on views: the groups that a process is not in when it starts."""
     return joined_later(scenario, process) if family_of(scenario).abilities.formation else frozenset()
 
 
@@ -47,7 +47,7 @@ def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
 
 
 def start_detail(scenario: Scenario, process: ProcessId) -> str:
-    """What the `start` row of a process tells: protocol, options, its groups."""
+    """The contents of the `start` row of a process: protocol, options, its groups."""
     family = family_of(scenario)
     options = msgspec.to_builtins(scenario.options, enc_hook=str)
     groups = {group.name: family.told(scenario, group, process) for group in groups_of(scenario, process)}

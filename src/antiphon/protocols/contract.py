@@ -29,35 +29,35 @@ class Facts:
     """What drivers must know about the runs of one scenario."""
 
     perpetual: bool = False
-    """Processes never fall silent, so a run ends a quiet time after the last request and the last fault."""
+    """Processes are never silent, so a run ends a quiet time after the last request and the last fault."""
     agreed: bool = False
     """Members detect failures themselves and agree on views."""
     changing: bool = False
     """Groups are formed, joined, left or merged while they work."""
     merges: bool = False
-    """Members that lost each other unite again without being asked."""
+    """Members that lost each other merge again by themselves."""
     rides: bool = False
-    """Messages carry acknowledgments, so a trace tells of each message which processes its sender counts (S5)."""
+    """Messages carry acknowledgments, so a trace records for each message which processes its sender counts (S5)."""
     waiting: tuple[frozenset[ProcessId], ...] = ()
-    """Sets of processes in which one that takes no messages may hold up all others."""
+    """Sets of processes in which a stalled one may block all others."""
     told_after_ns: int | None = None
-    """Survivors are told of a crash this long after it; None: nobody tells them."""
+    """Survivors are informed of a crash after this time; None: they are not informed."""
     broken_after_ns: int = 0
     """Both ends of a stream that lost frames learn of it within this time."""
     recheck_ns: int = 0
-    """How long after a failed check a driver looks again whether all is settled; 0: a quiet time."""
+    """Pause after a failed check before a driver checks again whether all is settled; 0: a quiet time."""
     settling_ns: int = 0
-    """Members that failed are excluded within this time, if nothing else breaks."""
+    """Failed members are excluded within this time, if nothing else fails."""
     uniting_ns: int = 0
-    """Connected members that look for each other are in one view within this time."""
+    """Connected members that search for each other are in one view within this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What a campaign counts the runs of one scenario by, beside shape and transport."""
+    """The categories by which a campaign counts the runs of one scenario, besides shape and transport."""
 
     service: str = ""
-    """Stands for the service where services do not tell runs apart."""
+    """Replaces the service if services do not distinguish runs."""
     flow_control: int = 0
     view_change: str = "none"
     """How views change; "none" if they never do, or without agreement."""
@@ -74,22 +74,22 @@ class Abilities:
     sequencer: bool = False
     """A group may have a sequencer (`mode`)."""
     sites: bool = False
-    """Sites, and paths between them, act."""
+    """Sites, and paths between them, have an effect."""
     own_services: bool = False
     """Each member may choose its own service."""
     lossy_streams: bool = False
-    """Acknowledgments travel beside the streams, so loss acts on streams too."""
+    """Acknowledgments are outside the streams, so loss has an effect with streams too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errata:
-    """The printed rules that can be followed in place of the adopted ones."""
+    """The printed rules that can replace the adopted ones."""
 
     names: tuple[str, ...] = ()
     concerns: Callable[[str, Scenario], bool] = lambda _erratum, _scenario: True
-    """Whether the printed rule acts in this scenario."""
+    """True if the printed rule has an effect in this scenario."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """By erratum, what its rule is about, where the groups alone do not tell."""
+    """By erratum, what its rule is about, if the groups do not show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class RandomScenarios:
     """A named source of random scenarios for `antiphon campaign`."""
 
     name: str
-    """Scenarios bear it, alone or followed by a dash and their shape."""
+    """The name of its scenarios, alone or followed by a dash and their shape."""
     sentence: str
     """What its runs have in common."""
     draw: Callable[[random.Random], Scenario]
@@ -122,7 +122,7 @@ class Variants:
     adapt: Callable[[Scenario, Scenario, str], Scenario] = _unchanged
     """From the original, the generic variant and the choice: the variant."""
     notes: Callable[[Scenario, Scenario], Mapping[str, str]] = _no_notes
-    """By option, a sentence that tells why `adapt` changed it."""
+    """By option, the reason why `adapt` changed it."""
 
 
 Player = Literal["groups", "multicast", "streams"]
@@ -135,11 +135,11 @@ class Sockets:
 
     player: Player
     problems: Callable[[Scenario], Problems] = _no_problems
-    """What real processes cannot play."""
+    """Scenarios that real processes cannot play."""
     reconnects: bool = False
-    """After a partition, connections carry messages again also where groups never change."""
+    """After a partition, connections carry messages again, also if groups never change."""
     weather: bool = False
-    """Processes drop, repeat and reorder received datagrams themselves, as the scenario's network says."""
+    """Processes drop, duplicate and reorder received datagrams themselves, as in the scenario's network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,21 +147,21 @@ class Family:
     """One protocol family."""
 
     name: str
-    """What `protocol` says in a scenario."""
+    """The value of `protocol` in a scenario."""
     services: tuple[str, ...]
-    """What a group may ask for; the first is the default."""
+    """The services of its groups; the first is the default."""
     options: type[Options]
     """The `[options]` table of its scenarios."""
     build: Callable[[Scenario, random.Random], Build]
-    """From a scenario to what makes its cores; randomness is drawn in the order in which they are made."""
+    """From a scenario to the function that builds its cores; randomness is drawn in the order of the calls."""
     told: Callable[[Scenario, Group, ProcessId], dict[str, object]]
-    """What the `start` row of a process tells of a group, its `service` at least."""
+    """The fields of the `start` row of a process about a group, at least its `service`."""
     wire: Wire
     """Its frames as bytes."""
     facts: Callable[[Scenario], Facts] = lambda _scenario: Facts()
     labels: Callable[[Scenario], Labels] = lambda _scenario: Labels()
     problems: Callable[[Scenario], Problems] = _no_problems
-    """What the family refuses beyond what all refuse."""
+    """Problems of a scenario for this family, beyond those for all families."""
     abilities: Abilities = Abilities()
     errata: Errata = Errata()
     scenarios: tuple[RandomScenarios, ...] = ()

@@ -110,7 +110,7 @@ def change_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         attendance.take(fault)
     for i, group in enumerate(scenario.group):
         if group.name in attendance.unformed:
-            yield f"group[{i}].formed", "no fault of kind form forms it"
+            yield f"group[{i}].formed", "the group is never formed: a fault of kind form is missing"
 
 
 def _problems(fault: Crash | Change, attendance: Attendance) -> Iterator[tuple[str, str]]:
@@ -143,7 +143,7 @@ def _recover_problems(fault: Recover, attendance: Attendance) -> Iterator[tuple[
         if fault.process not in attendance.members.get(name, ()):
             yield "joins", f"unknown process {fault.process!r} in group {name!r}"
         elif attendance.members[name] == (fault.process,):
-            yield "joins", f"nobody else is ever in group {name} whom it could ask"
+            yield "joins", f"group {name} never has another member that it could ask"
     if len({*(fault.joins or ())}) < len(fault.joins or ()):
         yield "joins", "must be different groups"
 
@@ -151,14 +151,14 @@ def _recover_problems(fault: Recover, attendance: Attendance) -> Iterator[tuple[
 def _form_problems(fault: Form, attendance: Attendance) -> Iterator[tuple[str, str]]:
     members = attendance.members[fault.group]
     if fault.group not in attendance.unformed:
-        yield "group", f"{fault.group} is there before: a group that is formed says formed = true, and is formed once"
+        yield "group", f"{fault.group} already exists: only a group with formed = true can be formed, and only once"
     for name in fault.members or ():
         if name not in members:
             yield "members", f"unknown process {name!r} in group {fault.group}"
         if name in attendance.crashed:
             yield "members", f"{name} has crashed before"
     if fault.members is not None and (fault.process not in fault.members or len({*fault.members}) < len(fault.members)):
-        yield "members", f"must be different processes, {fault.process} among them"
+        yield "members", f"must be different processes and include {fault.process}"
 
 
 def _named_problems(fault: Join | Merge, named: tuple[str, ...] | None, members: tuple[str, ...]) -> Iterator[str]:

@@ -79,9 +79,9 @@ class Member(Table, frozen=True, kw_only=True):
     process: str
     group: str
     role: Literal["both", "sender", "receiver"] = "both"
-    """A sender gets nothing delivered: in the classic family it stands outside the group. A receiver never sends.
+    """A sender delivers nothing: in the classic family it is outside the group. A receiver never sends.
 
-    intergroup: receivers are not in views, everybody else is in the sender group, and delivers too.
+    intergroup: receivers are not in views; all other members are in the sender group and also deliver.
     """
     service: str = ""
     """intergroup: the service of this member; default: that of its group."""
@@ -137,7 +137,7 @@ class Workload(Table, frozen=True, kw_only=True):
     payload: int = 32
     """Bytes."""
     replies: bool = False
-    """Every member but the first sender sends one message when it has delivered all of these."""
+    """Every member except the first sender sends one message when it has delivered all of these."""
     answers: Literal["none", "any", "first", "majority", "all"] = "none"
     """Messages are requests: which members must answer before the request is answered."""
 
@@ -160,7 +160,7 @@ class Hosts(Table, frozen=True, kw_only=True):
 class _Timed(Table, frozen=True, kw_only=True):
     at: Duration
     until: Duration | None = None
-    """Without it: for ever."""
+    """Without it: until the end."""
 
 
 class _OnProcess(_Timed, frozen=True, kw_only=True):
@@ -229,8 +229,17 @@ class Suspect(Table, frozen=True, kw_only=True, tag_field="kind", tag="suspect")
     by: str | tuple[str, ...]
 
 
+class Gone(Table, frozen=True, kw_only=True, tag_field="kind", tag="gone"):
+    """Processes get evidence that another is dead, rightly or not: as from a reset connection and a refused new one."""
+
+    at: Duration
+    process: str
+    by: str | tuple[str, ...]
+    """The processes that get it."""
+
+
 class Crash(Table, frozen=True, kw_only=True, tag_field="kind", tag="crash"):
-    """The process stops for ever; a part of its frames in transit is lost."""
+    """The process crashes; a part of its frames in transit is lost."""
 
     at: Duration
     process: str
@@ -284,14 +293,14 @@ class Recover(Table, frozen=True, kw_only=True, tag_field="kind", tag="recover")
 
 
 class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
-    """Undoes every fault of the network that is in force."""
+    """Ends every fault of the network."""
 
     at: Duration
 
 
 Change = Join | Leave | Form | Merge | Recover
 """Changes of membership other than failures; newtop implements them by forming new groups."""
-Moment = Suspect | Crash | Join | Leave | Form | Merge | Recover | Heal
+Moment = Suspect | Gone | Crash | Join | Leave | Form | Merge | Recover | Heal
 """Faults that happen once and do not end."""
 Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Moment
 
@@ -325,8 +334,8 @@ class Scenario(Table, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(name for group in self.group for name in members_of(group)))
 
 
-def accusers(fault: Suspect) -> tuple[str, ...]:
-    """The processes that suspect."""
+def accusers(fault: Suspect | Gone) -> tuple[str, ...]:
+    """The processes that suspect, or get evidence."""
     return (fault.by,) if isinstance(fault.by, str) else fault.by
 
 

@@ -35,7 +35,10 @@ def defaults(family: Family) -> Options:
 
 
 def every_option(scenario: Scenario) -> dict[str, Any]:
-    """All options by name: those of its family as they are, those of other families at their defaults."""
+    """All options by name: those of its family as they are, those of other families at their defaults.
+
+    An option that is not set at all, and has no default, is left out.
+    """
     named = [name for family in BUILT_IN.values() for name in family.options.__struct_fields__]
     own = family_of(scenario).options
     named += own.__struct_fields__
@@ -43,7 +46,8 @@ def every_option(scenario: Scenario) -> dict[str, Any]:
     last = default.pop(_LAST)
     default |= {name: getattr(own(), name) for name in own.__struct_fields__ if name != _LAST}
     said = {name: getattr(scenario.options, name) for name in scenario.options.__struct_fields__}
-    return default | {_LAST: last} | said
+    every = default | {_LAST: last} | said
+    return {name: value for name, value in every.items() if value is not msgspec.UNSET}
 
 
 def decoded(table: object, family: Family) -> Options:

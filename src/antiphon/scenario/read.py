@@ -81,7 +81,7 @@ def from_table(table: dict[str, Any]) -> Scenario:
     """The scenario in a table, validated and with all defaults filled in."""
     scenario = typed(table)
     for name in idle(table.get("options", {}), family_of(scenario)):
-        raise ConfigurationError(f"options.{name}: changes nothing: {scenario.protocol} has no such option")
+        raise ConfigurationError(f"options.{name}: has no effect: {scenario.protocol} has no such option")
     return judged(scenario)
 
 
@@ -118,7 +118,7 @@ def scenario_toml(scenario: Scenario) -> str:
 
 
 def run_id(scenario: Scenario) -> str:
-    """Name, seed and a hash of the scenario: the name of the run that it is."""
+    """The name of the run: name, seed and a hash of the scenario."""
     digest = hashlib.blake2b(scenario_toml(scenario).encode(), digest_size=4).hexdigest()
     return f"{scenario.name}-{scenario.seed}-{digest}"
 
@@ -129,9 +129,9 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
 
 
 def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"]) -> Scenario:
-    """The same scenario over another transport, for sockets: what only a simulated network does to datagrams goes.
+    """The same scenario over another transport, for sockets, without faults that only a simulated network has.
 
-    It stays where processes do it themselves to what they receive.
+    They stay if processes inject them into what they receive.
     """
     network = msgspec.structs.replace(scenario.network, transport=transport)
     sockets = family_of(scenario).sockets
@@ -154,7 +154,7 @@ def _without_none(value: Any) -> Any:
 
 
 def _with_key(message: str, place: str = "") -> str:
-    """Turn msgspec's `… - at `$.group[0].name`` around: the key first, below the place that was converted."""
+    """Turn msgspec's `… - at `$.group[0].name`` around: the key first, after the path of the converted table."""
     problem, _, path = message.partition(" - at `$")
     problem = problem.replace("Object contains unknown field", "unknown key")
     problem = problem.replace("Object missing required field", "missing key")
@@ -174,7 +174,7 @@ def _words(key: str) -> tuple[str, ...]:
 
 def _refuse_later_words(table: dict[str, Any]) -> None:
     if "sweep" in table:
-        raise ConfigurationError("sweep: this table makes many runs of a scenario; `antiphon sweep` takes it")
+        raise ConfigurationError("sweep: this table describes many runs; use `antiphon sweep`")
     places = [("", table)]
     places += [(f"{kind}[{i}].", entry) for kind in ("group", "fault") for i, entry in _entries(table, kind)]
     for place, entry in places:

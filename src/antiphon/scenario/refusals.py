@@ -9,6 +9,7 @@ from antiphon.scenario.model import (
     Cut,
     Fault,
     Form,
+    Gone,
     Group,
     Join,
     Merge,
@@ -28,23 +29,23 @@ _SUSPECT_AFTER_NS_MIN: Final = 80_000_000
 
 
 def told_soon(suspect_after: int) -> Problems:
-    """The shortest time after which a loss may be told or noticed."""
+    """Problems with the time after which a loss is reported or detected."""
     if suspect_after < _SUSPECT_AFTER_NS_MIN:
-        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
+        yield "options.suspect_after", "must be at least 80ms, time for four attempts to repair a loss"
 
 
 def with_notices(scenario: Scenario, default: Options) -> Scenario:
-    """The scenario with the default time for telling losses, if suspicions were turned off for another family."""
+    """The scenario with the default time for reporting losses, if suspicions were turned off for another family."""
     if scenario.options.suspect_after:
         return scenario
     return replace(scenario, options=replace(scenario.options, suspect_after=default.suspect_after))
 
 
 def no_links(scenario: Scenario) -> Problems:
-    """Faults that only members with a failure detector of their own survive."""
+    """Faults that need members with a failure detector of their own."""
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Partition | Cut | Suspect):
-            why = "who has failed is told there, never wrongly"
+        if isinstance(fault, Partition | Cut | Suspect | Gone):
+            why = "its processes are informed of crashes and never suspect wrongly"
             yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with {scenario.protocol}: {why}"
     yield from no_formations(scenario)
 
@@ -53,16 +54,16 @@ def no_formations(scenario: Scenario) -> Problems:
     """Faults and keys for groups that are formed at run time."""
     for i, fault in enumerate(scenario.fault):
         if isinstance(fault, Form | Merge | Recover):
-            why = "its groups are there from the start, and whoever crashes is gone for good"
+            why = "its groups exist from the start, and a crashed process never recovers"
             yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with {scenario.protocol}: {why}"
         if isinstance(fault, Join) and fault.via is not None:
-            yield f"fault[{i}].via", f"changes nothing: with {scenario.protocol} whoever joins asks nobody"
+            yield f"fault[{i}].via", f"has no effect: with {scenario.protocol} a joiner asks no member"
     for i, group in enumerate(scenario.group):
         if group.formed or group.state_bytes != Group(name="", members=()).state_bytes:
             key = "formed" if group.formed else "state_bytes"
             yield (
                 f"group[{i}].{key}",
-                f"belongs to groups that are formed while others work, which {scenario.protocol} does not have",
+                f"is for groups that are formed during a run, which {scenario.protocol} does not have",
             )
 
 
@@ -77,7 +78,7 @@ def source_problems(scenario: Scenario, i: int) -> Iterator[str]:
     for name in member.sources or ():
         known = name in members_of(group) and name != member.process
         if not known or role_of(scenario, member.group, name).role == "receiver":
-            yield f"{name!r} is no other sender of group {member.group}"
+            yield f"{name!r} is not another sender of group {member.group}"
 
 
 def no_requests(scenario: Scenario) -> Problems:

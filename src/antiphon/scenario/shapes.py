@@ -28,12 +28,12 @@ def fork(_: random.Random) -> Groups:
 
 
 def triangle(_: random.Random) -> Groups:
-    """Three groups, each two of which share one process (Fig. 4.2b)."""
+    """Three groups; each two of them share one process (Fig. 4.2b)."""
     return (0, 1), (0, 2), (1, 2)
 
 
 def ring(_: random.Random) -> Groups:
-    """Four groups in a circle (Fig. 5.1)."""
+    """Four groups in a ring (Fig. 5.1)."""
     return (0, 1, 2, 3), (2, 3, 4, 5), (4, 5, 6, 7), (0, 1, 6, 7)
 
 

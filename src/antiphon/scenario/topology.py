@@ -32,7 +32,7 @@ def topology_problems(scenario: Scenario, *, sites: bool) -> Iterator[tuple[str,
     if (scenario.site or scenario.path) and not sites:
         yield (
             "site" if scenario.site else "path",
-            f"sites and paths between them change nothing with {scenario.protocol}",
+            f"sites and paths have no effect with {scenario.protocol}",
         )
     at: dict[str, str] = {}
     for i, site in enumerate(scenario.site):
@@ -42,7 +42,7 @@ def topology_problems(scenario: Scenario, *, sites: bool) -> Iterator[tuple[str,
             if name not in scenario.processes:
                 yield f"site[{i}].processes", f"unknown process {name!r}"
             if name in at:
-                yield f"site[{i}].processes", f"{name} is at site {at[name]} too, or named twice"
+                yield f"site[{i}].processes", f"{name} is also at site {at[name]}, or named twice"
             at[name] = site.name
     yield from _path_problems(scenario)
 
@@ -55,7 +55,7 @@ def _path_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
                 yield f"path[{i}].between", f"unknown site {name!r} (sites: {', '.join(sites) or 'none'})"
         ends = frozenset(path.between)
         if len(ends) < 2 or ends in joined:
-            yield f"path[{i}].between", "must be two sites that no other path joins"
+            yield f"path[{i}].between", "must be two sites that no other path connects"
         joined.add(ends)
         if not 0 <= path.loss <= 1:
             yield f"path[{i}].loss", f"{path.loss} is not a share between 0 and 1"

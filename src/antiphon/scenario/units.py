@@ -28,7 +28,7 @@ class Duration(int):
         """Read "50ms" and the like."""
         value = _parse(text, _NS, "a duration", '"50ms"')
         if value > _DURATION_NS_MAX:
-            raise ValueError(f"{text!r} is longer than a run can be")
+            raise ValueError(f"{text!r} is longer than the longest possible run")
         return cls(value)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ def _parse(text: object, units: dict[str, int], what: str, example: str) -> int:
         raise ValueError(f"{shown} is not {what} such as {example} (units: {wanted})")
     value = Fraction(match[1]) * units[match[2]]
     if value.denominator != 1:
-        raise ValueError(f"{text!r} is finer than the smallest unit, {next(iter(units))}")
+        raise ValueError(f"{text!r} has more digits than the smallest unit, {next(iter(units))}")
     return int(value)
 
 

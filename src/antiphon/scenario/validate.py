@@ -12,6 +12,7 @@ from antiphon.scenario.model import (
     Cut,
     Delay,
     Fault,
+    Gone,
     Heal,
     Lognormal,
     Loss,
@@ -41,7 +42,7 @@ def problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if not _SCENARIO_NAME.fullmatch(scenario.name):
         yield (
             "name",
-            f"{scenario.name!r} must be letters, digits, '.', '_' or '-', at most 100, for files bear it",
+            f"{scenario.name!r} must be 1 to 100 letters, digits, '.', '_' or '-': file names contain it",
         )
     if not 0 <= scenario.seed < 2**63:
         yield "seed", "must be a non-negative 64-bit number"
@@ -78,9 +79,9 @@ def _service_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
             offered = ", ".join(family.services)
             yield f"group[{i}].service", f"{family.name} offers {offered}, not {group.service!r}"
         if group.numbering == "block" and not family.abilities.numbering:
-            yield f"group[{i}].numbering", f"belongs to flow control, which {_having('numbering')} alone has"
+            yield f"group[{i}].numbering", f"is an option of flow control, which only {_having('numbering')} has"
         if group.mode == "asymmetric" and not family.abilities.sequencer:
-            yield f"group[{i}].mode", f"a sequencer is what {_having('sequencer')} alone has"
+            yield f"group[{i}].mode", f"only {_having('sequencer')} has a sequencer"
 
 
 def _having(ability: str) -> str:
@@ -93,12 +94,12 @@ def _errata_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for erratum in scenario.options.literal:
         if erratum not in errata.names:
             there_are = f"there are {', '.join(errata.names)}" if errata.names else "there are none"
-            yield "options.literal", f"{erratum!r} has no printed form to follow ({there_are})"
+            yield "options.literal", f"{erratum!r} is not an erratum with a printed form ({there_are})"
     for erratum in scenario.options.literal:
         if erratum in errata.names and not concerns(erratum, scenario):
             about = errata.about.get(erratum)
-            why = f"it is about {about}" if about else "no group has what its rule is about"
-            yield "options.literal", f"{erratum} changes nothing here: {why}"
+            why = f"it is about {about}" if about else "its rule applies to no group of this scenario"
+            yield "options.literal", f"{erratum} has no effect here: {why}"
 
 
 def _member_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -120,12 +121,12 @@ def _entry_problems(scenario: Scenario, members: Mapping[str, tuple[str, ...]]) 
         if member.process not in members[member.group]:
             yield f"{key}.process", f"unknown process {member.process!r} in group {member.group}"
         if (member.group, member.process) in seen:
-            yield key, f"{member.process} is spoken of twice in group {member.group}"
+            yield key, f"{member.process} has two entries for group {member.group}"
         seen.add((member.group, member.process))
         if member.service and not family_of(scenario).abilities.own_services:
             yield (
                 f"{key}.service",
-                f"is the same for all members of a group; with {_having('own_services')} alone each may choose",
+                f"is the same for all members of a group; only {_having('own_services')} lets each member choose",
             )
 
 
@@ -133,13 +134,13 @@ def _role_problems(scenario: Scenario, members: Mapping[str, tuple[str, ...]]) -
     for i, group in enumerate(scenario.group):
         roles = [role_of(scenario, group.name, name).role for name in members[group.name]]
         if roles and "both" not in roles and not {"sender", "receiver"} <= {*roles}:
-            yield f"group[{i}].members", "somebody must send and somebody receive"
+            yield f"group[{i}].members", "at least one member must send and at least one must receive"
     for i, workload in enumerate(scenario.workload):
         for name in workload.senders:
             if workload.group in members and role_of(scenario, workload.group, name).role == "receiver":
                 yield f"workload[{i}].senders", f"{name} is a receiver in group {workload.group}"
         if workload.replies and any(member.role != "both" for member in scenario.member):
-            yield f"workload[{i}].replies", "goes with groups in which everybody sends and receives"
+            yield f"workload[{i}].replies", "needs groups in which every member sends and receives"
 
 
 def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -151,13 +152,13 @@ def _group_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if not _NAME.fullmatch(group.name) or group.name in [other.name for other in groups[:i]]:
             yield (
                 f"group[{i}].name",
-                f"{group.name!r} must be unique, short, and without spaces, '#', '@', '/' and ':'",
+                f"{group.name!r} must be unique, at most 60 characters, and without spaces, '#', '@', '/' and ':'",
             )
         if not 1 <= len(members) <= MEMBERS_MAX or len(set(members)) < len(members):
             yield f"group[{i}].members", f"must be 1 to {MEMBERS_MAX} different processes"
         for name in members:
             if not _NAME.fullmatch(name) or name == WORLD:
-                yield f"group[{i}].members", f"{name!r} cannot name a process"
+                yield f"group[{i}].members", f"{name!r} cannot be the name of a process"
 
 
 def _network_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -167,7 +168,7 @@ def _network_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if not 0 <= share <= 1:
             yield f"network.{key}", f"{share} is not a share between 0 and 1"
         if share and network.transport == "stream" and not family_of(scenario).abilities.lossy_streams:
-            yield f"network.{key}", "goes with the datagram transport only; streams retransmit"
+            yield f"network.{key}", "needs the datagram transport; streams retransmit"
     if isinstance(network.latency, Uniform) and network.latency.low > network.latency.high:
         yield "network.latency.low", "is above network.latency.high"
     if isinstance(network.latency, Lognormal) and not 0 <= network.latency.sigma <= 10:
@@ -204,14 +205,17 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
     if not isinstance(fault, Moment) and fault.until is not None and fault.until <= fault.at:
         yield "until", "must be later than at"
     match fault:
-        case Suspect():
+        case Suspect() | Gone():
             yield from _suspect_problems(scenario, fault)
         case Pause(until=None) if not family_of(scenario).facts(scenario).agreed:
-            yield "until", "a pause for ever is a crash to the others; it needs newtop with options.suspect_after"
+            yield (
+                "until",
+                "is needed: an endless pause looks like a crash, which only newtop with options.suspect_after handles",
+            )
         case Partition():
             yield from _partition_problems(scenario, fault)
         case Cut(from_=a, to=b) if a == b:
-            yield "to", "is the process that it comes from; a link has two ends"
+            yield "to", "must be another process than from"
         case Delay() | Loss():
             yield from _link_fault_problems(scenario, fault)
         case Slow():
@@ -223,17 +227,17 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
 def _partition_problems(scenario: Scenario, fault: Partition) -> Iterator[tuple[str, str]]:
     named = [name for side in fault.sides for name in side]
     if len(fault.sides) < 2:
-        yield "sides", "there must be two at least"
+        yield "sides", "must be at least two"
     if not all(fault.sides):
-        yield "sides", "must not be empty: name a process on each"
+        yield "sides", "must not be empty: name at least one process for each side"
     for name in named:
         if name not in scenario.processes:
             yield "sides", f"unknown process {name!r} (processes: {abbreviated(scenario.processes)})"
         if named.count(name) > 1:
-            yield "sides", f"{name} stands on two sides, or twice on one"
+            yield "sides", f"{name} is named more than once"
 
 
-def _suspect_problems(scenario: Scenario, fault: Suspect) -> Iterator[tuple[str, str]]:
+def _suspect_problems(scenario: Scenario, fault: Suspect | Gone) -> Iterator[tuple[str, str]]:
     by = accusers(fault)
     if not by or len({*by}) < len(by):
         yield "by", "must be different processes, at least one"
@@ -243,12 +247,12 @@ def _suspect_problems(scenario: Scenario, fault: Suspect) -> Iterator[tuple[str,
         elif name == fault.process:
             yield "by", f"{name} cannot suspect itself"
         elif not any({name, fault.process} <= {*members_of(group)} for group in scenario.group):
-            yield "by", f"{name} and {fault.process} share no group, so it changes nothing"
+            yield "by", f"{name} and {fault.process} share no group, so the fault has no effect"
 
 
 def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tuple[str, str]]:
     if (fault.from_ is None) != (fault.to is None) or (fault.from_ and fault.process):
-        yield "from", "goes with to, and without process"
+        yield "from", "must be given together with to, and without process"
     if isinstance(fault, Loss) and not 0 <= fault.rate <= 1:
         yield "rate", f"{fault.rate} is not a share between 0 and 1"
     if (
@@ -256,14 +260,14 @@ def _link_fault_problems(scenario: Scenario, fault: Delay | Loss) -> Iterator[tu
         and scenario.network.transport == "stream"
         and not family_of(scenario).abilities.lossy_streams
     ):
-        yield "kind", "loss goes with the datagram transport only; streams retransmit"
+        yield "kind", "loss needs the datagram transport; streams retransmit"
 
 
 def _slow_problems(scenario: Scenario, fault: Slow) -> Iterator[tuple[str, str]]:
     if not 0 < fault.factor <= 1e6:
         yield "factor", "must be above 0 and at most a million"
     if not scenario.hosts.service:
-        yield "kind", "slow changes nothing while hosts.service is 0"
+        yield "kind", "slow has no effect while hosts.service is 0"
 
 
 def _skew_problems(fault: Skew) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,7 @@ def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
     family = family_of(changed)
     on, before = changed.network.transport, scenario.network.transport
     if on != before:
-        yield f"on {on}s in place of {before}s: messages of {changed.protocol} need them; latencies are the same"
+        yield f"on {on}s instead of {before}s, because {changed.protocol} needs them; latencies are the same"
     notes = family.variants.notes(scenario, changed)
     yield from notes.values()
     said, kept = every_option(scenario), every_option(changed)
@@ -70,7 +70,7 @@ def changes(scenario: Scenario, changed: Scenario) -> Iterator[str]:
         if a.numbering != b.numbering
     ]
     if reset:
-        yield f"without effect there, and left out: {', '.join(reset)}"
+        yield f"left out, because they have no effect there: {', '.join(reset)}"
 
 
 def _differs(option: str, said: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:

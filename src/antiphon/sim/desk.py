@@ -12,12 +12,15 @@ from antiphon.core.contract import Core, is_framing
 from antiphon.core.effects import (
     Answered,
     Blocked,
+    Concern,
     Deliver,
+    Evicted,
     Frame,
     InstallState,
     InstallView,
     Left,
     Missing,
+    Primary,
     Query,
     Transitional,
     Unblocked,
@@ -36,23 +39,23 @@ class Application(Protocol):
     """What runs on top of the processes."""
 
     def taken(self, node: "Node", frame: Frame) -> None:
-        """The application at `node` has got the messages of this frame."""
+        """The application at `node` has taken the messages of this frame."""
 
     def asked(self, node: "Node", frame: Frame) -> None:
-        """The application at `node` has got a request outside the order of its group."""
+        """The application at `node` has taken a request outside the order of its group."""
 
     def state(self, node: "Node", group: GroupId) -> bytes:
         """The state of the application at `node` in that group."""
 
     def merge(self, node: "Node", effect: InstallState) -> bytes:
-        """The application at `node` merges the states of others; gives the result."""
+        """The application at `node` merges the states of others; returns the result."""
 
     def left(self, node: "Node", group: GroupId) -> None:
         """The application at `node` has left that group."""
 
 
 class Desk:
-    """Of one process. `drive.Audience`."""
+    """The desk of one process; implements `drive.Audience`."""
 
     __slots__ = (
         "_application",
@@ -88,11 +91,11 @@ class Desk:
         self._consume_ns = consume_ns
         self._free = free
         self._busy = False
-        self._stalls = 0  # faults that keep the application from taking anything
+        self._stalls = 0  # faults that stop the application
         self._untaken: deque[Shown] = deque()
 
     def open(self, reader: Reader) -> None:
-        """Before the first effect: the reader belongs to the drive, which is made with this desk."""
+        """Call this before the first effect: the reader belongs to the drive, which is built with this desk."""
         self._reader = reader
         self._silent = reader.silent
 
@@ -109,13 +112,13 @@ class Desk:
         self._stalls += 1 if begins else -1
 
     def freed(self) -> None:
-        """The application is done with what it took last."""
+        """The application has finished its last delivery."""
         self._busy = False
 
     def show(self, effect: Shown, now: int) -> None:
-        """The next effect in the order; what has no place in the order is dealt with at once."""
+        """Add the next effect; an effect without a place in the order is handled at once."""
         if type(effect) is Deliver and not (self._busy or self._untaken or self._stalls):
-            frame = effect.frame  # nearly always; inline, because a call would cost a hundredth of a run
+            frame = effect.frame  # the usual case; inline, because a call would cost a hundredth of a run
             if not self._silent:
                 self._reader.consume(frame, now, self._queue.now)
             self._application.taken(self._node, frame)
@@ -128,7 +131,7 @@ class Desk:
             self.catch_up(now)
 
     def catch_up(self, now: int) -> None:
-        """Let the application take what it can."""
+        """The application takes all effects that it can."""
         while self._untaken and not self._stalls and not self._busy:
             effect = self._untaken.popleft()
             _TAKEN[type(effect)](self, effect, now)
@@ -140,12 +143,12 @@ class Desk:
             self._rest()
 
     def _rest(self) -> None:
-        """The application is busy for a while with what it took."""
+        """The application is busy with its last delivery for some time."""
         self._busy = True
         self._queue.at(self._queue.now + self._consume_ns, self._free)
 
     def _enter(self, effect: InstallView, now: int) -> None:
-        """The application gets to a view; its state goes out as it is here (docs/spec/newtop.md 11.2 rule 7)."""
+        """The application reads a view; its state at this point is transferred (docs/spec/newtop.md 11.2 rule 7)."""
         view = effect.view
         state = self._application.state(self._node, name_of(view.group)) if effect.snapshot else None
         self._reader.enter(effect, now, self._queue.now, state=state)
@@ -165,6 +168,9 @@ class Desk:
     def _notice(self, effect: Transitional, _now: int) -> None:
         self._reader.notice(effect, self._queue.now)
 
+    def _prevail(self, effect: Primary, _now: int) -> None:
+        self._reader.prevail(effect, self._queue.now)
+
     def _answered(self, effect: Answered, _now: int) -> None:
         if self._node.recorder is not None:
             self._node.recorder.answered(effect, self._queue.now)
@@ -173,24 +179,27 @@ class Desk:
         self._application.asked(self._node, effect.frame)
 
     def _request(self, effect: Missing, now: int) -> None:
-        """The application wants all that it lacks."""
+        """The application asks for all missing messages."""
         if self._framing is not None and not effect.gone:
             self._framing.request(effect, now)
 
-    def _ignore(self, _effect: Blocked | Unblocked, _now: int) -> None:
-        """The simulated application sends without looking at flow control."""
+    def _ignore(self, _effect: Blocked | Unblocked | Concern | Evicted, _now: int) -> None:
+        """The simulated application ignores flow control when it sends, and leaves when the scenario says so."""
 
 
-_OUTSIDE_THE_ORDER: Final = frozenset({Query, Missing, Blocked, Unblocked})
+_OUTSIDE_THE_ORDER: Final = frozenset({Query, Missing, Blocked, Unblocked, Concern, Evicted})
 _TAKEN: Final[dict[type[Shown], Callable[[Desk, Any, int], None]]] = {
     Deliver: Desk._deliver,
     InstallView: Desk._enter,
     InstallState: Desk._restore,
     Left: Desk._leave,
     Transitional: Desk._notice,
+    Primary: Desk._prevail,
     Answered: Desk._answered,
     Query: Desk._ask,
     Missing: Desk._request,
     Blocked: Desk._ignore,
+    Concern: Desk._ignore,
+    Evicted: Desk._ignore,
     Unblocked: Desk._ignore,
 }

@@ -1,4 +1,4 @@
-"""The faults of a scenario: put in force at their time, undone at theirs, and told in the world's own history."""
+"""The faults of a scenario: begun and ended at their times, and recorded in the world's own history."""
 
 import math
 import random
@@ -14,6 +14,7 @@ from antiphon.scenario.model import (
     Delay,
     Fault,
     Form,
+    Gone,
     Heal,
     Join,
     Leave,
@@ -34,13 +35,13 @@ from antiphon.types import GroupId, ProcessId, split_process_id
 
 
 class Time(Protocol):
-    """Virtual, or that of the wall."""
+    """The virtual clock or the wall clock."""
 
     @property
     def now(self) -> int: ...
 
     def at(self, time: int, action: Callable[[Any], None], argument: Any = None, /) -> None:
-        """Let it happen then."""
+        """Schedule an action."""
 
 
 class Struck(Protocol):
@@ -63,11 +64,12 @@ class Struck(Protocol):
     def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...
 
-    # Only a simulated process has a host and a clock of its own, and is told of losses; others refuse these faults.
+    # Only a simulated process has its own host and clock and is informed of deaths; others refuse these faults.
 
     def slow(self, factor: float, /) -> None: ...
     def skew(self, offset_ns: int, rate: float, /) -> None: ...
     def lost(self, process: ProcessId, /) -> None: ...
+    def told_gone(self, process: ProcessId, /) -> None: ...
 
 
 _Process = TypeVar("_Process", bound=Struck)
@@ -84,13 +86,13 @@ class Disturbed(Protocol):
 
 
 class Faults(Generic[_Process]):
-    """Carries the plan out. After its last entry nothing breaks or mends any more: `ended_at`.
+    """Carries out the plan. After its last entry no fault begins or ends: `ended_at`.
 
-    In each of `companies` all wait for the slowest. Of a crash every other process learns `notice_ns` later or up to
-    half as much again, all of the same crashes in the same order: a perfect failure detector, which needs bounds that
-    only a simulation has (N4). With None nobody is told: members find out for themselves.
+    In each of `companies` all members wait for the slowest. Every other process is informed of a crash after
+    `notice_ns` to 1.5 times `notice_ns`, and all are informed in the same order. This is a perfect failure detector,
+    which needs bounds that only a simulation has (N4). With None no process is informed: members detect failures.
 
-    A fault is about the process that bears the name when it begins; what ends, ends there.
+    A fault affects the incarnation that is up when it begins, and ends at the same incarnation.
     """
 
     def __init__(
@@ -105,14 +107,14 @@ class Faults(Generic[_Process]):
         chance: random.Random,
         revive: Callable[[Recover], _Process] | None = None,
     ) -> None:
-        """`revive`: starts a process that has crashed again, as its next incarnation, and lets it join."""
+        """`revive`: starts a crashed process again, as its next incarnation, which joins its groups."""
         self.ended_at: int | None = None
         self.components: list[list[ProcessId]] = []
-        """Once the plan has ended, the stable components."""
+        """The stable components, after the plan has ended."""
         self._queue = queue
         self._nodes = nodes
         self._current = {str(process): node for process, node in nodes.items()}
-        self._struck: dict[int, _Process] = {}  # by fault: the process it befell
+        self._struck: dict[int, _Process] = {}  # by fault: the affected process
         self._revive = revive
         self._network = network
         self._world = world
@@ -131,7 +133,7 @@ class Faults(Generic[_Process]):
 
     def _plan(self, when: int, fault: Fault, *, begins: bool) -> None:
         self._entries_left += 1
-        self._queue.at(int(when), self._carry_out, (fault, begins))  # a time, no longer a length of time
+        self._queue.at(int(when), self._carry_out, (fault, begins))  # a point in time, not a duration
 
     def _carry_out(self, entry: tuple[Fault, bool]) -> None:
         fault, begins = entry
@@ -160,12 +162,15 @@ class Faults(Generic[_Process]):
             case Suspect():
                 for name in accusers(fault):
                     self._node(name).suspect(self._node(fault.process).id)
+            case Gone():
+                for name in accusers(fault):
+                    self._node(name).told_gone(self._node(fault.process).id)
             case Heal():
                 self._network.calm()
             case Crash():
                 self._crash(self._node(fault.process))
             case Recover():
-                assert self._revive is not None, "only where processes find out for themselves who has failed"
+                assert self._revive is not None, "only in families with a failure detector of their own"
                 self._current[fault.process] = self._revive(fault)
             case Join() | Leave() | Form() | Merge():
                 self._move(self._node(fault.process), GroupId(fault.group), fault)
@@ -211,7 +216,7 @@ class Faults(Generic[_Process]):
         self._done()
 
     def _combined(self, node: _Process, fault: Slow | Skew, begins: bool, factor: float) -> float:
-        """The product of all factors of this kind now in force at a process: faults may overlap."""
+        """The product of all current factors of this kind at a process: faults may overlap."""
         factors = self._factors[type(fault), node.id]
         if begins:
             factors.append(factor)
@@ -234,10 +239,10 @@ class Faults(Generic[_Process]):
             self._world.note("faults_end", self._queue.now, compact_json({"components": self.components}))
 
     def _cliques(self) -> Iterator[list[ProcessId]]:
-        """Processes that are up and connected from here on, all with all; without cuts there is one such set.
+        """Sets of processes that are up and connected pairwise from here on; without cuts there is one set.
 
-        Where some hear of each other only through others, those others refute for ever what is suspected rightly:
-        nothing can be asked of them (E-56).
+        Where two processes reach each other only through others, the others refute correct suspicions forever. So
+        nothing can be demanded of such a set (E-56).
         """
         works, passes = self._network.works, self._network.passes
         left = [process for process, node in self._nodes.items() if node.running]
@@ -249,22 +254,22 @@ class Faults(Generic[_Process]):
                 yield component
 
     def _served(self, component: list[ProcessId]) -> list[ProcessId]:
-        """Those of a component who do not have to wait for a process that takes nothing."""
+        """The processes of a component that do not wait for a stalled application."""
         stalled = {_name(process) for process in component if self._nodes[process].stalled}
         waiting = stalled.union(*(company for company in self._companies if company & stalled))
         return [process for process in component if _name(process) not in waiting]
 
 
 def _name(process: ProcessId) -> ProcessId:
-    """Whose incarnation it is, as the companies name it."""
+    """The name of the process, without its incarnation, as in the companies."""
     return ProcessId(split_process_id(process)[0])
 
 
 def _closure(
     process: ProcessId, others: list[ProcessId], works: Callable[[ProcessId, ProcessId], bool]
 ) -> set[ProcessId]:
-    """Whom something that a process says may reach, by way of others too; itself among them."""
+    """The processes that messages of a process may reach, also through others; including itself."""
     reached = [process]
-    for each in reached:  # it grows as we go
+    for each in reached:  # the list grows during the loop
         reached += [other for other in others if other not in reached and works(each, other)]
     return {*reached}

@@ -1,4 +1,4 @@
-"""Runs by the thousand, of which one may break or go on for ever: it is given up, and why is told in one line."""
+"""Guards for thousands of runs: a run that fails or never ends is aborted, with the reason in one line."""
 
 import signal
 import traceback
@@ -8,16 +8,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-WORKERS_DIE: Final = "every worker that tried it was killed, perhaps for want of memory"
+WORKERS_DIE: Final = "every worker that tried it was killed; perhaps memory ran out"
 _REASON_MAX: Final = 300
 
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Whatever takes longer is an error."""
+    """A call that takes longer is an error."""
 
     def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"still at it after {seconds:g} s")
+        raise TimeoutError(f"not finished after {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, expire)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -29,7 +29,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """The error, and the innermost place it comes from: a bare assertion says nothing else."""
+    """The error and the innermost source line, because a bare assertion has no message."""
     text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
     places = traceback.extract_tb(error.__traceback__)
     place = next(place for place in reversed(places) if place.filename != __file__)

@@ -14,13 +14,13 @@ class Host:
         self._free_at = 0
 
     def work(self, now: int, cost_ns: int) -> int:
-        """Queue so much work; gives the time at which it is done."""
+        """Queue work; returns the time at which it is done."""
         self._free_at = max(self._free_at, now) + cost_ns
         return self._free_at
 
 
 class Clock:
-    """The clock of one process, as far off as its faults made it."""
+    """The clock of one process, with the offset and rate that its faults set."""
 
     def __init__(self) -> None:
         self._shown = self._since = 0
@@ -36,6 +36,6 @@ class Clock:
         return self._since - (-ahead // self._rate.numerator)
 
     def set(self, now: int, offset_ns: int, rate: float) -> None:
-        """Jump by `offset_ns`, and run at `rate` from here on."""
+        """Jump by `offset_ns`, and run at `rate` from now on."""
         self._shown, self._since = self.read(now) + offset_ns, now
         self._rate = Fraction(rate).limit_denominator(_RATE_PARTS) or Fraction(1, _RATE_PARTS)

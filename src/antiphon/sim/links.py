@@ -1,8 +1,8 @@
-"""Which directions between processes work: what is cut now, and which streams have lost frames.
+"""Which directions between processes work: the current cuts, and the streams that have lost frames.
 
-A stream lives on one connection (newtop.md 1, E-47): once a frame of it is lost, nothing more arrives on that one, also
-after the cut is mended; what is sent then goes by the next connection, and the receiver decides what to make of it. A
-datagram that meets a cut is lost, and no more.
+A stream uses one connection (newtop.md 1, E-47). After it has lost a frame, nothing more arrives on that connection,
+also after the cut has ended. Later frames use the next connection, and the receiver decides whether to accept them. A
+datagram that meets a cut is lost, without further effect.
 """
 
 import random
@@ -18,7 +18,7 @@ Direction = tuple[ProcessId, ProcessId]
 
 
 class Break(NamedTuple):
-    """A connection has lost frames, as one of its ends is told."""
+    """A connection has lost frames; one of its ends is informed."""
 
     peer: ProcessId
     connection: int
@@ -27,14 +27,14 @@ class Break(NamedTuple):
 
 
 Notify = Callable[[Break], None]
-"""Tells a process that a connection has broken."""
+"""Informs a process that a connection has broken."""
 
 
 class Links:
-    """All directions work until a cut. What is drawn here is drawn from a stream of its own.
+    """All directions work until a cut. Random numbers here come from their own stream.
 
-    `renews`: there may be groups that are formed later, and use later connections; then every break is told, and not
-    only the first between two processes. `merges`: those who are connected again find together by themselves.
+    `renews`: groups may be formed later and use later connections; then every break is reported, not only the first
+    between two processes. `merges`: members that are connected again merge by themselves.
     """
 
     def __init__(
@@ -42,15 +42,17 @@ class Links:
     ) -> None:
         self.chance: Final = chance
         self.connections: dict[Direction, int] = {}
-        """Number of the connection in use, where it is not the first."""
+        """Number of the current connection, if it is not the first."""
         self._queue = queue
         self._notice_ns = notice_ns
         self.renews: Final = renews
         self._merges = merges
         self._cuts: list[Partition | Cut] = []
         self._cut: set[Direction] = set()
-        self._unused: set[Direction] = set()  # whose connection has carried nothing yet: there is nothing to lose
-        self._closed: set[Direction] = set()  # of these, those that are cut: they lead nowhere
+        self._unused: set[Direction] = (
+            set()
+        )  # directions whose connection has carried nothing yet: there is nothing to lose
+        self._closed: set[Direction] = set()  # of these, those that are cut: frames on them are lost
         self._told: set[Direction] = set()
         self._incarnations: dict[str, list[ProcessId]] = {}
 
@@ -60,56 +62,56 @@ class Links:
         return bool(self._cut or self.connections)
 
     def attach(self, process: ProcessId) -> None:
-        """A process is there from now on; what is cut off from its host is cut off from it."""
+        """A process has started; cuts of its host apply to it."""
         self._incarnations.setdefault(split_process_id(process)[0], []).append(process)
         self._recompute()
 
     def cut(self, fault: Partition | Cut) -> list[Direction]:
-        """Put a cut in force; gives the directions in which something may be under way."""
+        """Begin a cut; returns the directions in which frames may be under way."""
         self._cuts.append(fault)
         fresh = [each for each in self._directions(fault) if each not in self._cut and each not in self._unused]
         self._recompute()
         return fresh
 
     def mend(self, fault: Partition | Cut | None = None) -> None:
-        """Undo one cut, or all of them; what was lost stays lost."""
+        """End one cut, or all of them; lost frames stay lost."""
         self._cuts = [other for other in self._cuts if fault is not None and other is not fault]
         self._recompute()
 
     def is_cut(self, direction: Direction) -> bool:
-        """Whether nothing passes now."""
+        """True if the direction is cut now."""
         return direction in self._cut
 
     def breaks(self, direction: Direction) -> bool:
-        """Whether a stream that meets a cut there loses something by it."""
+        """True if a stream that meets a cut there loses frames."""
         return direction not in self._unused
 
     def works(self, direction: Direction) -> bool:
-        """Whether frames of the groups that are there pass, or will when those who are connected have merged."""
+        """True if frames of existing groups pass, or will pass after connected members have merged."""
         return direction not in self._cut and (self._merges or direction not in self.connections)
 
     def passes(self, direction: Direction) -> bool:
-        """Whether frames of some group may pass, of one that is formed later at least."""
+        """True if frames of some group may pass, at least of one that is formed later."""
         return direction not in self._cut and (self.renews or direction not in self.connections)
 
     def use(self, direction: Direction) -> int:
-        """The connection that a frame goes by."""
+        """The connection that a frame uses."""
         self._unused.discard(direction)
         return self.connections.get(direction, 0)
 
     def number(self, direction: Direction) -> int | None:
-        """The connection that a frame would go by now; None: there is none, and what leaves is lost unnoticed."""
+        """The connection that a frame would use now; None: there is none, and frames are lost unnoticed."""
         if direction in self._cut and direction in self._unused:
             return None
         return self.connections.get(direction, 0)
 
     def changed(self) -> list[Direction]:
-        """The directions that have got or lost a connection since the last call."""
+        """The directions that gained or lost a connection since the last call."""
         before, self._closed = self._closed, self._cut & self._unused
         return sorted(before ^ self._closed)
 
     def lose(self, direction: Direction, notify: Mapping[ProcessId, Notify]) -> None:
-        """A stream has lost a frame: the next one goes by the next connection. Each end is told, by its own draw."""
+        """A stream has lost a frame: later frames use the next connection. Each end is informed after a random time."""
         a, b = direction
         lost = self.connections.get(direction, 0)
         self.connections[direction] = lost + 1

@@ -22,16 +22,16 @@ from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes
 
 Carry = Literal["bytes", "frames"]
 REORDER_LATENCIES: Final = 10
-"""A datagram that is held back arrives up to this many latencies later."""
+"""A reordered datagram arrives up to this many latencies later."""
 _ALWAYS_DATAGRAMS: Final = frozenset({"acknowledgment"})
-"""Kinds of frames that travel as datagrams even where messages have streams."""
+"""Kinds of frames that are datagrams even if messages use streams."""
 HIGH_WATER_BYTES: Final = 65_536
-"""A line with more than this waiting tells its process to pack; at half of it, to go on."""
+"""With more bytes than this waiting, a line tells its process to pack; at half of it, to continue."""
 _Loss = Callable[[int, Callable[[Any], None], Any], Direction | None]
 
 
 class OnConnection(NamedTuple):
-    """A frame that does not come by the first connection of its direction."""
+    """A frame on a later connection than the first of its direction."""
 
     connection: int
     carried: Any
@@ -50,8 +50,8 @@ def latency_source(latency: Latency, chance: random.Random) -> Callable[[], int]
 
 
 def _lognormal(median: int, sigma: float, uniform: Callable[[], float]) -> Iterator[int]:
-    """Travel times without end; a generator, for going on is cheaper than a call."""
-    exp, normal = math.exp, NormalDist().inv_cdf  # a third of the time of `random.gauss`; it has no value at 0
+    """An endless sequence of travel times; a generator, because resuming it is cheaper than a call."""
+    exp, normal = math.exp, NormalDist().inv_cdf  # takes a third of the time of `random.gauss`; undefined at 0
     while True:
         yield int(median * exp(sigma * normal(uniform() or 0.5)))
 
@@ -64,39 +64,39 @@ class Line:
         self._free_at = 0
 
     def send(self, size_bytes: int, now: int) -> int:
-        """When the last bit of a frame that is ready now has left."""
+        """The time at which the last bit of a frame that is ready now has left."""
         self._free_at = max(self._free_at, now) + size_bytes * 8 * 1_000_000_000 // self._bits_per_second
         return self._free_at
 
     def falls_to(self, size_bytes: int) -> int:
-        """When no more than so many bytes will be waiting; in the past if that is so already."""
+        """The time at which at most this many bytes wait; in the past if that is already the case."""
         return self._free_at - size_bytes * 8 * 1_000_000_000 // self._bits_per_second
 
 
 class Endpoint(Protocol):
-    """As much of a process as the network sees."""
+    """A process, as the network sees it."""
 
     @property
     def id(self) -> ProcessId: ...
     @property
     def line(self) -> Line | None:
-        """Its line out, where lines are limited."""
+        """Its outgoing line, if lines are limited."""
 
     @property
     def last_arrival(self) -> dict[ProcessId, int]:
-        """Per receiver, when the last frame of the stream to it arrives: the network's own notebook."""
+        """Per receiver, the arrival time of the last frame of the stream to it; written by the network."""
 
     def arrive(self, carried: Any) -> None:
         """A frame reaches it."""
 
     def is_bound(self, frame: Frame) -> bool:
-        """Whether a frame of its own belongs to the connection that the frame's group uses."""
+        """True if an own frame belongs to the connection that the frame's group uses."""
 
     def severed(self, told: Break) -> None:
-        """It is told that a connection with a peer has lost frames, for good."""
+        """A connection with a peer has lost frames for good."""
 
     def reconnected(self, peer: ProcessId, connection: int | None) -> None:
-        """Its frames to that peer leave by this connection from now on; None: by none, they are lost."""
+        """Its frames to that peer use this connection from now on; None: no connection, they are lost."""
 
 
 class SimulatedNetwork:
@@ -111,7 +111,7 @@ class SimulatedNetwork:
         links: Links,
         paths: Mapping[tuple[str, str], Path] | None = None,
     ) -> None:
-        """`paths`: by two processes, what lies between them in place of what lies between all."""
+        """`paths`: by pair of processes, the path between them, if it differs from the default."""
         self._settings = settings
         self._streams = settings.transport == "stream"
         self._queue = queue
@@ -120,27 +120,27 @@ class SimulatedNetwork:
         self._draw = latency_source(settings.latency, chance)
         self._nodes: dict[ProcessId, Endpoint] = {}
         self._views: dict[tuple[ProcessId, GroupId], list[Endpoint]] = {}
-        self._members: dict[ViewId, list[Endpoint]] = {}  # shared by all who install the view
+        self._members: dict[ViewId, list[Endpoint]] = {}  # shared by all members of the view
         self._private: dict[tuple[ProcessId, GroupId, Scope], list[Endpoint]] = {}
         self._listeners: dict[GroupId, list[Endpoint]] = {}
         self._paths = {ends: (latency_source(path.latency, chance), path.loss) for ends, path in (paths or {}).items()}
         self._disturbances: list[Delay | Loss] = []
-        self.pack: Callable[[Frame], Any] = encode if carry == "bytes" else _same
-        self.unpack: Callable[[Any], Frame] = decode if carry == "bytes" else _same
+        self.carries_bytes = carry == "bytes"
+        """True if frames are encoded. If not, no function is called, because a call per frame would cost time."""
 
     def attach(self, node: Endpoint) -> Line | None:
-        """Let a node be reached; gives its line out, if lines are limited."""
+        """Connect a node; returns its outgoing line, if lines are limited."""
         self._nodes[node.id] = node
         self._links.attach(node.id)
         return Line(self._settings.bandwidth) if self._settings.bandwidth else None
 
     @property
     def counts_connections(self) -> bool:
-        """Whether groups may live on other connections than the first ones."""
+        """True if groups may use other connections than the first ones."""
         return self._streams and self._links.renews
 
     def connect(self, node: Endpoint) -> None:
-        """Tell a node about its connections with all others, and them about theirs with it."""
+        """Inform a node about its connections with all others, and the others about theirs with it."""
         for other in self._nodes.values():
             if other is not node:
                 for one, peer in ((node, other.id), (other, node.id)):
@@ -155,11 +155,11 @@ class SimulatedNetwork:
             self._private[process, view.group, scope] = [self._nodes[member] for member in chosen or ()]
 
     def listen(self, node: Endpoint, group: GroupId) -> None:
-        """Frames to whoever listens to that group go to it too."""
+        """Frames to the listeners of that group also go to this process."""
         self._listeners.setdefault(group, []).append(node)
 
     def unlisten(self, node: Endpoint, group: GroupId) -> None:
-        """No more."""
+        """Stop listening."""
         self._listeners[group].remove(node)
 
     def forget(self, process: ProcessId, group: GroupId) -> None:
@@ -167,7 +167,7 @@ class SimulatedNetwork:
         self._views.pop((process, group), None)
 
     def disturb(self, fault: Delay | Loss | Partition | Cut) -> None:
-        """Put a fault on links in force."""
+        """Begin a fault on links."""
         if isinstance(fault, Delay | Loss):
             self._disturbances.append(fault)
         else:
@@ -175,7 +175,7 @@ class SimulatedNetwork:
             self._reconnect()
 
     def calm(self, fault: Delay | Loss | Partition | Cut | None = None) -> None:
-        """Undo one fault on links, or all of them."""
+        """End one fault on links, or all of them."""
         if not isinstance(fault, Partition | Cut):
             self._disturbances = [other for other in self._disturbances if fault is not None and other is not fault]
         if not isinstance(fault, Delay | Loss):
@@ -183,39 +183,40 @@ class SimulatedNetwork:
             self._reconnect()
 
     def works(self, sender: ProcessId, receiver: ProcessId) -> bool:
-        """Whether frames pass in that direction from here on, if nothing changes."""
+        """True if frames pass in that direction from here on, if nothing changes."""
         return self._links.works((sender, receiver))
 
     def passes(self, sender: ProcessId, receiver: ProcessId) -> bool:
-        """Whether those of some group do."""
+        """True if frames of some group do."""
         return self._links.passes((sender, receiver))
 
     def frame(self, carried: Any) -> Frame:
-        """What is carried, by whatever connection."""
-        return self.unpack(carried.carried if type(carried) is OnConnection else carried)
+        """The payload of a queue entry, for any connection."""
+        sent = carried.carried if type(carried) is OnConnection else carried
+        return decode(sent) if self.carries_bytes else sent
 
     def copies(self, sender: Endpoint, effect: Transmit) -> int:
-        """To how many others a frame goes."""
+        """The number of receivers of a frame."""
         receivers = self._receivers(sender, effect)
         return len(receivers) - (sender in receivers)
 
     def transmit(self, sender: Endpoint, effect: Transmit, departure: int) -> None:
-        """Let a frame leave for everyone it is addressed to."""
+        """Transmit a frame to all its receivers."""
         frame = effect.frame
         assert not effect.ttl, "hops come with their family"
         everybody = effect.to is Scope.VIEW
         receivers = self._views[sender.id, frame.group] if everybody else self._receivers(sender, effect)
         if self._links.troubled:
             receivers = self._reached(sender, receivers, frame)
-        carried = self.pack(frame)
+        carried = encode(frame) if self.carries_bytes else frame
         if effect.channel is Channel.STREAM:
-            assert self._streams, "a core asks for the channel that its settings say there is"
+            assert self._streams, "a core uses a channel that its settings do not have"
             self._stream(sender, receivers, frame, carried, departure)
         else:
             self._datagram(sender, receivers, frame, carried, departure)
 
     def crash(self, node: Endpoint) -> None:
-        """The process is gone, and with it a part of what it had under way."""
+        """The process has crashed, and a part of its frames under way is lost."""
         directions = [(node.id, receiver) for receiver in (*node.last_arrival, *self._nodes)]
         lost = self._lost_under_way([*dict.fromkeys(directions)], self._chance)
 
@@ -227,7 +228,7 @@ class SimulatedNetwork:
         self._queue.drop(gone)
 
     def _cut(self, directions: list[Direction]) -> None:
-        """Nothing passes there from now on, and a part of what is under way is lost."""
+        """Nothing passes there from now on, and a part of the frames under way is lost."""
         lost = self._lost_under_way(directions, self._links.chance)
         hit = set()
 
@@ -246,15 +247,15 @@ class SimulatedNetwork:
         self._reconnect()
 
     def _reconnect(self) -> None:
-        """Tell the senders of all directions that have got or lost a connection."""
+        """Inform the senders of all directions that gained or lost a connection."""
         if self.counts_connections:
             for sender, receiver in self._links.changed():
                 self._nodes[sender].reconnected(receiver, self._links.number((sender, receiver)))
 
     def _reached(self, sender: Endpoint, receivers: list[Endpoint], frame: Frame) -> list[Endpoint]:
-        """The receivers to whom the direction works; a stream that meets a cut now loses its frame.
+        """The receivers that the frame can reach; a stream that meets a cut now loses its frame.
 
-        What would be dropped on arrival does not travel: a configured group lives on first connections.
+        A frame that would be dropped on arrival is not transmitted: a configured group uses first connections.
         """
         links, reached = self._links, []
         configured = name_of(frame.group) == frame.group and sender.is_bound(frame)
@@ -268,9 +269,9 @@ class SimulatedNetwork:
         return reached
 
     def _lost_under_way(self, directions: list[Direction], chance: random.Random) -> _Loss:
-        """Tells of a thing to happen in which direction it is lost, if it is.
+        """A function that gives, for a queue entry, the direction in which it is lost, if it is.
 
-        Of what is under way, each stream loses a part of its end, datagrams any part.
+        Of the frames under way, each stream loses a suffix, and datagrams lose any part.
         """
         now = self._queue.now
         endings = dict.fromkeys(directions, now)
@@ -371,13 +372,9 @@ def _concerns(fault: Delay | Loss, sender: ProcessId, receiver: ProcessId) -> bo
 
 @cache
 def _name(process: ProcessId) -> str:
-    """Faults befall whoever bears the name."""
+    """Faults affect every incarnation of a name."""
     return split_process_id(process)[0]
 
 
 def _size(frame: Frame) -> int:
     return header_bytes(frame) + payload_bytes(frame)
-
-
-def _same(carried: Any) -> Any:
-    return carried

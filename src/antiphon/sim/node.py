@@ -1,7 +1,7 @@
 """A simulated process: frames and requests come in, the core is driven, and all of it costs CPU time.
 
-What a process does with its core is `drive.Drive`, as on sockets. Here is what only a simulation has: an inbox, pauses,
-crashes, a host, and a queue of events in place of an event loop.
+`drive.Drive` drives the core, as on sockets. This module has what only a simulation has: an inbox, pauses,
+crashes, a host, and a queue of events instead of an event loop.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,15 +30,17 @@ from antiphon.sim.presence import Presence
 from antiphon.sim.world import EventQueue
 from antiphon.trace.recorder import Recorder
 from antiphon.types import GroupId, ProcessId
+from antiphon.wire.codec import decode
 
 
 class Node:
-    """One process: its core, its inbox, its alarm, its way out, and the side that its application sees."""
+    """One process: its core, its inbox, its alarm, its port to the network, and the desk of its application."""
 
     __slots__ = (  # attributes in slots are faster, and this is the hottest object of a run
         "_alarm",
         "_connected",
         "_core",
+        "_decodes",
         "_desk",
         "_drive",
         "_inbox",
@@ -46,7 +48,6 @@ class Node:
         "_port",
         "_queue",
         "_requests",
-        "_unpack",
         "_wake_ns",
         "_waking",
         "arrive",
@@ -71,7 +72,7 @@ class Node:
         recorder: Recorder | None,
         outside: frozenset[GroupId] = frozenset(),
     ) -> None:
-        """`outside`: groups that it is not in from the start, but may enter."""
+        """`outside`: groups that it is not in from the start, but may join."""
         self.id = process
         self.recorder = recorder
         self.inputs = 0
@@ -79,22 +80,22 @@ class Node:
         self.line = network.attach(self)
         self.last_arrival: dict[ProcessId, int] = {}
         self._core = core
-        self._unpack = network.unpack
+        self._decodes = network.carries_bytes
         self._queue = queue
         self._wake_ns = int(hosts.wake)
         self._waking = False
-        self._paused = 0  # faults that hold it; a crash is one that never ends
+        self._paused = 0  # faults that pause it; a crash is a pause that never ends
         self._inbox: list[object] = []
-        self._requests: list[Callable[[int], None]] = []  # what is asked of a paused process, in order
+        self._requests: list[Callable[[int], None]] = []  # calls to a paused process, in order
         self._alarm = Alarm(queue, int(hosts.tick), self.tick)
         self._port = Port(self, core, host, int(hosts.service), queue, network, self._unchoke)
         self.presence = Presence(core, self, network, queue, recorder, outside)
-        """The groups that it is in, and its ways in and out."""
+        """Its groups: join, form, leave, return."""
         self._desk = Desk(self, core, application, self.presence, queue, int(hosts.consume), self._free_again)
         self._drive = Drive(core, self._port, self._desk, recorder, drains_for_trace=True)
         self._desk.open(self._drive.reader)
         self.arrive: Callable[[Any], None] = self._wait_for_cpu if self._port.service_ns else self._accept
-        """A frame reaches this host."""
+        """A frame arrives at this host."""
         self._connected = core if network.counts_connections and is_connected(core) else None
         if self._connected is not None:
             network.connect(self)
@@ -110,7 +111,7 @@ class Node:
 
     @property
     def stalled(self) -> bool:
-        """Whether its application takes nothing."""
+        """True if its application is stalled."""
         return self._desk.stalled
 
     @property
@@ -120,7 +121,7 @@ class Node:
 
     @property
     def moving(self) -> bool:
-        """Whether it lives, and is about to enter or leave a group, or to send."""
+        """True if it is up and is about to join or leave a group, or to send."""
         return not self.crashed and self.presence.moving
 
     @property
@@ -129,11 +130,11 @@ class Node:
         return self._core.deadline is not None
 
     def accepts(self, group: GroupId) -> bool:
-        """Whether its application may send there: it lives, and is in the group or has asked to be."""
+        """True if its application may send there: it is up, and is in the group or has asked to join."""
         return self.arrive is not _drop and group not in self.presence.outside
 
     def holds(self, group: GroupId, *, messages: bool) -> bool:
-        """Whether it lives, and its core keeps frames of a group that others may lack, or only messages."""
+        """True if it is up, and its core keeps frames (or only messages) of a group that others may lack."""
         core = self._core
         if self.crashed:
             return False
@@ -142,9 +143,9 @@ class Node:
     # What comes in
 
     def request(self, group: GroupId, *payloads: bytes, container: str = "") -> None:
-        """The application sends, all of these in one turn; that of a paused process gets to it later.
+        """The application sends all of these in one turn; in a paused process, after the pause.
 
-        `container`: what their names begin with, where messages have names.
+        `container`: the prefix of their names, if messages have names.
         """
         if self._paused:
             self._requests.append(lambda now: self._send_all(group, payloads, container, now))
@@ -154,17 +155,17 @@ class Node:
         self._settle(now)
 
     def ask(self, group: GroupId, payload: bytes, answers: str) -> None:
-        """The application asks its group."""
+        """The application sends a request to its group."""
         self.do(lambda now: self._ask(group, payload, answers, now))
 
     def answer(self, frame: Frame, payload: bytes) -> None:
-        """The application answers a request, while it is being handed it."""
+        """The application answers a request while it takes it."""
         core = self._core
         assert is_asking(core)
         core.answer(frame, payload, self._alarm.now)
 
     def lost(self, process: ProcessId) -> None:
-        """The process is told that another is gone for good."""
+        """The process is informed that another one has crashed."""
         core = self._core
         assert is_attended(core)
         self.do(lambda now: core.lost(process, now))
@@ -180,12 +181,12 @@ class Node:
         return self._connected is None or self._connected.is_bound(frame)
 
     def must_answer(self, frame: Frame) -> bool:
-        """Whether a delivered frame brings a request."""
+        """True if a delivered frame contains a request."""
         core = self._core
         return is_asking(core) and core.is_request(frame)
 
     def reconnected(self, peer: ProcessId, connection: int | None) -> None:
-        """Frames to that peer leave by this connection from now on, or by none."""
+        """Frames to that peer use this connection from now on, or none."""
         if self._connected is None or self.crashed:
             return
         if connection is None:
@@ -193,14 +194,20 @@ class Node:
         elif kept := [*self._connected.connected(peer, connection, self._alarm.now)]:
             self.do(lambda now: self._receive_all(kept, now))
 
+    def told_gone(self, process: ProcessId) -> None:
+        """It gets evidence that a process is dead."""
+        core = self._core
+        assert is_connected(core)
+        self.do(lambda now: core.gone(process, now))
+
     def suspect(self, process: ProcessId) -> None:
-        """Suspect a process, rightly or not."""
+        """Suspect a process, also a live one."""
         core = self._core
         assert is_suspecting(core)
         self.do(lambda now: core.suspect(process, now))
 
     def join(self, group: GroupId, contacts: tuple[ProcessId, ...] = ()) -> None:
-        """Enter a group; where members agree on views, by asking one of these contacts."""
+        """Join a group; if members agree on views, by asking one of these contacts."""
         self.do(lambda now: self.presence.join(group, contacts, now))
 
     def leave(self, group: GroupId) -> None:
@@ -211,13 +218,13 @@ class Node:
         self.do(lambda now: self.presence.form(group, members, now))
 
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
-        """Look for these, to be in one group with them again."""
+        """Search for these processes, to merge with them."""
         core = self._core
         assert is_changing(core)
         self.do(lambda now: core.merge(group, others, now))
 
     def do(self, action: Callable[[int], None]) -> None:
-        """Do something with the core, now or, if the process is paused, when it goes on."""
+        """Call the core now or, if the process is paused, when it resumes."""
         if not self.crashed:
             self._requests.append(action)
             self.turn()
@@ -225,30 +232,30 @@ class Node:
     # What faults do
 
     def crash(self) -> None:
-        """The process is gone for good: frames that arrive are dropped."""
-        self._paused += 1  # and that pause never ends
+        """The process crashes: frames that arrive are dropped."""
+        self._paused += 1  # this pause never ends
         self.arrive = _drop
         if self.recorder is not None:
             self.recorder.note("crash", self._queue.now)
 
     def pause(self, begins: bool) -> None:
-        """Stop the whole process; when the last pause ends, let it go on with all that came meanwhile."""
+        """Pause the whole process; when the last pause ends, it resumes with all that arrived meanwhile."""
         self._paused += 1 if begins else -1
         self.tick(self._alarm.armed)
         self.turn()
 
     def stall(self, begins: bool) -> None:
-        """Stop the application from taking deliveries; when the last stall ends, let it catch up."""
+        """Stall the application; when the last stall ends, it catches up."""
         self._desk.stall(begins)
         self.turn()
 
     def skew(self, offset_ns: int, rate: float) -> None:
-        """Set the clock ahead and let it run at another rate; the alarm goes by it from now on."""
+        """Set the clock ahead and run it at another rate; the alarm uses it from now on."""
         self._alarm.skew(offset_ns, rate)
         self.turn()
 
     def slow(self, factor: float) -> None:
-        """From now on the CPU is slower by this factor than at the start."""
+        """From now on the CPU is slower than at the start by this factor."""
         self._port.slowness = factor
 
     def stop(self) -> None:
@@ -262,7 +269,7 @@ class Node:
     # One turn of the loop
 
     def turn(self) -> None:
-        """Feed everything that has come, let the application catch up, then settle."""
+        """Feed everything that has arrived, let the application catch up, then settle."""
         if self._paused:
             return
         now = self._alarm.now
@@ -276,16 +283,16 @@ class Node:
         self._settle(now)
 
     def tick(self, armed: int | None) -> None:
-        """The alarm set for `armed` rings."""
+        """The alarm set for `armed` fires."""
         if armed != self._alarm.armed or self._paused:
-            return  # superseded, or the process cannot notice; on resumption this is called again
+            return  # superseded, or the process is paused; this is called again when it resumes
         self._alarm.rung()
         self.inputs += 1
         now = self._alarm.now
         self._core.tick(now)
         self._settle(now)
         deadline = self._core.deadline
-        assert deadline is None or deadline > now, "what was due is settled; else the alarm would ring for ever"
+        assert deadline is None or deadline > now, "a tick must move the deadline, or it would fire forever"
 
     def _settle(self, now: int) -> None:
         """Carry out what the core asks for, then set the alarm."""
@@ -300,15 +307,16 @@ class Node:
     def _wait_for_cpu(self, carried: object) -> None:
         self._queue.at(self._port.work(), self._accept, carried)
 
-    def _accept(self, carried: object) -> None:
+    def _accept(self, carried: Any) -> None:
         if not self._wake_ns and not self._paused:
             now = self._queue.now if self._alarm.clock is None else self._alarm.now
             if self._connected is None:
                 self.inputs += 1
+                frame = decode(carried) if self._decodes else carried
                 if self.recorder is None:
-                    self._core.receive(self._unpack(carried), now)  # without a trace nothing else is to do
+                    self._core.receive(frame, now)  # without a trace nothing else is needed
                 else:
-                    self._drive.receive(self._unpack(carried), now, self._queue.now)
+                    self._drive.receive(frame, now, self._queue.now)
             else:
                 self._receive(carried, now)
             self._settle(now)
@@ -330,13 +338,13 @@ class Node:
         self._desk.freed()
         self.turn()
 
-    def _receive(self, carried: object, now: int) -> None:
+    def _receive(self, carried: Any, now: int) -> None:
         self.inputs += 1
         if self._connected is None:
-            self._drive.receive(self._unpack(carried), now, self._queue.now)
+            self._drive.receive(decode(carried) if self._decodes else carried, now, self._queue.now)
             return
         connection, carried = carried if isinstance(carried, OnConnection) else (0, carried)
-        frame = self._unpack(carried)
+        frame = decode(carried) if self._decodes else carried
         if self._connected.admits(frame, connection):
             self._drive.receive(frame, now, self._queue.now)
 
@@ -345,7 +353,7 @@ class Node:
             self._drive.receive(frame, now, self._queue.now)
 
     def _send_all(self, group: GroupId, payloads: tuple[bytes, ...], container: str, now: int) -> None:
-        """All of these; none, if it was paused and has left the group meanwhile."""
+        """Send all of these; none, if it was paused and has left the group meanwhile."""
         for payload in payloads if self.accepts(group) else ():
             self._send(group, payload, container, now)
 
@@ -364,10 +372,10 @@ class Node:
         assert is_asking(core)
         if self.recorder is not None:
             self.recorder.asked(group, answers, self._queue.now)
-            if answers != "any":  # a request to any one member is no multicast, and has no number as such
+            if answers != "any":  # a request to one member is no multicast and has no number
                 label = self.recorder.requested(group, payload, self._queue.now)
         core.ask(group, payload, answers, now, label)
 
 
 def _drop(_: Any) -> None:
-    """A frame reaches a process that has crashed."""
+    """A frame arrives at a crashed process."""

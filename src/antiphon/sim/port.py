@@ -1,4 +1,4 @@
-"""What a simulated process transmits: the CPU of its host, its line, and the network behind it. `drive.Network`."""
+"""How a simulated process transmits: CPU of its host, line, network. Implements `drive.Network`."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from antiphon.types import View
 
 
 class Port:
-    """The way out of one process."""
+    """The port of one process."""
 
     __slots__ = ("_choked", "_core", "_endpoint", "_host", "_network", "_queue", "_unchoke", "service_ns", "slowness")
 
@@ -27,7 +27,7 @@ class Port:
     ) -> None:
         """`unchoke`: called when a full line has drained."""
         self.slowness = 1.0
-        """By this factor the CPU is slower than it was."""
+        """The CPU is slower than at the start by this factor."""
         self.service_ns = service_ns
         """CPU time that a frame costs; 0: none."""
         self._endpoint = endpoint
@@ -39,7 +39,7 @@ class Port:
         self._choked = False
 
     def work(self) -> int:
-        """Queue the handling of one frame at the host; gives the time at which it is done."""
+        """Queue the handling of one frame at the host; returns the time at which it is done."""
         return self._host.work(self._queue.now, int(self.service_ns * self.slowness))
 
     def install(self, view: View) -> None:
@@ -52,7 +52,7 @@ class Port:
         return self._network.copies(self._endpoint, effect)
 
     def transmit(self, effect: Transmit, now: int) -> None:
-        """Let a frame leave; a line that is full lets the core know."""
+        """Transmit a frame; a full line informs the core."""
         queue, line = self._queue, self._endpoint.line
         self._network.transmit(self._endpoint, effect, self.work() if self.service_ns else queue.now)
         if line is not None and not self._choked and line.falls_to(HIGH_WATER_BYTES) > queue.now:
@@ -61,6 +61,6 @@ class Port:
             queue.at(line.falls_to(HIGH_WATER_BYTES // 2), self._unchoke)
 
     def unchoke(self, now: int) -> None:
-        """The line takes more."""
+        """The line has room again."""
         self._choked = False
         self._core.writable(True, now)

@@ -1,4 +1,4 @@
-"""Which groups a simulated process is in, and its ways in and out: join, form, leave, return."""
+"""Which groups a simulated process is in: join, form, leave, return."""
 
 from antiphon.core.contract import Core, is_changing, is_joining
 from antiphon.sim.network import Endpoint, SimulatedNetwork
@@ -8,7 +8,7 @@ from antiphon.types import GroupId, ProcessId, View, ViewId, name_of
 
 
 class Presence:
-    """Of one process, by the names of the groups."""
+    """The groups of one process, by name."""
 
     __slots__ = (
         "_changing",
@@ -35,11 +35,11 @@ class Presence:
         recorder: Recorder | None,
         outside: frozenset[GroupId],
     ) -> None:
-        """`outside`: groups that the process is not in from the start, but may enter."""
+        """`outside`: groups that the process is not in from the start, but may join."""
         self.views: dict[GroupId, ViewId] = {}
-        """The view that the application is in."""
+        """The view that the application has read last."""
         self.viewed_at = 0
-        """When the application last got to a view."""
+        """The time at which the application last read a view."""
         self._core = core
         self._changing = core if is_changing(core) else None
         self._joins = core if is_joining(core) else None
@@ -48,25 +48,25 @@ class Presence:
         self._queue = queue
         self._recorder = recorder
         self.outside = {*outside}
-        """Groups that it is not in and has not asked to enter."""
+        """Groups that it is not in and has not asked to join."""
         self._joining: set[GroupId] = set()
-        """Groups that it has asked to enter, and whose first view the application has not seen."""
+        """Groups that it has asked to join, and whose first view the application has not read."""
         self._leaving: set[GroupId] = set()
         self._returns: dict[GroupId, tuple[ProcessId, ...]] = {}
-        """Groups that it joins again once it has left, each with its contacts."""
+        """Groups that it joins again after it has left, each with its contacts."""
 
     @property
     def moving(self) -> bool:
-        """Whether the process is about to enter or leave a group, or has something to do there that needs time."""
+        """True if the process is about to join or leave a group, or has unfinished work there."""
         unfinished = self._joins is not None and self._joins.unfinished
         return bool(self._joining or self._leaving or unfinished)
 
     def open_moves(self) -> dict[str, list[GroupId]]:
-        """What was not finished, for the `stop` row of the trace."""
+        """Unfinished joins and leaves, for the `stop` row of the trace."""
         return {"joining": sorted(self._joining), "leaving": sorted(self._leaving)}
 
     def join(self, group: GroupId, contacts: tuple[ProcessId, ...], now: int) -> None:
-        """Enter a group; where members agree on views, by asking one of these contacts."""
+        """Join a group; if members agree on views, by asking one of these contacts."""
         if group in self._leaving:
             self._returns[group] = contacts
             return
@@ -88,7 +88,7 @@ class Presence:
         self._changing.form(group, members, now)
 
     def leave(self, group: GroupId, now: int) -> None:
-        """Begin to leave. Where leaving has its place in the order, the application is out when it gets to `Left`."""
+        """Begin to leave. If leaving has a place in the order, the application is out when it reads `Left`."""
         if self._changing is not None:
             self.outside.add(group)
             self._joining.discard(group)
@@ -105,7 +105,7 @@ class Presence:
         self._network.unlisten(self._endpoint, group)
 
     def entered(self, view: View) -> None:
-        """The application has got to a view; others may have formed the group with us in it."""
+        """The application has read a view; others may have formed the group with this process."""
         group = name_of(view.group)
         self.views[group] = view.id
         self.viewed_at = self._queue.now
@@ -114,7 +114,7 @@ class Presence:
             self.outside.discard(group)
 
     def left(self, group: GroupId, now: int) -> None:
-        """The application is out of a group; if it wants to return, it joins now."""
+        """The application has left a group; if it shall return, it joins now."""
         self.outside.add(group)
         self.views.pop(group, None)
         self._leaving.discard(group)

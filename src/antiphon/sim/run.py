@@ -1,4 +1,4 @@
-"""One simulated run: a scenario in, its histories and figures out. The same scenario gives the same run."""
+"""One simulated run of a scenario, with its histories and figures. The same scenario gives the same run."""
 
 import gc
 import random
@@ -32,19 +32,21 @@ from antiphon.types import WORLD, GroupId, ProcessId, process_id, split_process_
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a simulation leaves."""
+    """The result of a simulation."""
 
     id: str
     scenario: Scenario
     histories: tuple[Recorder, ...]
-    """Of every process, then of the world; empty if the scenario turned tracing off."""
+    """The history of every process, then of the world; empty if the scenario turned tracing off."""
     virtual_ns: int
     quiet: bool
-    """Whether the run settled, so that liveness can be judged."""
+    """True if the run settled, so that liveness can be judged."""
     requests: int
     deliveries: int
     inputs: int
     """Frames, requests and ticks fed to cores."""
+    interrupted: bool = False
+    """Whether the user ended it early; only a run of real processes can be."""
 
 
 def simulate(scenario: Scenario, carry: Carry = "bytes") -> Run:
@@ -53,7 +55,7 @@ def simulate(scenario: Scenario, carry: Carry = "bytes") -> Run:
 
 
 class _Simulation:
-    """The parts of one run, wired."""
+    """The connected parts of one run."""
 
     def __init__(self, scenario: Scenario, carry: Carry) -> None:
         self._scenario = scenario
@@ -122,12 +124,12 @@ class _Simulation:
         )
 
     def _run_until_quiet(self, faults: Faults[Node]) -> bool:
-        """Processes that never fall silent: the run ends a quiet time after the last request and the last fault.
+        """Run processes that are never silent: the run ends a quiet time after the last request and the last fault.
 
-        It goes on while a core still holds messages, or is about to enter or leave a group, up to its duration: then
-        what is open counts against it, but not while messages are still on their way. It also goes on for as long as
-        it may take until all who are connected are together. Members that probe hold their probes for a while, so they
-        are looked at again at another phase of the probe.
+        It continues, at most for its duration, while a core still holds messages or is about to join or leave a group.
+        At the end of the duration, unfinished work counts against the run, unless messages are still under way. It also
+        continues as long as connected members may need to merge. Members hold their probes for some time, so the run
+        is examined again at another phase of the probe.
         """
         queue, scenario, duration = self._queue, self._scenario, int(self._scenario.duration)
         again = self._facts.recheck_ns or int(scenario.quiet)
@@ -141,25 +143,26 @@ class _Simulation:
             if queue.now == duration:
                 return False
             if queue.run(min(queue.now + again if settled else until, duration)):
-                return True  # nobody is left
+                return True  # no process is left
 
     def _messages_travel(self) -> bool:
-        """Whether a message is under way to a process, or to an application that could take it."""
+        """True if a message is under way to a process, or to an application that could take it."""
         nodes = self._nodes.values()
         arrivals = {node.arrive for node in nodes if not node.crashed}
         frames = [argument for _, _, action, argument in self._queue.heap if action in arrivals]
         return any(node.behind for node in nodes) or any(
-            self._network.frame(each).kind in ("data", "fragment", "state", "submit", "piece") for each in frames
+            self._network.frame(each).kind in ("data", "fragment", "state", "word", "submit", "piece")
+            for each in frames
         )
 
     def _unsettled(self, faults: Faults[Node]) -> bool:
-        """Whether somebody who lives holds something that others may lack, or is on its way into a group or out of it.
+        """True if a live process holds something that others may lack, or is joining or leaving a group.
 
-        With views, somebody who is well connected: others may wait for ever (E-56).
+        With views, only well-connected processes count: others may wait forever (E-56).
         """
         connected = {process for component in faults.components for process in component}
         asked = connected if self._facts.agreed else {*self._nodes}
-        messages = self._facts.changing  # where groups overlap and are probed, somebody always holds some null
+        messages = self._facts.changing  # where groups overlap and are probed, a process always holds some null
         return any(
             node.id in asked and (node.moving or node.holds(GroupId(group.name), messages=messages))
             for group in self._scenario.group
@@ -167,7 +170,7 @@ class _Simulation:
         )
 
     def _parted(self, faults: Faults[Node]) -> bool:
-        """Where groups change: whether those who are connected are not in one view yet, or only just, and may be."""
+        """Where groups change: True if connected members may still merge, or have merged only recently."""
         scenario = self._scenario
         if not self._facts.changing or self._queue.now >= self._last_disturbance(faults) + self._facts.uniting_ns:
             return False
@@ -181,7 +184,7 @@ class _Simulation:
         return any(len(found) > 1 for found in views) or self._queue.now < viewed_at + self._facts.settling_ns
 
     def _only_timers_left(self) -> bool:
-        """Nothing is under way or waiting, not even for time to pass: what is missing now would stay missing."""
+        """True if nothing is under way or waiting, not even for a timer: the state would never change."""
         timers = {node.tick for node in self._nodes.values()}
         return all(action in timers for _, _, action, _ in self._queue.heap) and not any(
             node.expectant for node in self._nodes.values()
@@ -214,7 +217,7 @@ class _Simulation:
         )
 
     def _revive(self, fault: Recover) -> Node:
-        """A process comes back as somebody new, in no group, and asks whoever else may be in its groups."""
+        """A process starts again as a new incarnation, in no group, and asks all possible members of its groups."""
         applications = self._applications
         name, incarnation = split_process_id(applications.node(fault.process).id)
         process = process_id(name, incarnation + 1)
@@ -244,7 +247,7 @@ class _Simulation:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """A run builds millions of values and no cycles: looking for cycles costs a tenth of its time."""
+    """A run builds millions of values and no cycles; the search for cycles costs a tenth of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""What the simulated applications know: a state for each process and group that says exactly what was delivered.
+"""The state of simulated applications, per process and group: it determines exactly what was delivered.
 
 Two states are equal if and only if the same messages were delivered in the same order, before and after the same
-merges. So a member that got a wrong state, or the right one at a wrong place, is seen by its digest alone.
+merges. So the digest alone shows a wrong state, or a right state at a wrong place in the order.
 """
 
 import hashlib
@@ -13,24 +13,26 @@ from antiphon.scenario.model import STATE_BYTES_MIN
 from antiphon.types import GroupId, ProcessId, name_of
 
 _COUNT_BYTES: Final = 8
-_HASH_BYTES: Final = STATE_BYTES_MIN - _COUNT_BYTES  # behind it stands how many messages are in it
-_COUNTS: Final = 1 << 8 * _COUNT_BYTES  # what sides have in common is counted once for each: merges double it
+_HASH_BYTES: Final = STATE_BYTES_MIN - _COUNT_BYTES  # followed by the number of messages in it
+_COUNTS: Final = (
+    1 << 8 * _COUNT_BYTES
+)  # messages that the sides have in common count once for each side, so merges double them
 _NOTHING: Final = bytes(STATE_BYTES_MIN)
 
 
 class State:
-    """What one application knows in one group; as large as its group says."""
+    """The state of one application in one group; its size is that of its group."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kernel = _NOTHING  # the state without what fills it up
+        self._kernel = _NOTHING  # the state without its padding
 
     def add(self, message: bytes) -> None:
-        """One more message is in it."""
+        """Add a message."""
         self._kernel = _kernel(self._kernel + message, _count(self._kernel) + 1)
 
     def replace(self, states: Sequence[bytes]) -> None:
-        """From here on it is these, put together in their order; a single one is taken as it is."""
+        """Replace the state by these, combined in their order; a single one is taken unchanged."""
         if len(states) == 1:
             self._kernel = states[0][:STATE_BYTES_MIN]
         elif states:
@@ -42,14 +44,14 @@ class State:
 
 
 class States:
-    """Those of all applications of a run, by the names of their groups."""
+    """The states of all applications of a run, by group."""
 
     def __init__(self, sizes: Mapping[GroupId, int]) -> None:
         self._sizes = sizes
         self._states: dict[tuple[ProcessId, GroupId], State] = {}
 
     def delivered(self, process: ProcessId, frame: Frame) -> None:
-        """The messages of a frame go into the state."""
+        """Add the messages of a frame to the state."""
         state, sender = self._state(process, name_of(frame.group)), frame.sender.encode()
         for number, payload in enumerate(frame.payloads, start=frame.label):
             state.add(b"%b %d %b" % (sender, number, payload))
@@ -59,7 +61,7 @@ class States:
         return self._state(process, group).whole()
 
     def merge(self, process: ProcessId, effect: InstallState) -> bytes:
-        """Put the states of all classes together, in their order."""
+        """Combine the states of all classes, in their order."""
         state, states = self._state(process, name_of(effect.group)), dict(effect.states)
         if effect.own is not None:
             states[effect.own] = state.whole()
@@ -67,7 +69,7 @@ class States:
         return state.whole()
 
     def forget(self, process: ProcessId, group: GroupId) -> None:
-        """The process is out of the group: should it come back, it comes without a state."""
+        """The process has left the group: if it returns, it has no state."""
         self._states.pop((process, group), None)
 
     def _state(self, process: ProcessId, group: GroupId) -> State:

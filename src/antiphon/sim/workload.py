@@ -1,4 +1,4 @@
-"""The simulated applications: who asks to send what, when; and the replies of the papers' experiments."""
+"""The simulated applications: their requests to send, and the replies of the papers' experiments."""
 
 import random
 from collections import defaultdict
@@ -13,7 +13,7 @@ from antiphon.types import GroupId, ProcessId, name_of
 
 
 class Applications:
-    """All applications of a run: they ask by their workloads and count what they get."""
+    """All applications of a run: they send by their workloads and count deliveries."""
 
     def __init__(
         self,
@@ -23,12 +23,12 @@ class Applications:
         states: States | None = None,
         returns_at: Mapping[str, int] | None = None,
     ) -> None:
-        """`states`: where groups change, what each application knows. `returns_at`: who recovers, when at last."""
+        """`states`: states of applications, where groups change. `returns_at`: the last recovery of each process."""
         self.requests = 0
         self.deliveries = 0
         self.last_request_at = 0
         self.outstanding = sum(workload.messages * len(workload.senders) for workload in workloads)
-        """Requests that are planned and not made yet; those of a process that is gone for good never will be."""
+        """Requests that are planned and not made yet; those of a process that is down for good are never made."""
         self._queue = queue
         self._chance = chance
         self._workloads = workloads
@@ -41,14 +41,14 @@ class Applications:
         self._taken: dict[tuple[ProcessId, ProcessId, GroupId], int] = defaultdict(int)
 
     def start(self, nodes: Mapping[ProcessId, Node]) -> None:
-        """Let every sender of every workload begin."""
+        """Start every sender of every workload."""
         self._nodes |= {str(process): node for process, node in nodes.items()}
         for workload in self._workloads:
             for name in workload.senders if workload.messages else ():
                 _Sender(self, workload, name, self._queue, self._chance).start()
 
     def recovered(self, name: str, node: Node) -> None:
-        """A process is up again: its senders go on."""
+        """A process is up again: its senders continue."""
         self._nodes[name] = node
 
     def node(self, name: str) -> Node:
@@ -56,11 +56,11 @@ class Applications:
         return self._nodes[name]
 
     def gone(self, name: str) -> bool:
-        """Whether a process is down for good."""
+        """True if a process is down for good."""
         return self._nodes[name].crashed and self._queue.now >= self._returns_at.get(name, 0)
 
     def request(self, node: Node, group: GroupId, *payloads: bytes, workload: str | None = None) -> None:
-        """An application asks to send, all of these in one turn of its loop."""
+        """An application sends all of these in one turn of its loop."""
         if not node.accepts(group):
             return
         self.requests += len(payloads)
@@ -73,18 +73,18 @@ class Applications:
         node.request(group, *payloads, container=workload or "")
 
     def ask(self, node: Node, group: GroupId, payload: bytes, answers: str) -> None:
-        """An application asks its group."""
+        """An application sends a request to its group."""
         if not node.crashed:
             self.requests += 1
             self.last_request_at = self._queue.now
             node.ask(group, payload, answers)
 
     def asked(self, node: Node, frame: Frame) -> None:
-        """Answer a request that came outside the order of the group."""
+        """Answer a request that arrived outside the order of the group."""
         node.answer(frame, b"answer")
 
     def taken(self, node: Node, frame: Frame) -> None:
-        """Count deliveries; answer requests; send the reply that is due, as the next thing to happen."""
+        """Count deliveries; answer requests; send a due reply as the next event."""
         self.deliveries += len(frame.payloads)
         if self._states is not None:
             self._states.delivered(node.id, frame)
@@ -101,23 +101,23 @@ class Applications:
                 self._queue.at(self._queue.now, lambda payload: self.request(node, group, payload), replies.payload)
 
     def state(self, node: Node, group: GroupId) -> bytes:
-        """What the application knows."""
+        """The state of the application."""
         assert self._states is not None, "groups change"
         return self._states.of(node.id, group)
 
     def merge(self, node: Node, effect: InstallState) -> bytes:
-        """What the application knows once it has taken the states of others."""
+        """The state of the application after it has taken the states of others."""
         assert self._states is not None, "groups change"
         return self._states.merge(node.id, effect)
 
     def left(self, node: Node, group: GroupId) -> None:
-        """Forget what it knew, where states are handed over."""
+        """Forget the state, where states are transferred."""
         if self._states is not None:
             self._states.forget(node.id, group)
 
 
 class _Sender:
-    """One sender of one workload. What it would ask for while its process is down, or not in the group, is left out."""
+    """One sender of one workload. Requests due while its process is down or outside the group are left out."""
 
     def __init__(
         self, applications: Applications, workload: Workload, name: str, queue: EventQueue, chance: random.Random
@@ -167,22 +167,22 @@ class _Sender:
             applications.ask(node, self._group, payload, answers)
 
     def _payload(self, position: int) -> bytes:
-        """As many bytes as asked for, what differs first: most payloads of a run are different."""
+        """A payload of this size, with the differing bytes first: most payloads of a run are different."""
         return (b"%d" % position + self._filler)[: self._workload.payload]
 
 
 class _Replies:
-    """Who has delivered how much of a workload that is to be answered (Macedo94 ch. 7: 1-active, all-active)."""
+    """Counts deliveries of a workload with replies, per process (Macedo94 ch. 7: 1-active, all-active)."""
 
     def __init__(self, workload: Workload) -> None:
         self.payload = f"reply.{workload.name}".encode().ljust(workload.payload, b".")[: workload.payload]
         self.places: dict[ProcessId, set[int]] = {ProcessId(name): set() for name in workload.senders}
-        """Per sender, which of the messages it sends in the group belong to this workload, counted from 0."""
+        """Per sender, the positions of this workload's messages among its messages in the group, counted from 0."""
         self._workload = workload
         self._missing: dict[ProcessId, int] = {}
 
     def due(self, process: ProcessId, frame: Frame, first: int) -> bool:
-        """Whether this frame, whose messages begin at place `first`, brought the last that `process` waited for."""
+        """True if this frame, with messages from position `first`, brought the last one that `process` waited for."""
         if process == self._workload.senders[0] or name_of(frame.group) != self._workload.group:
             return False
         own = self.places.get(frame.author, ())

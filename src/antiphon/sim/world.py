@@ -1,6 +1,6 @@
-"""Virtual time: one queue of things to happen, taken in order, and a clock that jumps to the next of them.
+"""Virtual time: one queue of events, taken in order, and a clock that jumps to the next event.
 
-Ties are broken by the order of scheduling, so a run depends on nothing but its scenario: no wall clock, no hash
+Ties are broken by the order of scheduling, so a run depends only on its scenario: no wall clock, no hash
 order, no object identity.
 """
 
@@ -11,29 +11,29 @@ from typing import Any
 
 
 class EventQueue:
-    """What is still to happen, and the time that has been reached (integer nanoseconds)."""
+    """The queue of events, and the current time (integer nanoseconds)."""
 
     __slots__ = ("heap", "now", "ticket")
 
     def __init__(self) -> None:
         self.now = 0
         self.heap: list[tuple[int, int, Callable[[Any], None], Any]] = []
-        """(time, ticket, action, argument); the network pushes here itself, it is the hottest place of a run."""
+        """(time, ticket, action, argument); the network pushes here directly, because this path is hot."""
         self.ticket = itertools.count().__next__
 
     def at(self, time: int, action: Callable[[Any], None], argument: Any = None) -> None:
-        """Let `action(argument)` happen at `time`, after everything scheduled for that time before."""
+        """Schedule `action(argument)` at `time`, after everything already scheduled for that time."""
         assert time >= self.now
         heappush(self.heap, (time, self.ticket(), action, argument))
 
     def drop(self, unwanted: Callable[[int, Callable[[Any], None], Any], bool]) -> None:
-        """Let those things never happen of which `unwanted(time, action, argument)` is true."""
+        """Remove all entries for which `unwanted(time, action, argument)` is true."""
         heap = self.heap
         heap[:] = [entry for entry in heap if not unwanted(entry[0], entry[2], entry[3])]
         heapify(heap)
 
     def run(self, until: int) -> bool:
-        """Let things happen up to and including `until`; True if nothing is left, so that nothing ever will be."""
+        """Run all events up to and including `until`; True if the queue is empty."""
         heap = self.heap
         while heap and heap[0][0] <= until:
             self.now, _, action, argument = heappop(heap)

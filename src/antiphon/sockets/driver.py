@@ -6,7 +6,6 @@ is `drive.Drive`, as in the simulator.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
@@ -15,6 +14,7 @@ from antiphon.core.contract import Core, is_connected
 from antiphon.core.effects import Frame
 from antiphon.drive.drive import Drive, Shown
 from antiphon.errors import ProtocolViolation
+from antiphon.limited_log import LimitedLog
 from antiphon.sockets.heap import keep_freed_memory
 from antiphon.sockets.port import Multicast, Port
 from antiphon.sockets.transports.contract import Transport
@@ -23,8 +23,6 @@ from antiphon.trace.scribe import Recording
 from antiphon.types import ProcessId
 from antiphon.wire.codec import decode
 from antiphon.wire.frame import Sealed
-
-_log = logging.getLogger("antiphon")
 
 _CALM_NS: Final = 50_000
 """Once nothing has happened for this time, there is no use in waiting for more to come."""
@@ -70,6 +68,7 @@ class Driver:
         self._drive = Drive(core, self.port, audience, recorder)
         self.reader = self._drive.reader
         self._audience = audience
+        self._log = LimitedLog("antiphon")
         self._journal = journal
         self._connected = core if transport.streams and is_connected(core) else None
         self._due = False  # whether a turn is asked for
@@ -97,6 +96,11 @@ class Driver:
             self._turn()
             self.halt()
             await self.transport.close()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has ended, for good."""
+        return self._stopped
 
     def halt(self) -> None:
         """Do nothing more."""
@@ -137,17 +141,16 @@ class Driver:
         for each in sealed:
             try:
                 frame = decode(each)
+                if frame.sender != peer or (admits is not None and not admits(frame, connection)):
+                    continue
+                if overheard and frame.group not in self.port.others:
+                    continue
+                receive(frame, now, now)
             except ProtocolViolation as violation:
                 if self.transport.streams:
                     self.hurry(now)
                     raise  # a gap in a stream, which the core could not see: the connection must end
-                _log.warning("a frame of %s is dropped: %s", peer, violation)
-                continue
-            if frame.sender != peer or (admits is not None and not admits(frame, connection)):
-                continue
-            if overheard and frame.group not in self.port.others:
-                continue
-            receive(frame, now, now)
+                self._log.warn(f"frame of {peer}", "a frame of %s is dropped: %s", peer, violation)
         self.hurry(now)
 
     def connected(self, peer: ProcessId) -> None:
@@ -167,6 +170,12 @@ class Driver:
             self._connected.broke(peer, connection, now)
             self.stir()
 
+    def gone(self, peer: ProcessId) -> None:
+        """There is evidence that a peer is dead."""
+        if self._connected is not None:
+            self._connected.gone(peer, self.clock())
+            self.stir()
+
     def writable(self, ready: bool) -> None:
         """The transport is full, or takes more again."""
         self.core.writable(ready, self.clock())
@@ -174,7 +183,10 @@ class Driver:
 
     def _receive_all(self, frames: Iterable[Frame], now: int) -> None:
         for frame in frames:
-            self._drive.receive(frame, now, now)
+            try:
+                self._drive.receive(frame, now, now)
+            except ProtocolViolation as violation:
+                self._log.warn(f"frame of {frame.sender}", "a frame of %s is dropped: %s", frame.sender, violation)
 
     # One turn
 

@@ -28,12 +28,16 @@ class Port:
 
     def install(self, view: View) -> None:
         self.others[view.group] = tuple(member for member in view.members if member != self._me)
-        self._transport.heed(frozenset(member for others in self.others.values() for member in others))
+        self._heed()
 
     def leave(self, effect: Left) -> None:
         self.others.pop(effect.group, None)
         if effect.successor is None:
+            self._heed()
             self._labels.parted(name_of(effect.group))
+
+    def _heed(self) -> None:
+        self._transport.heed(frozenset(member for others in self.others.values() for member in others))
 
     def copies(self, effect: Transmit) -> int:
         """Of a frame to all listeners one copy leaves, and nobody here knows how many take it."""

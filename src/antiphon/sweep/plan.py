@@ -77,13 +77,15 @@ def parse_sweep(text: str, seeds: int | None = None) -> Sweep:
     first = _first_possible(combinations)
     _check_different(combinations, tuple(lists))
     if first.seed + number > 2**63:
-        raise ConfigurationError(f"sweep.seeds: {number} seeds from {first.seed} on are not 64-bit numbers")
+        raise ConfigurationError(f"sweep.seeds: {number} seeds from {first.seed} on exceed 64-bit numbers")
     return Sweep(first.name, tuple(lists), combinations, range(first.seed, first.seed + number))
 
 
 def _lists(sweep: Any) -> dict[str, Any]:
     if not isinstance(sweep, dict) or not sweep:
-        raise ConfigurationError('sweep: the table is missing; it says what to vary, e.g. "options.window" = [8, 64]')
+        raise ConfigurationError(
+            'sweep: the table is missing; it lists the values to vary, e.g. "options.window" = [8, 64]'
+        )
     leaves = [leaf for place, value in sweep.items() for leaf in _leaves(place, value)]
     twice = [key for key, count in Counter(key for key, _ in leaves).items() if count > 1]
     if twice:

@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from antiphon.api.founding import Found, Policy
 from antiphon.api.group import Group
 from antiphon.api.member import Member
+from antiphon.api.process import LocalProcess
 from antiphon.api.settings import MemberSettings, settings
 from antiphon.api.states import Snapshot
 from antiphon.api.tracing import member_journal
@@ -20,21 +22,30 @@ from antiphon.types import ProcessId, process_id
 class _Member(Member):
     """A process in virtual time."""
 
-    def __init__(self, me: ProcessId, chosen: MemberSettings, network: Network, trace: Path | None) -> None:
+    def __init__(
+        self,
+        me: ProcessId,
+        chosen: MemberSettings,
+        network: Network,
+        trace: Path | None,
+        *,
+        others: Iterable[str] = (),
+        policy: Policy | None = None,
+    ) -> None:
         loop = asyncio.get_running_loop()
         recorder = None if trace is None else member_journal(trace, me, chosen, "virtual")
         core = chosen.new_core(me, datagrams=False, tracing=trace is not None)
-        self.port = Port(me, network)
-        self._begin(me, core, self.port, recorder, clock=lambda: round(loop.time() * 1e9))
-        self._by_itself(chosen)
+        self.port = Port(me, network, others)
+        self._process = LocalProcess(me, core, self.port, recorder, clock=lambda: round(loop.time() * 1e9))
+        self._process.act_by_itself(chosen, policy or Policy())
 
     def pause(self) -> None:
-        self._driver.pause()
+        self._process.driver.pause()
         self.port.hold()
 
     def resume(self) -> None:
         self.port.release()
-        self._driver.resume()
+        self._process.driver.resume()
 
 
 class Cluster:
@@ -45,12 +56,14 @@ class Cluster:
         count: int,
         group: str,
         chosen: MemberSettings,
+        policy: Policy,
         network: Network,
         snapshots: Sequence[Snapshot | None],
         trace: Path | None,
     ) -> None:
         self._group = group
         self._chosen = chosen
+        self._policy = policy
         self._network = network
         self._snapshots = snapshots
         self._trace = trace
@@ -81,7 +94,7 @@ class Cluster:
             await asyncio.sleep(0.001)
         joins = [self._join(place) for place in range(1, len(self))]
         everybody = tuple(member.id for member in self._members)
-        formed = self._members[0].form(self._group, everybody, snapshot=self._snapshots[0])
+        formed = self._members[0]._process.form(self._group, everybody, snapshot=self._snapshots[0])
         self._groups = await asyncio.gather(formed, *joins)
         for group in self._groups:
             await group.ready(len(self))
@@ -92,17 +105,26 @@ class Cluster:
             self.resume(place)
             await member.__aexit__()
 
-    async def crash(self, place: int) -> None:
-        """Let a process be gone, without a word. What it had not read can be read; then its stream ends."""
+    async def crash(self, place: int, *, silent: bool = False) -> None:
+        """Let a process be gone, without a word. What it had not read can be read; then its stream ends.
+
+        Others get evidence of its death, as from a reset connection. `silent`: they do not, as if its host were lost.
+        """
+        if silent:
+            self._members[place].port.fall_silent()
         await self._members[place].abort()
 
-    async def restart(self, place: int) -> Group:
-        """After a crash, or when it has left: the process starts anew, as its next incarnation, and joins."""
+    async def restart(self, place: int, *, peers: Iterable[str] | None = None, found: Found | None = None) -> Group:
+        """After a crash, or when it has left: the process starts anew, as its next incarnation, and joins.
+
+        `peers`: the names that it is given instead of all others; nobody is at a name that no process has. `found`: as
+        for `Member.join`.
+        """
         await self.crash(place)
         self._starts[place] += 1
-        self._members[place] = self._new(place)
+        self._members[place] = self._new(place, peers)
         await self._members[place].__aenter__()
-        self._groups[place] = await self._join(place)
+        self._groups[place] = await self._join(place, found)
         return self._groups[place]
 
     def partition(self, sides: Iterable[Iterable[int]]) -> None:
@@ -112,6 +134,12 @@ class Cluster:
         if len(places) != len({*places}) or not {*places} <= {*range(len(self))}:
             raise ConfigurationError(f"sides {chosen} are not disjoint sets of members counted from 0")
         self._network.partition([[self._names[place] for place in side] for side in chosen])
+
+    def cut(self, sender: int, receiver: int) -> None:
+        """Nothing that one member sends reaches the other until `heal`; what the other sends arrives."""
+        if sender == receiver or not {sender, receiver} <= {*range(len(self))}:
+            raise ConfigurationError(f"{sender} and {receiver} are not two members counted from 0")
+        self._network.cut(self._names[sender], self._names[receiver])
 
     def heal(self) -> None:
         """All reach each other again."""
@@ -125,12 +153,13 @@ class Cluster:
         """Let it run again; it hears what has arrived meanwhile."""
         self._members[place].resume()
 
-    def _new(self, place: int) -> _Member:
+    def _new(self, place: int, peers: Iterable[str] | None = None) -> _Member:
         me = process_id(self._names[place], self._starts[place])
-        return _Member(me, self._chosen, self._network, self._trace)
+        others = [name for name in self._names if name != self._names[place]] if peers is None else [*peers]
+        return _Member(me, self._chosen, self._network, self._trace, others=others, policy=self._policy)
 
-    async def _join(self, place: int) -> Group:
-        return await self._members[place].join(self._group, snapshot=self._snapshots[place])
+    async def _join(self, place: int, found: Found | None = None) -> Group:
+        return await self._members[place].join(self._group, snapshot=self._snapshots[place], found=found)
 
 
 @asynccontextmanager
@@ -143,12 +172,16 @@ async def cluster(
     latency_s: tuple[float, float] = (0.000_5, 0.005),
     preset: str = "lan",
     trace: str | Path | None = None,
+    found: Found = "together",
+    least_members: int | None = None,
+    join_within: float | None = None,
     **chosen: Any,
 ) -> AsyncIterator[Cluster]:
     """So many members of one group: `async with antiphon.testing.cluster(3, seed=7) as members`.
 
-    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; `preset`,
-    `trace` and `chosen` as for `Member`. The event loop must be a `VirtualTimeLoop`, as in `antiphon.testing.run`.
+    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; the others as for
+    `Member`. Each member is given all others as peers. The event loop must be a `VirtualTimeLoop`, as in
+    `antiphon.testing.run`.
     """
     if not isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
         raise ConfigurationError("a cluster lives in virtual time: run the test with antiphon.testing.run(…)")
@@ -161,6 +194,7 @@ async def cluster(
         count,
         group,
         settings(preset, chosen),
+        Policy(found, least_members, join_within),
         network,
         snapshots or [None] * count,
         None if trace is None else Path(trace),

@@ -5,16 +5,20 @@ hear of that when the cut is healed, with the next connection. A crash is notice
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from antiphon.errors import ProtocolViolation
 from antiphon.scenario.model import Uniform
 from antiphon.scenario.units import Duration
 from antiphon.sim.network import latency_source
-from antiphon.sockets.transports.contract import Receiver
+from antiphon.sockets.offenders import Offence
+from antiphon.sockets.transports.contract import Receiver, Seed, Unreached
 from antiphon.types import ProcessId, split_process_id
 
+_log: Final = logging.getLogger("antiphon.testing")
 _NEXT_S: Final = 1e-9
 """Between two arrivals on one stream: timers of the same moment have no order."""
 
@@ -25,8 +29,8 @@ class _Connection:
     def __init__(self, ends: tuple["Port", "Port"], number: int) -> None:
         self.ends = ends
         self.number = number
-        self.cut = False
-        """Nothing gets through any more, and nobody knows."""
+        self.cut_to: set[Port] = set()
+        """Ends that nothing arrives at any more, and nobody knows."""
         self.last = dict.fromkeys(ends, 0.0)  # by receiver, when its last frames arrive
 
     def other(self, end: "Port") -> "Port":
@@ -41,8 +45,10 @@ class Network:
         self._draw_ns = latency_source(Uniform(low=low, high=high), random.Random(seed))
         self._loop = asyncio.get_running_loop()
         self._ports: list[Port] = []
-        self._numbers: dict[frozenset[Port], int] = {}
-        self._sides: dict[str, int] = {}  # by name of the process; who is not here has all its connections
+        self._latest: dict[frozenset[Port], _Connection] = {}
+        """Of each pair, its last connection: its ends may not have heard of its begin, or end, yet."""
+        self._sides: dict[str, int] = {}  # by name of the process; one that is not here has all its connections
+        self._one_way: set[tuple[str, str]] = set()  # sender and receiver of what gets lost
 
     def attach(self, port: "Port") -> None:
         """A process is there: it is connected with all whom it reaches."""
@@ -53,50 +59,86 @@ class Network:
     def detach(self, port: "Port") -> None:
         """A process has ended."""
         self._ports.remove(port)
-        for connection in [*port.connections.values()]:
+        for pair in [each for each in self._latest if port in each]:
+            connection = self._latest.pop(pair)
             other = connection.other(port)
-            self.carry(connection, other, other.ended, connection)
+            self.carry(connection, other, other.vanished, connection)
         port.connections.clear()
 
     def carry(self, connection: _Connection, to: "Port", tell: Callable[..., None], *what: Any) -> None:
         """Tell something at the other end, after all that was told there before."""
         arrival_s = max(self._loop.time() + self._draw_ns() / 1e9, connection.last[to] + _NEXT_S)
         connection.last[to] = arrival_s
-        self._loop.call_at(arrival_s, self._arrive, connection, tell, what)
+        self._loop.call_at(arrival_s, self._arrive, connection, to, tell, what)
 
-    def _arrive(self, connection: _Connection, tell: Callable[..., None], what: tuple[Any, ...]) -> None:
-        if not connection.cut:
+    def _arrive(self, connection: _Connection, to: "Port", tell: Callable[..., None], what: tuple[Any, ...]) -> None:
+        if to not in connection.cut_to:
             tell(*what)
 
     def partition(self, sides: Iterable[Iterable[str]]) -> None:
         """From now on nothing passes between two of these sides."""
         self._sides = {name: place for place, side in enumerate(sides) for name in side}
-        for port in self._ports:
-            for connection in port.connections.values():
-                connection.cut = connection.cut or not self._reaches(*connection.ends)
+        for connection in self._all():
+            if not self._on_one_side(*connection.ends):
+                connection.cut_to |= {*connection.ends}
+
+    def cut(self, sender: str, receiver: str) -> None:
+        """From now on nothing passes from one process to another; the other direction stays as it is."""
+        self._one_way.add((sender, receiver))
+        for connection in self._all():
+            for end in connection.ends:
+                if (_name(connection.other(end)), _name(end)) == (sender, receiver):
+                    connection.cut_to.add(end)
 
     def heal(self) -> None:
         """All reach each other again; cut connections are replaced."""
         self._sides = {}
-        for port in self._ports:
-            for connection in [each for each in port.connections.values() if each.cut]:
-                for end in connection.ends:
-                    end.ended(connection)
+        self._one_way.clear()
+        for connection in [each for each in self._all() if each.cut_to]:
+            for end in connection.ends:
+                end.ended(connection)
         for place, port in enumerate(self._ports):
             for other in self._ports[:place]:
                 self._connect(port, other)
 
+    def replace(self, connection: _Connection) -> None:
+        """End a connection at both ends, and connect its processes again."""
+        connection.cut_to.update(connection.ends)
+        for end in connection.ends:
+            end.ended(connection)
+        if all(end in self._ports for end in connection.ends):
+            self._connect(*connection.ends)
+
+    def silence(self, port: "Port") -> None:
+        """From now on nothing passes between this process and any other, and nobody is told."""
+        for connection in self._all():
+            if port in connection.ends:
+                connection.cut_to |= {*connection.ends}
+
+    def _all(self) -> Iterable[_Connection]:
+        """Also those that have begun or ended, where an end has not heard of it."""
+        known = (connection for port in self._ports for connection in port.connections.values())
+        return [*dict.fromkeys((*known, *self._latest.values()))]
+
     def _connect(self, one: "Port", other: "Port") -> None:
-        if other.id in one.connections or not self._reaches(one, other):
-            return
         pair = frozenset((one, other))
-        number = self._numbers[pair] = self._numbers.get(pair, -1) + 1
-        connection = _Connection((one, other), number)
+        before = self._latest.get(pair)
+        if (before is not None and not before.cut_to) or not self._reaches(one, other):
+            return
+        connection = _Connection((one, other), 0 if before is None else before.number + 1)
+        self._latest[pair] = connection
         for end in connection.ends:
             self.carry(connection, end, end.began, connection)
 
     def _reaches(self, one: "Port", other: "Port") -> bool:
-        sides = [self._sides.get(split_process_id(port.id)[0]) for port in (one, other)]
+        """Whether both directions are there: no connection begins otherwise."""
+        names = _name(one), _name(other)
+        if names in self._one_way or names[::-1] in self._one_way:
+            return False
+        return self._on_one_side(one, other)
+
+    def _on_one_side(self, one: "Port", other: "Port") -> bool:
+        sides = [self._sides.get(_name(port)) for port in (one, other)]
         return None in sides or sides[0] == sides[1]
 
 
@@ -104,10 +146,12 @@ class Port:
     """The transport of one process. Satisfies `Transport`."""
 
     streams: Final = True
-    alone: Final = False
+    offenders: tuple[Offence, ...] = ()
 
-    def __init__(self, me: ProcessId, network: Network) -> None:
+    def __init__(self, me: ProcessId, network: Network, others: Iterable[str] = ()) -> None:
+        """`others`: names of processes, as a user gives the addresses of peers."""
         self.id = me
+        self._others = tuple(others)
         self.address = me, 0
         """It listens nowhere."""
         self.connections: dict[ProcessId, _Connection] = {}
@@ -125,6 +169,14 @@ class Port:
     def peers(self) -> tuple[ProcessId, ...]:
         """The peers that we are connected with."""
         return tuple(sorted(self.connections))
+
+    @property
+    def seeds(self) -> tuple[Seed, ...]:
+        """The processes that we should know, each with its incarnation that we are connected with."""
+        found = {split_process_id(peer)[0]: peer for peer in self.connections}
+        return tuple(
+            Seed((name, 0), found.get(name), None if name in found else Unreached.REFUSED) for name in self._others
+        )
 
     def connection(self, peer: ProcessId) -> int | None:
         """The number of the connection with it."""
@@ -149,6 +201,10 @@ class Port:
     def heed(self, members: frozenset[ProcessId]) -> None:
         """It is never full."""
 
+    def fall_silent(self) -> None:
+        """Let nothing pass from now on, as if its host were lost; nobody is told."""
+        self._network.silence(self)
+
     async def close(self) -> None:
         """Close; what was sent still arrives."""
         if not self._closed:
@@ -169,6 +225,10 @@ class Port:
         """A connection is no more."""
         self._tell(self._broke, connection)
 
+    def vanished(self, connection: _Connection) -> None:
+        """A connection is no more, because the other process has ended: its host says so."""
+        self._tell(self._gone, connection)
+
     def _tell(self, tell: Callable[..., None], *what: Any) -> None:
         if self._held is not None:
             self._held.append((tell, what))
@@ -178,7 +238,11 @@ class Port:
     def _arrived(self, connection: _Connection, sealed: list[bytes]) -> None:
         peer = connection.other(self).id
         if self.connections.get(peer) is connection:
-            self._receiver.arrived(peer, connection.number, sealed)
+            try:
+                self._receiver.arrived(peer, connection.number, sealed)
+            except ProtocolViolation as violation:
+                _log.warning("closing the connection with %s: %s", peer, violation)
+                self._network.replace(connection)
 
     def _connected(self, connection: _Connection) -> None:
         peer = connection.other(self).id
@@ -191,6 +255,12 @@ class Port:
             del self.connections[peer]
             self._receiver.broke(peer, connection.number)
 
+    def _gone(self, connection: _Connection) -> None:
+        peer = connection.other(self).id
+        if self.connections.get(peer) is connection:
+            self._broke(connection)
+            self._receiver.gone(peer)
+
     # A process that does not run
 
     def hold(self) -> None:
@@ -202,3 +272,7 @@ class Port:
         held, self._held = self._held or [], None
         for tell, what in held:
             self._tell(tell, *what)
+
+
+def _name(port: Port) -> str:
+    return split_process_id(port.id)[0]

@@ -1,1 +1,1 @@
-"""What a run leaves behind: the event schema, who records, who writes."""
+"""Traces of runs: the event schema, recorders, writers."""

@@ -1,7 +1,7 @@
 """From the journals of a directory of members to its event files, once the members have ended.
 
-A journal becomes one event file, which is written aside and renamed; then the journal goes. So an interrupted
-collection can be repeated: nothing is lost, and nothing is there twice. One command collects at a time.
+A journal becomes one event file, which is written under another name and renamed; then the journal is removed. So an
+interrupted collection can be repeated: nothing is lost or duplicated. One command collects at a time.
 """
 
 import fcntl
@@ -21,13 +21,13 @@ from antiphon.trace.replay import Replay
 from antiphon.trace.table import events_after
 
 _ROWS: Final = 100_000
-"""So many rows are in memory at a time, and in a row group."""
+"""Maximum rows in memory at a time, and in a row group."""
 
 
 def collect(directory: Path) -> None:
     """Make event files of all journals; `TraceError` if a process is still writing one.
 
-    Does nothing where no journals are: other directories have had their event files from the start.
+    Does nothing without journals: other directories have event files from the start.
     """
     if not any((directory / JOURNALS).glob("*.journal")):
         return
@@ -39,7 +39,7 @@ def collect(directory: Path) -> None:
     if running:
         names = abbreviated([JournalReader(journal).head.process for journal in running])
         raise TraceError(
-            f"{names} still write to {directory}: `antiphon watch` follows them, other commands read what has ended"
+            f"{names} still write to {directory}: use `antiphon watch`; other commands need traces that have ended"
         )
 
 
@@ -75,11 +75,11 @@ def _write(reader: JournalReader, path: Path) -> None:
         with event_writer(file) as writer:
             for table in tables(reader, ended=True):
                 writer.write_table(table)
-        os.fsync(file.fileno())  # before the journal goes
+        os.fsync(file.fileno())  # before the journal is removed
 
 
 def tables(reader: JournalReader, *, ended: bool) -> Iterator[pa.Table]:
-    """All rows of a journal; `ended`: its process runs no more, so that it has crashed unless it said that it stops."""
+    """All rows of a journal; `ended`: its process has ended, so it has crashed unless it recorded its stop."""
     replay, first = Replay(reader.head), 0
     for entry in reader.entries():
         replay.take(entry)

@@ -1,7 +1,7 @@
-"""Run directories: what stands in them, how they are read, and how they appear (docs/reference/trace.md).
+"""Run directories: their contents, how they are read, and how they appear (docs/reference/trace.md).
 
-A directory appears whole or not at all: it is written aside and renamed. The bytes of the event file depend on the
-events alone, so two runs can be compared with `cmp`.
+A directory appears complete or not at all: it is written under another name and renamed. The bytes of the event file
+depend only on the events, so two runs can be compared with `cmp`.
 """
 
 import json
@@ -22,7 +22,7 @@ from antiphon.trace.schema import EVENTS
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What is known of a run beside its events: one `run.json`, or one row of `runs.parquet`."""
+    """The description of a run besides its events: one `run.json`, or one row of `runs.parquet`."""
 
     run: str
     scenario: str
@@ -50,13 +50,13 @@ RUNS: Final = pa.schema(
 
 
 def write_run(directory: Path, record: RunRecord, scenario_toml: str) -> None:
-    """What stands beside the events of a single run."""
+    """The files besides the events of a single run."""
     (directory / "scenario.toml").write_text(scenario_toml, encoding="utf-8")
     (directory / "run.json").write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
 
 
 def write_events(events: pa.Table, directory: Path, run: str) -> None:
-    """Put the events of one run in a run directory."""
+    """Write the events of one run to a run directory."""
     (directory / "events").mkdir(exist_ok=True)
     write_table(events, directory / "events" / f"{run}.parquet")
 
@@ -92,25 +92,25 @@ def read_index(directory: Path) -> list[tuple[RunRecord, str]]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise TraceError(f"{directory} is not a run directory: it has no run.json and no runs.parquet") from error
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise TraceError(f"cannot read what {directory} says of its runs: {error}") from error
+        raise TraceError(f"cannot read the list of runs in {directory}: {error}") from error
 
 
 def check_free(directory: Path, runs: Collection[str], *, force: bool) -> None:
-    """Refuse to write where something else is; the very same runs may be written again, they are equal."""
+    """Refuse to overwrite other files; the same runs may be written again, because they are equal."""
     if directory.resolve() in (Path.cwd(), *Path.cwd().parents):
-        raise TraceError(f"{directory} is where this command runs; name a new directory for its output")
+        raise TraceError(f"{directory} is the working directory; name a new directory for the output")
     if directory.is_file():
         raise TraceError(f"{directory} is a file; name a new directory for the output")
     if not directory.exists() or not any(directory.iterdir()):
         return
-    held = [record.run for record, _ in read_index(directory)]  # what is not a run directory is never replaced
+    held = [record.run for record, _ in read_index(directory)]  # only run directories are replaced
     if not force and set(held) != set(runs):
         raise TraceError(f"{directory} holds other runs ({abbreviated(held)}); choose another directory or use --force")
 
 
 @contextmanager
 def appearing(directory: Path) -> Iterator[Path]:
-    """A new directory to fill that takes its place when it is complete, and leaves nothing behind if it fails."""
+    """A new directory to fill; it appears at its place when it is complete, and is removed on failure."""
     directory = directory.resolve()
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def appearing(directory: Path) -> Iterator[Path]:
 
 
 def take_place(aside: Path, directory: Path) -> None:
-    """Rename a complete directory to its place beside it; what stood there goes."""
+    """Rename a complete directory to its place; an old directory there is removed."""
     replaced = aside.with_name(f"{aside.name}-replaced")
     try:
         if directory.exists():
@@ -134,5 +134,5 @@ def take_place(aside: Path, directory: Path) -> None:
         aside.rename(directory)
     finally:
         if replaced.exists() and not directory.exists():
-            replaced.rename(directory)  # the successor did not make it: what was there stays
+            replaced.rename(directory)  # the rename failed: the old directory stays
         shutil.rmtree(replaced, ignore_errors=True)

@@ -19,7 +19,7 @@ from antiphon.trace.segments import SegmentWriter
 from antiphon.trace.table import events_after
 
 _ROWS: Final = 200_000
-"""So many rows of a process are in memory at most, about."""
+"""Approximate limit of rows of a process in memory."""
 
 
 class _Log:
@@ -32,7 +32,7 @@ class _Log:
         self._replay: Replay | None = None
 
     def new_rows(self, journal: Path) -> pa.Table:
-        """What its journal has gained; `FileNotFoundError` if the journal has been collected."""
+        """New entries of its journal; `FileNotFoundError` if the journal has been collected."""
         ended = not is_locked(journal)  # asked before reading: nothing is written after that
         if self._reader is None or self._replay is None:
             self._reader = JournalReader(journal)
@@ -52,7 +52,7 @@ class _Log:
         return found
 
     def rest(self, events: Path) -> Iterator[pa.Table]:
-        """What the event file of an ended process has beyond that."""
+        """The rows of the event file of an ended process after those."""
         with pq.ParquetFile(events) as file:
             for group in range(file.num_row_groups):
                 found = file.read_row_group(group).cast(EVENTS)
@@ -61,10 +61,10 @@ class _Log:
 
 
 class Follower:
-    """Adds what members write to a folder of segments."""
+    """Copies the events of members to a folder of segments."""
 
     def __init__(self, directory: Path, identity: Identity, folder: Path) -> None:
-        """`folder`: an own one, where the segments go."""
+        """`folder`: a separate folder for the segments."""
         self._directory = directory
         self._logs: dict[str, _Log] = {}
         self._segments = SegmentWriter(folder)

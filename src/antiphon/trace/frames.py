@@ -1,4 +1,4 @@
-"""What a trace tells of frames and payloads."""
+"""The fields of frames and payloads that a trace records."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 from antiphon.types import GroupId, ProcessId, View
 
 CARRIES = frozenset({"data", "submit"})
-"""Kinds that bring whole messages of the application: to all, or to the sequencer that numbers them for all."""
+"""Kinds that carry whole messages of the application: to all members, or to the sequencer."""
 
 
 class Traced(Protocol):
-    """What a row tells of a frame: a `Frame` has it, and so has the note of one in a journal."""
+    """The fields of a frame that a row records: a `Frame` has them, and so has its record in a journal."""
 
     @property
     def group(self) -> GroupId: ...
@@ -20,7 +20,7 @@ class Traced(Protocol):
     def author(self) -> ProcessId: ...
     @property
     def payloads(self) -> Sequence[object]:
-        """Only how many there are matters."""
+        """Only their number matters."""
 
     @property
     def label(self) -> int: ...
@@ -35,7 +35,7 @@ class Traced(Protocol):
 
 
 class Mark(NamedTuple):
-    """What a row tells of a payload."""
+    """The fields of a payload that a row records."""
 
     size_bytes: int
     digest: int

@@ -1,4 +1,4 @@
-"""The journal of one process: what it did, on disk before anybody can hear of it (docs/reference/trace.md).
+"""The journal of one process: its actions, on disk before any peer can learn of them (docs/reference/trace.md).
 
 `JournalRecorder` takes the calls of a driver and keeps them as records. `write` appends them to the file, as one entry:
 a driver calls it once in each turn, before any frame leaves. The operating system has an entry when `write` returns,
@@ -26,6 +26,7 @@ from antiphon.core.effects import (
     Gauge,
     InstallState,
     Left,
+    Primary,
     Refuted,
     Stable,
     Suspected,
@@ -36,7 +37,7 @@ from antiphon.errors import TraceError
 from antiphon.trace import records
 from antiphon.trace.frames import own_class
 from antiphon.trace.records import RECORDS, VERSION, Head, Record
-from antiphon.types import GroupId, ProcessId, View
+from antiphon.types import GroupId, ProcessId, View, short_id
 
 _log = logging.getLogger("antiphon")
 
@@ -44,7 +45,7 @@ _MAGIC: Final = b"antiphon journal\n"
 _ENTRY: Final = 12
 """Before each entry: four bytes for its length, eight for its digest."""
 _MESSAGES_MAX: Final = 16_384
-"""So many messages are kept in memory at most, before they are written."""
+"""Maximum messages in memory before they are written."""
 
 
 class JournalFile:
@@ -62,12 +63,12 @@ class JournalFile:
             raise
 
     def append(self, packed: bytes) -> None:
-        """One more entry; `OSError` if it cannot be written whole."""
+        """Append an entry; `OSError` if it cannot be written completely."""
         self._write(_entry(packed))
 
     def _write(self, entry: bytes) -> None:
         written = os.write(self._file, entry)
-        while written < len(entry):  # the next attempt tells why
+        while written < len(entry):  # the next attempt raises the reason
             written += os.write(self._file, entry[written:])
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class JournalRecorder:
         apart: bool = False,
         service: str | None = None,
     ) -> None:
-        self._keep(records.Moved(now, kind, group, contacts, apart, service))
+        self._keep(records.Moved(now, kind, group, records.short_ids(contacts), apart, service))
 
     def parted(self, effect: Left, now: int) -> None:
         self._keep(records.Parted(now, effect))
@@ -190,7 +191,7 @@ class JournalRecorder:
         self._keep(records.Transmitted(now, note, payload_bytes, header_bytes, stamp_bytes, unstable, copies, flow))
 
     def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None:
-        self._keep(records.Received(now, records.note_frame(frame), unstable, relay))
+        self._keep(records.Received(now, records.note_frame(frame), unstable, records.short_or_none(relay)))
 
     def delivered(self, frame: Frame, now: int) -> None:
         payloads = frame.payloads
@@ -201,24 +202,29 @@ class JournalRecorder:
 
     def suspected(self, effect: Suspected | Refuted, now: int) -> None:
         block, reason = (effect.last_block, effect.reason) if isinstance(effect, Suspected) else (0, None)
-        self._keep(records.Doubted(now, effect.group, effect.process, block, reason))
+        self._keep(records.Doubted(now, effect.group, short_id(effect.process), block, reason))
 
     def confirmed(self, effect: Confirmed, now: int) -> None:
-        self._keep(records.Confirmation(now, effect.group, effect.failed, effect.members))
+        failed, members = records.short_numbers(effect.failed), records.short_ids(effect.members)
+        self._keep(records.Confirmation(now, effect.group, failed, members))
 
     def noticed(self, effect: Transitional, now: int) -> None:
-        self._keep(records.Notice(now, effect.group, effect.members))
+        self._keep(records.Notice(now, effect.group, records.short_ids(effect.members)))
+
+    def prevailed(self, effect: Primary, now: int) -> None:
+        self._keep(records.Prevailed(now, effect))
 
     def prefix(self, effect: Stable | Discard, now: int, *, unstable: int) -> None:
         stable = isinstance(effect, Stable)
         evicted = isinstance(effect, Discard) and effect.evicted
-        self._keep(records.Prefix(now, effect.group, effect.upto, unstable, stable, evicted))
+        self._keep(records.Prefix(now, effect.group, records.short_numbers(effect.upto), unstable, stable, evicted))
 
     def gauged(self, effect: Gauge, now: int) -> None:
-        self._keep(records.Gauged(now, effect.group, effect.name, effect.value, effect.of))
+        of = records.short_or_none(effect.of)
+        self._keep(records.Gauged(now, effect.group, effect.name, effect.value, of))
 
     def held_back(self, effect: Blocked | Unblocked, now: int) -> None:
-        by = effect.by if isinstance(effect, Blocked) else None
+        by = short_id(effect.by) if isinstance(effect, Blocked) else None
         self._keep(records.HeldBack(now, effect.group, by))
 
 
@@ -250,7 +256,7 @@ class JournalReader:
         try:
             self.head = msgspec.msgpack.decode(packed, type=Head)
         except msgspec.MsgspecError as error:
-            raise TraceError(f"{path} has no readable head: {error}") from error
+            raise TraceError(f"{path} has no readable header: {error}") from error
         if self.head.version != VERSION:
             raise TraceError(
                 f"{path} has records of version {self.head.version}; this antiphon reads version {VERSION}"

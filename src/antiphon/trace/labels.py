@@ -1,4 +1,4 @@
-"""The numbers of an application's messages: 0, 1, 2 … in each group, on over all its formations.
+"""The numbers of an application's messages: 0, 1, 2 … in each group, continued over all its formations.
 
 Frames carry the number of their first message as an opaque label. Members number their messages whether or not anything
 is traced, so that tracing does not change a frame and a traced process can name the messages of one that is not.
@@ -12,7 +12,7 @@ from antiphon.types import GroupId, ProcessId, name_of
 
 
 class Labels:
-    """Of one process."""
+    """The labels of one process."""
 
     __slots__ = ("_me", "_next", "_sent")
 
@@ -36,5 +36,8 @@ class Labels:
                 self._sent[group] = end
 
     def parted(self, group: GroupId) -> None:
-        """The process is out of the group: numbers that no frame took are given again."""
-        self._next[group] = self._sent[group]
+        """The process has left the group: numbers that no frame took are used again."""
+        if sent := self._sent.get(group):
+            self._next[group] = sent
+        else:
+            self._next.pop(group, None)

@@ -46,12 +46,12 @@ def events_path(directory: Path, process: ProcessId) -> Path:
 
 
 def _file_name(process: ProcessId) -> str:
-    """No two processes have the same; it begins with no dot, which would hide the file."""
+    """A file name that is unique per process; it does not begin with a dot, which would hide the file."""
     return "member-{}.{}".format(*split_process_id(process))
 
 
 def require_usable(directory: Path, process: ProcessId, clock: Clock = "wall") -> None:
-    """Refuse what this process cannot write its trace to, in one sentence, before anything is written."""
+    """Refuse a directory to which this process cannot write its trace, before anything is written."""
     if directory.exists() and not directory.is_dir():
         raise ConfigurationError(f"trace: {directory} is a file; name a directory")
     there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
@@ -64,8 +64,8 @@ def require_usable(directory: Path, process: ProcessId, clock: Clock = "wall") -
         return
     if (identity.clock, identity.machine) != (clock, _machine(clock)):
         raise ConfigurationError(
-            f"trace: {directory} was begun with another clock, or before this machine was started: its times cannot be "
-            "compared with ours; name a new directory"
+            f"trace: {directory} was started with another clock, or before this machine was booted: its times cannot "
+            "be compared with ours; name a new directory"
         )
     if journal_path(directory, process).exists() or events_path(directory, process).exists():
         raise ConfigurationError(f"trace: {directory} already holds a trace of {process}")
@@ -79,7 +79,7 @@ def read_identity(directory: Path) -> Identity | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise TraceError(f"{path} does not say which run this is: {error}") from error
+        raise TraceError(f"{path} does not identify the run: {error}") from error
 
 
 def create_journal(directory: Path, process: ProcessId, service: str, clock: Clock = "wall") -> JournalFile:
@@ -97,7 +97,7 @@ def create_journal(directory: Path, process: ProcessId, service: str, clock: Clo
 
 
 def _join(directory: Path, clock: Clock) -> Identity:
-    """The identity that is there. The first member gives it; if several are the first, one of them does."""
+    """The existing identity, or a new one; if several members are first, one of them creates it."""
     found = read_identity(directory)
     if found is not None:
         return found
@@ -122,7 +122,7 @@ def _join(directory: Path, clock: Clock) -> Identity:
 
 
 def _machine(clock: Clock) -> str:
-    """Clocks of one machine can be compared between two of its starts."""
+    """The identity of machine and boot: clocks can be compared only within one boot."""
     if clock == "virtual":
         return ""
     try:

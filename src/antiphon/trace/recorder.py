@@ -24,6 +24,7 @@ from antiphon.core.effects import (
     Gauge,
     InstallState,
     Left,
+    Primary,
     Refuted,
     Stable,
     Suspected,
@@ -34,7 +35,7 @@ from antiphon.trace.frames import CARRIES, Mark, Traced, own_class
 from antiphon.types import GroupId, ProcessId, View, epoch_of, name_of, signature, split_process_id
 
 Row = dict[str, Any]
-_NUMBERED = frozenset({"data", "fragment", "state", "null", "remove", "flush", "view"})
+_NUMBERED = frozenset({"data", "fragment", "state", "word", "null", "remove", "flush", "view"})
 """Kinds that share one count of serial numbers."""
 _RIDDEN = _NUMBERED | {"keep-alive"}
 """Kinds that carry acknowledgments, where these have no frames of their own."""
@@ -68,13 +69,13 @@ class Recorder:
         self.rows: list[Row] = []
         self.services = {} if services is None else services
         self.rides, self.agreed = rides, agreed
-        self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # what kinds of frames do
+        self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # kinds with acknowledgments
         self._views: dict[GroupId, str] = {}
         self._first_views: dict[GroupId, str] = {}  # by formation
         self._senders: dict[GroupId, tuple[ProcessId, ...]] = {}
         self._numbers: defaultdict[GroupId, int] = defaultdict(int)
         self._waiting: defaultdict[GroupId, deque[tuple[int, int, Mark]]] = defaultdict(deque)
-        self._blocked: dict[GroupId, set[GroupId]] = {}  # by name, in which of its formations
+        self._blocked: dict[GroupId, set[GroupId]] = {}  # by name, the formations in which it is blocked
         self._asked: dict[GroupId, list[tuple[int, str]]] = {}  # when, and for how many answers
         self._unanswered: dict[GroupId, int] = {}
         self._names: dict[ProcessId, tuple[str, int]] = {}
@@ -317,7 +318,7 @@ class Recorder:
         self.rows.append(row)
 
     def confirmed(self, effect: Confirmed, now: int) -> None:
-        """The protocol knows that some have failed, together: one row each."""
+        """The protocol knows that members have failed together: one row each."""
         detail, group = compact_json({"failed": effect.failed}), name_of(effect.group)
         for process, last_block in effect.failed:
             self.rows.append(
@@ -334,7 +335,7 @@ class Recorder:
             )
 
     def noticed(self, effect: Transitional, now: int) -> None:
-        """The application is told for which members deliveries speak from here on."""
+        """The application is told for which members deliveries are valid from here on."""
         group = name_of(effect.group)
         self.rows.append(
             {
@@ -345,6 +346,12 @@ class Recorder:
                 "members": list(effect.members),
             }
         )
+
+    def prevailed(self, effect: Primary, now: int) -> None:
+        """The application is told that its view is primary from here on."""
+        detail = compact_json({"after": effect.after, "holds": effect.holds, "rule": effect.rule})
+        row: Row = {"time": now, "kind": "primary", "group": name_of(effect.group), "view": effect.view}
+        self.rows.append(row | {"number": effect.number, "detail": detail})
 
     def asked(self, group: GroupId, mode: str, now: int) -> None:
         """The application asks its group; requests to one group count from 0."""
@@ -419,9 +426,9 @@ class Recorder:
                 self.rows.append({"time": now, "kind": "unblock", "group": group, "peer": None})
 
     def _sent(self, frame: Traced, group: GroupId, now: int) -> None:
-        """The `send` rows tell what the application handed over, not what the core made of it.
+        """The `send` rows record what the application sent, independent of the core.
 
-        The core has skipped requests below the frame's first label that no frame took. They count as sent: nobody
+        The core has skipped requests below the frame's first label that no frame took. They count as sent: no process
         will deliver them, and the liveness checks will report it. A frame that leaves again adds no rows.
         """
         waiting, last = self._waiting[group], frame.label + len(frame.payloads) - 1

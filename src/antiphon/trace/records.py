@@ -1,8 +1,8 @@
-"""The records of a journal: what one process did, in the order in which it did it (docs/reference/trace.md).
+"""The records of a journal: the actions of one process, in their order (docs/reference/trace.md).
 
 A record is one call of the recorder in a compact form: `repeat` makes the call, and so the rows. A frame is one
-record, whatever number of messages it packs; of each message there is its size and its digest. `now` is the clock of
-the process; the head of the journal relates it to the time of the run.
+record, with any number of messages; each message has its size and its digest. `now` is the clock of
+the process; the head of the journal relates it to the time of the run. Identities are written in their short form.
 """
 
 from array import array
@@ -20,6 +20,7 @@ from antiphon.core.effects import (
     Frame,
     Gauge,
     Left,
+    Primary,
     Refuted,
     Stable,
     Suspected,
@@ -28,10 +29,10 @@ from antiphon.core.effects import (
 )
 from antiphon.trace.frames import Mark
 from antiphon.trace.recorder import Recorder
-from antiphon.types import GroupId, ProcessId, View, ViewId, process_id, signature
+from antiphon.types import GroupId, ProcessId, View, ViewId, process_id, short_id, signature
 
 VERSION: Final = 1
-"""Of the records. A journal of another version is not read."""
+"""The version of the records. A journal of another version is not read."""
 
 
 class Head(msgspec.Struct, kw_only=True):
@@ -41,7 +42,7 @@ class Head(msgspec.Struct, kw_only=True):
     process: ProcessId
     run: str
     epoch_ns: int
-    """What the clock of the process shows at time 0 of the run."""
+    """The value of the clock of the process at time 0 of the run."""
     rides: bool = False
     agreed: bool = True
     """As for `Recorder`."""
@@ -86,7 +87,7 @@ class FrameNote(_Record):
 
 
 class ViewNote(_Record):
-    """What rows tell of a view."""
+    """The fields of a view that rows record."""
 
     group: GroupId
     id: ViewId
@@ -336,9 +337,17 @@ class Stopped(_Record, tag=18):
         history.stopped(now, self.held, self.costs, self.moving)
 
 
+class Prevailed(_Record, tag=19):
+    now: int
+    effect: Primary
+
+    def repeat(self, history: Recorder, now: int) -> None:
+        history.prevailed(self.effect, now)
+
+
 Record = (
     Requested | Transmitted | Received | Delivered | Prefix | Gauged | HeldBack | Installed | Doubted | Confirmation
-    | Notice | Moved | Parted | Departed | Snapshot | Merged | Noted | Stopped
+    | Notice | Prevailed | Moved | Parted | Departed | Snapshot | Merged | Noted | Stopped
 )  # fmt: skip
 
 RECORDS: Final[Any] = list[Record]
@@ -348,13 +357,13 @@ RECORDS: Final[Any] = list[Record]
 def note_frame(frame: Frame) -> FrameNote:
     return FrameNote(
         frame.group,
-        frame.sender,
-        frame.author,
+        short_id(frame.sender),
+        short_id(frame.author),
         frame.kind,
         frame.label,
         len(frame.payloads),
         frame.clock,
-        frame.orderer,
+        short_or_none(frame.orderer),
         frame.serial,
     )
 
@@ -363,18 +372,33 @@ def note_view(view: View) -> ViewNote:
     return ViewNote(
         view.group,
         view.id,
-        view.members,
+        short_ids(view.members),
         view.previous,
-        view.transitional,
-        view.receivers,
-        view.senders,
+        short_ids(view.transitional),
+        None if view.receivers is None else short_ids(view.receivers),
+        None if view.senders is None else short_ids(view.senders),
         view.primary,
-        view.classes,
+        tuple(map(short_ids, view.classes)),
     )
 
 
 def note_install(view: View, left: tuple[Departure, ...], signed: str | None, now: int) -> Installed:
-    return Installed(now, note_view(view), left, signed or signature(view))
+    departures = tuple(
+        each._replace(process=short_id(each.process), accusers=short_ids(each.accusers)) for each in left
+    )
+    return Installed(now, note_view(view), departures, signed or signature(view))
+
+
+def short_ids(processes: Sequence[ProcessId]) -> tuple[ProcessId, ...]:
+    return tuple(map(short_id, processes))
+
+
+def short_or_none(process: ProcessId | None) -> ProcessId | None:
+    return None if process is None else short_id(process)
+
+
+def short_numbers(numbers: Sequence[tuple[ProcessId, int]]) -> tuple[tuple[ProcessId, int], ...]:
+    return tuple((short_id(process), number) for process, number in numbers)
 
 
 def digests(payloads: Sequence[bytes]) -> Digests:

@@ -20,7 +20,7 @@ class Replay:
         self._last_ns: int | None = None
 
     def take(self, entry: Iterable[Record]) -> None:
-        """Repeat what the records of one entry tell.
+        """Repeat the calls of the records of one entry.
 
         Times never go back: all that leaves in one turn of a driver is recorded with the time at which the turn began,
         and the application may do something in between.
@@ -33,5 +33,5 @@ class Replay:
             self.closed = self.closed or type(record) is Stopped
 
     def crash(self) -> None:
-        """The process is gone and never said that it stops. The time is that of its last record."""
+        """The process is gone and never recorded its stop. The time is that of its last record."""
         self.history.note("crash", self._last_ns or 0)

@@ -1,4 +1,4 @@
-"""The one event schema: what a trace holds, and nothing about who wrote it.
+"""The event schema: the contents of a trace, independent of its writer.
 
 Simulator and runtime write this table, checkers and pipeline read it. Column names and kinds are a contract with
 people outside the project: add freely, never rename or remove.
@@ -39,6 +39,6 @@ EVENTS: Final = pa.schema(
 )
 
 KINDS: Final = frozenset(
-    "start send transmit receive deliver view stable discard suspect refute confirm transitional gauge state "
+    "start send transmit receive deliver view stable discard suspect refute confirm transitional primary gauge state "
     "block unblock join leave crash recover stop answer fault faults_end end".split()
 )

@@ -1,7 +1,7 @@
 """The scribe tells the recorder of one process what its driver does with the core.
 
-The simulator and the socket driver feed the same cores and leave the same traces. What a row needs to know of a frame
-or of a core is gathered here, once.
+The simulator and the socket driver feed the same cores and write the same traces. This module collects what rows need
+from frames and cores.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from antiphon.core.effects import (
     InstallState,
     InstallView,
     Left,
+    Primary,
     Refuted,
     Stable,
     Suspected,
@@ -33,7 +34,7 @@ Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Co
 
 
 class Recording(Protocol):
-    """What keeps a history: rows in memory (`Recorder`), or a journal on disk (`JournalRecorder`)."""
+    """The interface of a recorder: rows in memory (`Recorder`), or a journal on disk (`JournalRecorder`)."""
 
     def received(self, frame: Frame, now: int, *, unstable: int, relay: ProcessId | None = None) -> None: ...
 
@@ -55,6 +56,8 @@ class Recording(Protocol):
     def delivered(self, frame: Frame, now: int) -> None: ...
 
     def noticed(self, effect: Transitional, now: int) -> None: ...
+
+    def prevailed(self, effect: Primary, now: int) -> None: ...
 
     def left(self, effect: Left, now: int) -> None: ...
 
@@ -136,7 +139,7 @@ class Scribe:
         self.recorder.parted(effect, time)
 
     def told(self, effect: Told, time: int) -> None:
-        """What the protocol has learned."""
+        """Effects of the protocol for the trace."""
         if effect.group in self._ahead:
             self._ahead[effect.group].append(effect)
         else:

@@ -1,8 +1,8 @@
-"""Segments of the trace of a run that goes on: each is written aside, renamed in, and never changed again.
+"""Segments of the trace of a run in progress: each is written under another name, renamed, and never changed.
 
-They lie in a folder `live` that looks like a run directory: `events/part-*.parquet`, and `live.json`, which says when
-the run began. The writer keeps `live.json` locked, so that a reader can tell a run that goes on from what a killed one
-left. `antiphon run` writes them inside the run directory in the making, which takes its place without them.
+They are in a folder `live` with the structure of a run directory: `events/part-*.parquet`, and `live.json` with the
+start time of the run. The writer keeps `live.json` locked, so a reader can distinguish a run in progress from a killed
+one. `antiphon run` writes them inside the unfinished run directory; the finished directory does not contain them.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ class SegmentWriter:
     """Writes the segments of one run."""
 
     def __init__(self, directory: Path) -> None:
-        """`directory`: where the folder `live` is to be."""
+        """`directory`: the place of the folder `live`."""
         self.folder = directory / _LIVE
         self._count = 0
         self._lock: IO[str] | None = None
@@ -41,7 +41,7 @@ class SegmentWriter:
         (self.folder / f".{_SAYS}").rename(self.folder / _SAYS)
 
     def add(self, events: pa.Table) -> None:
-        """One more segment; none for an empty table."""
+        """Write a segment; none for an empty table."""
         if events.num_rows:
             self._count += 1
             path = self.folder / "events" / f"part-{self._count:08}.parquet"
@@ -49,12 +49,12 @@ class SegmentWriter:
             path.with_name(f".{path.name}").rename(path)
 
     def close(self) -> None:
-        """No more segments will come; those that are there stay."""
+        """No more segments follow; existing ones stay."""
         if self._lock is not None:
             self._lock.close()
 
     def end(self) -> None:
-        """Remove the segments, all at once: the run directory has what they told, or it is not to be kept."""
+        """Remove all segments at once: the run directory has their rows, or is not kept."""
         if self._lock is not None:
             gone = self.folder.rename(self.folder.with_name(f".{_LIVE}"))
             self._lock.close()
@@ -63,7 +63,7 @@ class SegmentWriter:
 
 @contextmanager
 def segments_in(directory: Path | None) -> Iterator[SegmentWriter | None]:
-    """The segments of the run that is to appear from that directory; they are gone before it does."""
+    """The segments of the run that will appear as this directory; they are removed before it appears."""
     if directory is None:
         yield None
         return
@@ -75,7 +75,7 @@ def segments_in(directory: Path | None) -> Iterator[SegmentWriter | None]:
 
 
 def live_folders(directory: Path) -> list[Path]:
-    """The folders with segments of runs that are to become `directory`, the latest run first."""
+    """The folders with segments of runs that will become `directory`, the latest run first."""
     directory = directory.resolve()
     found = [path.parent for path in directory.parent.glob(f".{_quoted(directory.name)}-*/{_LIVE}/{_SAYS}")]
     return sorted(found, key=began_ns, reverse=True)
@@ -88,7 +88,7 @@ def began_ns(folder: Path) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"{folder / _SAYS} does not say when the run began: {error}") from error
+        raise TraceError(f"{folder / _SAYS} has no start time of the run: {error}") from error
 
 
 def goes_on(folder: Path) -> bool:
@@ -104,5 +104,5 @@ def goes_on(folder: Path) -> bool:
 
 
 def _quoted(name: str) -> str:
-    """A name in a pattern, where it stands for itself."""
+    """A name, escaped for use in a pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

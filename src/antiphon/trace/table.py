@@ -11,7 +11,7 @@ from antiphon.trace.schema import EVENTS
 _BATCH_ROWS: Final = 100_000
 _PLACE: Final = ("run", "process", "incarnation", "index")
 _TOLD: Final = pa.struct([field for field in EVENTS if field.name not in _PLACE])
-"""What a row itself tells; where it stands is added."""
+"""The columns of a row; its position is added."""
 _Part = tuple[Recorder, int, Sequence[dict[str, Any]]]
 
 
@@ -21,18 +21,18 @@ def events_table(run: str, histories: Iterable[Recorder]) -> pa.Table:
 
 
 def events_within(run: str, histories: Iterable[tuple[Recorder, range]]) -> pa.Table:
-    """The same of a stretch of each history."""
+    """The same for a part of each history."""
     ordered = sorted(histories, key=lambda each: (each[0].process, each[0].incarnation))
     return pa.Table.from_batches([_batch(run, parts) for parts in _batches(ordered)], schema=EVENTS)
 
 
 def events_after(run: str, history: Recorder, first: int) -> pa.Table:
-    """The rows that a history has now; those before, `first` of them, were taken out."""
+    """The current rows of a history; the `first` rows before them were taken out."""
     return pa.Table.from_batches([_batch(run, [(history, first, history.rows)])], schema=EVENTS)
 
 
 def _batches(histories: Iterable[tuple[Recorder, range]]) -> Iterator[list[_Part]]:
-    """Pieces of histories, as many together as fit in a batch: many small arrays would cost more than a large one."""
+    """Parts of histories, combined into batches: many small arrays would cost more than a large one."""
     parts: list[_Part] = []
     room = _BATCH_ROWS
     for history, stretch in histories:

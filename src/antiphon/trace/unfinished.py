@@ -1,7 +1,7 @@
-"""Directories that are filled over several calls: one begins, is interrupted, and the next goes on.
+"""Directories that are filled over several calls: one is interrupted, and the next continues.
 
-Until it is complete a directory lies beside its place, as `NAME.unfinished`; so whatever stands at its place is whole.
-`plan.json` in it says what it is to become, and by which code: what another plan or other code has begun is not
+Until it is complete, a directory is beside its place, as `NAME.unfinished`; so a directory at its place is complete.
+`plan.json` in it contains the plan and a digest of the code: a directory of another plan or other code is not
 continued.
 """
 
@@ -19,29 +19,31 @@ from antiphon.errors import TraceError
 from antiphon.trace.directory import appearing, take_place
 
 PARTS: Final = "parts"
-"""What is done so far lies there; it goes when all is done."""
+"""The folder of partial results; removed when everything is done."""
 _PLAN: Final = "plan.json"
 _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def unfinished(directory: Path) -> Path:
-    """Where a directory lies until it is complete."""
+    """The place of a directory until it is complete."""
     directory = directory.resolve()
     return directory.with_name(f"{directory.name}.unfinished")
 
 
 @contextmanager
 def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Iterator[Path]:
-    """The directory to fill, with what earlier calls have left in it; it takes its place if nothing is raised.
+    """The directory to fill, with the results of earlier calls; it is moved to its place if nothing is raised.
 
-    With `force` what another plan has begun is thrown away.
+    With `force`, a directory of another plan is removed.
     """
     aside = unfinished(directory)
     wanted = {**plan, "antiphon_version": __version__, "code": _code()}
     if aside.exists() and _plan(aside) != wanted:
         if not force:
-            raise TraceError(f"{aside} was begun otherwise or by other code; remove it or use --force to begin anew")
-        with _alone(aside):  # what somebody is working on is nobody else's to remove
+            raise TraceError(
+                f"{aside} was started with other arguments or another version; remove it or use --force to start again"
+            )
+        with _alone(aside):  # another command may be writing to it: never remove it then
             shutil.rmtree(aside)
     if not aside.exists():
         with appearing(aside) as empty:
@@ -60,21 +62,21 @@ def continued(directory: Path, plan: Mapping[str, Any], *, force: bool) -> Itera
 
 @contextmanager
 def _alone(aside: Path) -> Iterator[None]:
-    """No other command is at work there meanwhile; TraceError if one is."""
+    """Lock the directory; TraceError if another command is writing to it."""
     with (aside / _PLAN).open() as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise TraceError(f"another command is at work in {aside}") from error
+            raise TraceError(f"another command is writing to {aside}") from error
         yield
 
 
 def _plan(aside: Path) -> Any:
-    """What it was begun for; whatever has no plan is not ours, and is never removed."""
+    """The plan of the directory; one without a plan is not ours, and is never removed."""
     try:
         return json.loads((aside / _PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TraceError(f"{aside} is in the way: it is not what an interrupted command leaves") from error
+        raise TraceError(f"{aside} already exists, and an interrupted command did not write it") from error
 
 
 def _code() -> str:

@@ -59,7 +59,7 @@ def _writer(frame: type[Any]) -> Write:
 def _reader(kind: int) -> Read:
     _register(families().values())
     if kind not in _READERS:
-        raise ProtocolViolation("kind", f"kind {kind} is not a frame of this version")
+        raise ProtocolViolation("kind", f"frame kind {kind} is unknown in this version")
     return _READERS[kind]
 
 

@@ -44,12 +44,14 @@ def open_envelope(sealed: Sealed) -> tuple[int, bytes]:
 def kind_of(sealed: Sealed) -> int:
     """Check the envelope of exactly one sealed frame, and return its kind; the body follows the envelope."""
     if len(sealed) < ENVELOPE_BYTES:
-        raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than its envelope")
+        raise ProtocolViolation("length", f"a frame of {len(sealed)} bytes is shorter than an envelope")
     length, version, kind, checksum = _ENVELOPE.unpack_from(sealed)
     if version != VERSION:
-        raise ProtocolViolation("version", f"wire version {version} is not {VERSION}, the one spoken here")
+        raise ProtocolViolation("version", f"wire version {version} is not supported; this version is {VERSION}")
     if length > BODY_BYTES_MAX or length != len(sealed) - ENVELOPE_BYTES:
-        raise ProtocolViolation("length", f"a body of {len(sealed) - ENVELOPE_BYTES} bytes claims to have {length}")
+        raise ProtocolViolation(
+            "length", f"the envelope states a body of {length} bytes, but the body has {len(sealed) - ENVELOPE_BYTES}"
+        )
     if checksum != xxh3_64_intdigest(memoryview(sealed)[ENVELOPE_BYTES:], _SEED | kind) & _CHECKSUM:
         raise ProtocolViolation("checksum", "the checksum of a frame does not match its body")
     return int(kind)
@@ -64,7 +66,7 @@ def envelopes(joined: bytes) -> list[bytes]:
             raise ProtocolViolation("length", f"{len(joined) - begin} bytes are shorter than an envelope")
         end = begin + ENVELOPE_BYTES + int.from_bytes(joined[begin : begin + 4])
         if end > len(joined):
-            raise ProtocolViolation("length", "a frame is longer than what holds it")
+            raise ProtocolViolation("length", "an inner frame is longer than the frame that contains it")
         found.append(joined[begin:end])
         begin = end
     return found

@@ -89,11 +89,15 @@ class Reader:
         text = self._text()
         return decode_view(text) if text else None
 
+    def short_text(self) -> bytes:
+        """A text of at most 255 bytes, preceded by its length; the code that asks decodes it."""
+        return self._text()
+
     def flag(self) -> bool:
         """A boolean."""
         (value,) = self.unpack(_FLAG)
         if value > 1:
-            raise ProtocolViolation("body", f"{value} stands where yes or no is due")
+            raise ProtocolViolation("body", f"{value} found instead of a flag, 0 or 1")
         return bool(value)
 
     def part(self, count: int) -> bytes:
@@ -134,7 +138,7 @@ class Reader:
     def end(self) -> None:
         """Raise if bytes are left."""
         if self._at != len(self._body):
-            raise ProtocolViolation("body", f"{self.left} bytes are left over behind a frame")
+            raise ProtocolViolation("body", f"{self.left} bytes are left after the end of a frame")
 
     def _text(self) -> bytes:
         """A short text, preceded by its length."""
@@ -146,12 +150,12 @@ class Reader:
 
     def _require(self, count: int) -> None:
         if self._at + count > len(self._body):
-            raise ProtocolViolation("body", f"a frame ends where {count} more bytes are due")
+            raise ProtocolViolation("body", f"a frame ends {count} bytes too early")
 
 
 def _not_a_number(value: int) -> ProtocolViolation:
-    return ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
+    return ProtocolViolation("body", f"{value} found instead of a number from 0 to 2**62")
 
 
 def _do_not_add_up() -> ProtocolViolation:
-    return ProtocolViolation("body", "the lengths of the payloads do not add up to their frame")
+    return ProtocolViolation("body", "the lengths of the payloads do not add up to the length of the frame")

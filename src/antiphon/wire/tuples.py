@@ -99,9 +99,9 @@ class _Messages:
     def _require_message(self, frame: Frame, group: GroupId) -> None:
         """A message travels in frames of its own group, alone, and without what delivery adds to it."""
         if len(frame.payloads) != 1 or not self._is_complete(frame):
-            raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp cannot be")
+            raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp is invalid")
         if frame.group != group:
-            raise ProtocolViolation("body", f"a frame of group {group} holds a message of group {frame.group}")
+            raise ProtocolViolation("body", f"a frame of group {group} contains a message of group {frame.group}")
         for copy in frame.copies:
             if copy.copies:
                 raise ProtocolViolation("body", "a message in the context of another one has a context of its own")
@@ -112,7 +112,7 @@ class _Messages:
         for value in values:
             if isinstance(value, int):
                 if not 0 <= value <= NUMBER_MAX:
-                    raise ProtocolViolation("body", f"{value} stands where a number from 0 to 2**62 is due")
+                    raise ProtocolViolation("body", f"{value} found instead of a number from 0 to 2**62")
             elif isinstance(value, str):
                 require_process(value)
             elif self._message is not None and isinstance(value, self._message):

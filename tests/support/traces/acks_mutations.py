@@ -55,7 +55,7 @@ class Company:
         self.ever_moved = self.crashed | {*moves}
 
     def views(self, process: str, begin: int, end: int) -> Iterator[dict[str, Any]]:
-        """The view in force at one place of the process's log, and those up to another."""
+        """The current view at one place of the process's log, and the views up to another place."""
         last: dict[str, Any] = {}
         for at, row in enumerate(self.rows[:end]):
             if row["process"] != process or row["kind"] != "view":

@@ -41,7 +41,7 @@ def without(log: Log, rows: Iterable[int]) -> pa.Table:
 
 
 def moved(log: Log, at: int, behind: int) -> pa.Table:
-    """The row at one position comes right behind another of its log."""
+    """The row at one position is moved directly after another of its log."""
     order = [row for row in range(len(log.rows)) if row != at]
     order.insert(order.index(behind) + 1, at)
     times = log.table["time"].to_pylist()
@@ -50,7 +50,7 @@ def moved(log: Log, at: int, behind: int) -> pa.Table:
 
 
 def inserted(log: Log, behind: int, source: int, view: str) -> pa.Table:
-    """The process of one row delivers, right behind it and in that view, what is delivered at another row."""
+    """The process of one row delivers, directly after it and in that view, what is delivered at another row."""
     row = log.table.slice(source, 1)
     for column in ("process", "incarnation", "time"):
         row = with_column(row, column, [log.table[column][behind].as_py()])
@@ -113,7 +113,7 @@ def _left_before(stay: Stay) -> bool:
 
 
 def forget_a_state(log: Log, rng: random.Random) -> pa.Table | None:
-    """A process goes on without the state of a class that stays in its view until the end."""
+    """A process continues without the state of a class that stays in its view until the end."""
     stays = [stay for stay in entries(log) if not stay.next and log.last[stay.process]["kind"] == "stop"]
     at = choice(rng, [at for stay in stays for at in states(log, "installed") if _in_stay(stay, at)])
     return None if at is None else without(log, [at])
@@ -257,7 +257,7 @@ def old_epoch(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def other_primary(log: Log, rng: random.Random) -> pa.Table | None:
-    """All who install the first view of a formed group are wrong about whether it is primary."""
+    """All processes that install the first view of a formed group have a wrong primary flag."""
     told = details(log)
     stay = choice(rng, (stay for stay in entries(log) if _all_entered(log, stay)))
     if stay is None or not any('"closed"' in text for text in log.table["detail"].to_pylist()[:1]):
@@ -271,7 +271,7 @@ def _all_entered(log: Log, stay: Stay) -> bool:
 
 
 def deliver_of_the_removed(log: Log, rng: random.Random) -> pa.Table | None:
-    """The last message of a member that is removed comes right behind the view without it."""
+    """The last message of a removed member comes directly after the view without it."""
     places, begins = [], {stay.at for stay in entries(log)}
     for stay in stays(log):
         rows = stay.rows("deliver")
@@ -378,7 +378,7 @@ def stay_apart(log: Log, _rng: random.Random) -> pa.Table | None:
 
 
 def _acquainted(log: Log, last: dict[Any, Stay], sides: list[list[str]]) -> list[set[str]]:
-    """The sides, those as one of which somebody was in view with somebody of another."""
+    """The sides; two sides with members that were once in one view are merged."""
     present = {who for side in sides for who in side if any(name(process) == who for process in last)}
     circles = [{*side} & present for side in sides]
     for stay in stays(log):

@@ -1,4 +1,4 @@
-"""Good traces of groups that change: who joins, leaves, recovers, is parted and united, with epochs and states.
+"""Good traces of groups that change: joins, leaves, recoveries, splits and merges, with epochs and states.
 
 A reference like the sequencer of `traces.py`, right by construction: each side of a group has one list of what happens
 in it, which all its members follow, each at its own pace. Before a group is formed of several, all of each stand at its
@@ -20,7 +20,7 @@ from tests.support.traces.handmade import Mid, Trace
 GROUP = "orders"
 NAMES = ("p1", "p2", "p3", "p4", "p5", "p6")
 OPTIONS = {"suspect_after": "1us", "idle_probe": "1us", "time_silence": "1us", "form_within": "1us"}
-"""A row takes a nanosecond: no run lasts as long as a suspicion, but for its end."""
+"""A row takes a nanosecond: no run lasts as long as a suspicion, except for its end."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Shrink:
 
 @dataclass
 class Side:
-    """Processes that go on together: what happens there, and how far each is."""
+    """Processes that continue together: their common history, and the position of each in it."""
 
     members: list[str]
     """The members of the last view of the list."""
@@ -135,7 +135,7 @@ class _Reference:
 
     def _send(self, side: Side, process: str) -> bool:
         here = side.at[process]
-        # Who has not its first view there cannot; where views are closed, nor who is behind.
+        # A process without its first view cannot; with closed views, neither can one that is behind.
         if (process, GROUP) not in self._trace.views or any(
             isinstance(item, Enter) or (self._closed and isinstance(item, Shrink)) for item in side.items[here:]
         ):

@@ -28,7 +28,7 @@ class Mid(NamedTuple):
 
 @dataclass
 class Trace:
-    """Writes rows as the recorder would: indexes, times, numbers and views in force are filled in."""
+    """Writes rows as the recorder would: indexes, times, numbers and current views are filled in."""
 
     groups: dict[str, Sequence[str]]
     run: str = "run-1"
@@ -150,7 +150,7 @@ class Trace:
         self.row(process, "leave", group=group, view=view, detail=json.dumps({"graceful": graceful}))
 
     def state(self, process: str, role: str, digest: int, of: int | None = None, group: str = "orders") -> None:
-        """A state is handed over, taken over or merged, in the view in force."""
+        """A state is handed over, taken over or merged, in the current view."""
         detail = {"role": role} if of is None else {"role": role, "class": of}
         view = self.views[process, group]
         self.row(process, "state", group=group, view=view, digest=digest, detail=json.dumps(detail))

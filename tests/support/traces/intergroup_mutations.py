@@ -266,7 +266,7 @@ def _deliver_after_the_leave(scene: Scene, rng: random.Random, who: set[str]) ->
 
 
 def _moved(log: Log, at: int, behind: int) -> pa.Table:
-    """The row at one place put behind another one of its process, at its time."""
+    """The row at one place moved after another one of its process, at its time."""
     order = [each for each in range(len(log.rows)) if each != at]
     order.insert(order.index(behind) + 1, at)
     times = log.table["time"].to_pylist()

@@ -1,4 +1,4 @@
-"""Good runs of InterGroup, of all its services side by side: simulated runs of its campaign, but for large ones."""
+"""Good runs of InterGroup, of all its services side by side: simulated runs of its campaign, without large ones."""
 
 from functools import lru_cache
 from itertools import count

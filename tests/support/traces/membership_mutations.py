@@ -113,7 +113,7 @@ def drop_the_last(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def move_across(log: Log, rng: random.Random) -> pa.Table | None:
-    """The last delivery in a view, of a sender that stays, comes right behind the next view."""
+    """The last delivery in a view, of a sender that stays, comes directly after the next view."""
     places = [
         (shared[-1], stay.next)
         for stay, shared in _shared(log)

@@ -281,7 +281,7 @@ def choice(rng: random.Random, places: Iterable[T]) -> T | None:
 
 
 def insert(table: pa.Table, at: int, row: pa.Table) -> pa.Table:
-    """The row behind the one at that position."""
+    """The row after the one at that position."""
     return renumbered(pa.concat_tables([table.slice(0, at + 1), row, table.slice(at + 1)]))
 
 

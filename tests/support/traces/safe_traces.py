@@ -1,4 +1,4 @@
-"""Good traces of safe delivery by a reference that sees everybody at once, and the faults seeded into them.
+"""Good traces of safe delivery by a reference that knows all processes, and the faults seeded into them.
 
 One list of messages for all. A message is stable for a process when everybody for whom it speaks has the list up to
 it; it is called stable, then delivered. In most runs a member fails: it crashes, or is parted from the others and goes
@@ -99,7 +99,7 @@ class _Reference:
         return True
 
     def _fail(self, failed: str) -> None:
-        """What nobody else has of it nobody else will deliver; the others go on where all that they have ends."""
+        """Messages that no other process has are not delivered; the others continue after the last common one."""
         others = [name for name in self._members if name != failed]
         everything = self._lists[failed]
         left = [each for each in everything if any(self._has(other, each) for other in others)]
@@ -147,7 +147,7 @@ class _Reference:
 
 
 def _behind(log: Log, at: int, later: int) -> pa.Table:
-    """The row at one place put behind a later one of its process, at that time."""
+    """The row at one place moved after a later one of its process, at that time."""
     order = [each for each in range(len(log.rows)) if each != at]
     order.insert(later, at)
     times = log.table["time"].to_pylist()
@@ -156,7 +156,7 @@ def _behind(log: Log, at: int, later: int) -> pa.Table:
 
 
 def _until_view(log: Log, at: int) -> range:
-    """The places behind one in the same log, up to its next view."""
+    """The places after one in the same log, up to its next view."""
     end = at + 1
     while end < len(log.rows) and process_of(log.rows[end]) == process_of(log.rows[at]) and _stays(log.rows[end]):
         end += 1
@@ -168,7 +168,7 @@ def _stays(row: dict[str, Any]) -> bool:
 
 
 def _deliver_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
-    """A `stable` row comes behind the delivery of what it adds."""
+    """A `stable` row comes after the delivery of what it adds."""
     story = story_of(log)
     places = [
         (at, later)

@@ -54,7 +54,7 @@ def _evicted(row: Row) -> bool:
 
 
 def _moved(log: Log, at: int, behind: int, time: int) -> pa.Table:
-    """The row at one place taken out and put behind an earlier one of its process, at that time."""
+    """The row at one place moved after an earlier one of its process, at that time."""
     order = [each for each in range(len(log.rows)) if each != at]
     order.insert(behind + 1, at)
     times = log.table["time"].to_pylist()

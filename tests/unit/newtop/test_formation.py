@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Confirmed, InstallView, Left, Transitional
+from antiphon.protocols.newtop.formation.attempts import Attempts
 from antiphon.protocols.newtop.formation.formation import Formations
 from antiphon.protocols.newtop.frames import (
     AbortFrame,
@@ -22,7 +23,7 @@ from antiphon.protocols.newtop.frames import (
     VoteFrame,
     WantFrame,
 )
-from antiphon.types import EPOCH_MAX, GroupId, ProcessId, ViewId, epoch_of, name_of
+from antiphon.types import EPOCH_MAX, GroupId, ProcessId, ViewId, epoch_of, formed_group, name_of
 from tests.support.cluster import GROUP, OMEGA_NS
 from tests.support.forming import STATE, Forming
 
@@ -226,18 +227,24 @@ def test_those_of_one_view_who_have_not_got_its_state_yet_take_part_in_nothing()
     assert not frozen(cluster, "c")
 
 
-def test_an_epoch_that_no_number_has_room_for_forms_nothing() -> None:
-    """A peer that lies about what it has heard of must not make us send what nobody can encode."""
+def test_a_vote_with_the_largest_epoch_prevents_no_later_join() -> None:
+    """A peer that lies about what it has heard of must not use up all epochs."""
     cluster = Forming("a", "b", strangers=["c"])
     own = formations(cluster, "a")
     own.receive(VoteFrame(GroupId("g@1"), ProcessId("c"), None, EPOCH_MAX), 0)
     cluster.join("c", "a")
     cluster.finish(4)
     assert not frozen(cluster, "a")
-    assert kinds(cluster, "a") == []
+    assert cluster.last_view("a") == "a b c"
     cluster.send("b", b"on")
     cluster.finish(2)
     assert cluster.delivered["a"] == [b"on"]
+
+
+def test_an_epoch_that_no_number_has_room_for_forms_nothing() -> None:
+    attempts = Attempts(OMEGA_NS)
+    attempts.entered(formed_group("g", EPOCH_MAX, ProcessId("a"), 1), 0)
+    assert attempts.next_group(GroupId("g"), ProcessId("a"), {ProcessId("a"): None}) is None
 
 
 def test_the_base_is_the_initiators_to_tell() -> None:

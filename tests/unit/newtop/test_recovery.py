@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.core.effects import Channel, Effect, Transmit
+from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import (
     AckFrame,
     AliveFrame,
@@ -255,9 +256,10 @@ def test_nobody_can_acknowledge_what_was_not_sent() -> None:
     shim = recovery(P1)
     shim.outgoing(frame(0), 0)
     for member in (P2, P3):
-        shim.receive(AckFrame(G, member, 99), 0)
+        with pytest.raises(ProtocolViolation, match="place in our stream 99 is implausible: at most 1"):
+            shim.receive(AckFrame(G, member, 99), 0)
     shim.outgoing(frame(0), 1)
-    assert drained(shim, 21) == [(P2, StatusFrame(G, P1, 2, settled=1)), (P3, StatusFrame(G, P1, 2, settled=1))]
+    assert drained(shim, 20) == [(P2, StatusFrame(G, P1, 2)), (P3, StatusFrame(G, P1, 2))]
 
 
 def test_a_lone_member_tells_nobody() -> None:
@@ -307,6 +309,16 @@ def test_a_copy_counts_as_coming_from_its_origin() -> None:
     handed = shim.receive(RepairFrame(G, P3, (frame(2), frame(1), frame(1, P3))), 0)
     assert handed == [frame(1), frame(2), frame(3), frame(1, P3)]
     assert shim.receive(frame(2), 0) == []
+
+
+def test_a_relayer_does_not_tell_how_far_a_stream_is() -> None:
+    """We request copies of places that the origin has told of; whatever else comes was made up."""
+    shim = recovery()
+    shim.receive(frame(3), 0)
+    with pytest.raises(ProtocolViolation, match="place in the stream of p1 4 is implausible: at most 3"):
+        shim.receive(RepairFrame(G, P3, (frame(1), frame(4))), 0)
+    assert shim.receive(frame(1), 0) == [frame(1)]
+    assert requests(shim, 0) == [(0, P1, (2,))]
 
 
 # Forgetting
@@ -420,7 +432,9 @@ def test_copies_of_others_are_given_up_when_their_origin_says_that_everybody_has
 def test_nobody_makes_us_forget_what_we_have_not_got() -> None:
     shim = recovery(P3)
     shim.receive(frame(1), 0)
-    shim.receive(StatusFrame(G, P1, 5, settled=2**40), 0)
+    for settled in (2**11, 2**40):
+        with pytest.raises(ProtocolViolation, match="settled place"):
+            shim.receive(StatusFrame(G, P1, 5, settled=settled), 0)
     assert [each.sequence for each in shim.receive(frame(2), 0)] == [2]
 
 
@@ -432,6 +446,7 @@ def test_a_stream_that_is_settled_is_taken_up_behind_what_is_missing() -> None:
     shim = recovery()
     assert shim.receive(frame(3), 0) == []
     assert shim.receive(frame(5), 0) == []
+    shim.refuted(frame(3))
     assert shim.receive(StatusFrame(G, P1, 5, settled=3), 0) == [frame(3)]
     assert requests(shim, 0) == [(0, P1, (4,))]
     assert shim.receive(frame(4), 1) == [frame(4), frame(5)]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Blocked, Deliver, InstallView, Refuted, Suspected, Transmit, Unblocked
+from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, NeedFrame, Ordering, SubmitFrame
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.types import GroupId, ProcessId
@@ -507,7 +508,9 @@ def test_what_does_not_follow_is_refused() -> None:
     gap = BlockFrame(GROUP, A, 5, 3, 0, (b"gap",), ordering=Ordering(C, 1, 0))
     unordered = BlockFrame(GROUP, A, 5, 0, 0, (b"no order",))
     stranger = BlockFrame(GROUP, A, 5, 0, 0, (b"who?",), ordering=Ordering(ProcessId("z"), 1, 0))
-    lone.feed(gap, unordered, stranger)
+    with pytest.raises(ProtocolViolation, match="number 5 follows 3"):
+        lone.feed(gap)
+    lone.feed(unordered, stranger)
     assert not lone.found(Deliver)
     lone.feed(BlockFrame(GROUP, A, 5, 0, 0, (b"m",), ordering=Ordering(C, 1, 0)))
     assert lone.delivered() == [b"m"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from antiphon.core.effects import Blocked, Suspected
-from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Flow, RepairFrame
+from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Flow, RepairFrame, StatusFrame
 from antiphon.types import ProcessId
 from tests.support.cluster import GROUP, NEVER_NS, OMEGA_NS, SLOW_NS, Cluster, Lone, accuse, alive, data, null, refute
 
@@ -95,6 +95,7 @@ def test_a_repaired_copy_is_no_sign_of_life() -> None:
     """4, rule 7: on datagrams copies come from any holder; only the holder has shown that it lives."""
     member = Lone("me", "a", "b", datagrams=True)
     member.send(b"1", b"2")
+    member.feed(StatusFrame(GROUP, ProcessId("a"), 1))
     member.wait(OMEGA_NS - 1)
     copy = null("a", 1, 0, sequence=1)
     member.feed(RepairFrame(GROUP, ProcessId("b"), (copy,)))

@@ -56,7 +56,7 @@ def refusal(text: str) -> str:
         (GROUPS + fault("merge", "p1", group="g", with_=["p2", "p2"]), "fault[0].with: must be different processes"),
         (
             GROUPS + "".join(fault("join", f"p{i}", group="g") for i in (1, 2, 3)),
-            "group[0].members: somebody must be in",
+            "group[0].members: must have a member at the start",
         ),
         # crashes and restarts
         (GROUPS + fault("recover", "p1"), "fault[0].process: p1 has not crashed at that time"),
@@ -79,14 +79,14 @@ def refusal(text: str) -> str:
         ),
         (
             '[[group]]\nname = "g"\nmembers = ["p1"]\n' + fault("crash", "p1") + fault("recover", "p1", 2),
-            "fault[1].joins: nobody else is ever in group g whom it could ask",
+            "fault[1].joins: group g never has another member that it could ask",
         ),
         # formations
-        (LATER, "group[1].formed: no fault of kind form forms it"),
-        (GROUPS + fault("form", "p1", group="g"), "fault[0].group: g is there before"),
+        (LATER, "group[1].formed: the group is never formed: a fault of kind form is missing"),
+        (GROUPS + fault("form", "p1", group="g"), "fault[0].group: g already exists"),
         (
             LATER + fault("form", "p2", 1, group="h") + fault("form", "p3", 2, group="h"),
-            "fault[1].group: h is there before",
+            "fault[1].group: h already exists",
         ),
         (LATER + fault("form", "p1", group="h"), "fault[0].process: unknown process 'p1' in group 'h'"),
         (
@@ -95,7 +95,7 @@ def refusal(text: str) -> str:
         ),
         (
             LATER + fault("form", "p2", group="h", members=["p3", "p4"]),
-            "fault[0].members: must be different processes, p2",
+            "fault[0].members: must be different processes and include p2",
         ),
         (LATER + fault("form", "p2", group="h", members=["p2", "p2"]), "fault[0].members: must be different processes"),
         (
@@ -113,31 +113,31 @@ def refusal(text: str) -> str:
         ),
         (
             GROUPS.replace("p4", "p5") + 'service = "causal-slow"\n[[group]]\nname = "i"\nmembers = ["p6"]\n',
-            "group[1].service: p2 is in group g too",
+            "group[1].service: p2 is also in group g",
         ),
         (
             '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-fast"\n' + fault("leave", "p1", group="g"),
-            "fault[0].kind: 'leave' goes with service total and total-safe only; group g gets causal-fast",
+            "fault[0].kind: 'leave' needs service total or total-safe; group g has causal-fast",
         ),
         (
             '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-slow"\n'
             + fault("crash", "p1")
             + fault("recover", "p1", 2),
-            "fault[1].kind: 'recover' goes with service total",
+            "fault[1].kind: 'recover' needs service total",
         ),
         (
             '[[group]]\nname = "g"\nmembers = 3\nservice = "causal-slow"\n[options]\nmerge_every = "1s"\n',
-            "options.merge_every: 'merging' goes with service total",
+            "options.merge_every: 'merging' needs service total",
         ),
         (GROUPS + '[options]\nmerge_every = "499ms"\n', "options.merge_every: must be at least options.suspect_after"),
-        (GROUPS + '[options]\nform_within = "1s"\n', "options.form_within: changes nothing"),
+        (GROUPS + '[options]\nform_within = "1s"\n', "options.form_within: has no effect"),
         (
             GROUPS + '[options]\nmerge_every = "1s"\nform_within = "400ms"\n',
             "options.form_within: must be at least options.suspect_after",
         ),
         (GROUPS + "state_bytes = 23\n", "group[1].state_bytes: must be between 24 and"),
         ('[[group]]\nname = "g@1"\nmembers = 3\n', "group[0].name: 'g@1' must be unique"),
-        ('[[group]]\nname = "g"\nmembers = ["p@1"]\n', "group[0].members: 'p@1' cannot name a process"),
+        ('[[group]]\nname = "g"\nmembers = ["p@1"]\n', "group[0].members: 'p@1' cannot be the name of a process"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(text: str, sentence: str) -> None:

@@ -51,12 +51,12 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
     [
         (ACKS + 'service = "total"\n', "group[0].service: acks offers fifo, not 'total'"),
         (NEWTOP + 'service = "fifo"\n', "group[0].service: newtop offers total, total-safe"),
-        (CLASSIC + 'numbering = "block"\n', "group[0].numbering: belongs to flow control"),
-        (CLASSIC + "[options]\nwindow = 5\n", "options.window: changes nothing: classic has no such option"),
-        (NEWTOP + '[options]\nacks = "vector"\n', "options.acks: changes nothing: newtop has no such option"),
+        (CLASSIC + 'numbering = "block"\n', "group[0].numbering: is an option of flow control"),
+        (CLASSIC + "[options]\nwindow = 5\n", "options.window: has no effect: classic has no such option"),
+        (NEWTOP + '[options]\nacks = "vector"\n', "options.acks: has no effect: newtop has no such option"),
         (
             CLASSIC + '[options]\nliteral = ["T6"]\n',
-            "options.literal: 'T6' has no printed form to follow (there are N1)",
+            "options.literal: 'T6' is not an erratum with a printed form (there are N1)",
         ),
         (
             CLASSIC + '[network]\ntransport = "datagram"\nloss = 0.1\n',
@@ -69,18 +69,18 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         ),
         (ACKS + fault("merge", "1s", "p1"), "fault[0].kind: 'merge' is not available with acks: its groups"),
         (ACKS + "formed = true\n" + fault("form", "1s", "p1"), "fault[0].kind: 'form' is not available with acks"),
-        (ACKS + "state_bytes = 99\n", "group[0].state_bytes: belongs to groups that are formed"),
-        (ACKS + fault("join", "1s", "p1") + 'via = ["p2"]\n', "fault[0].via: changes nothing"),
-        (CLASSIC + '[options]\nmerge_every = "1s"\n', "options.merge_every: changes nothing: classic has no"),
+        (ACKS + "state_bytes = 99\n", "group[0].state_bytes: is for groups that are formed"),
+        (ACKS + fault("join", "1s", "p1") + 'via = ["p2"]\n', "fault[0].via: has no effect"),
+        (CLASSIC + '[options]\nmerge_every = "1s"\n', "options.merge_every: has no effect: classic has no"),
         (CLASSIC + suspicion("p1", "p2"), "fault[0].kind: 'suspect' is not available with classic"),
         (ACKS + suspicion("p1", "p2"), "fault[0].kind: 'suspect' is not available with acks"),
         (CLASSIC + '[options]\nsuspect_after = "0s"\n', "options.suspect_after: must be at least 80ms"),
-        (ACKS + '[options]\nview_change = "closed"\n', "options.view_change: changes nothing: acks has no such option"),
-        (CLASSIC + '[options]\nidle_probe = "2s"\n', "options.idle_probe: changes nothing: classic has no such option"),
-        (NEWTOP + member("p1"), "member: every member of a newtop group sends and receives alike"),
+        (ACKS + '[options]\nview_change = "closed"\n', "options.view_change: has no effect: acks has no such option"),
+        (CLASSIC + '[options]\nidle_probe = "2s"\n', "options.idle_probe: has no effect: classic has no such option"),
+        (NEWTOP + member("p1"), "member: every member of a newtop group sends and receives"),
         (CLASSIC + member("p1", 'role = "receiver"'), "member[0]: all members of a classic group receive"),
         (CLASSIC + member("p9"), "member[0].process: unknown process 'p9' in group g"),
-        (CLASSIC + member("p1") + member("p1"), "member[1]: p1 is spoken of twice"),
+        (CLASSIC + member("p1") + member("p1"), "member[1]: p1 has two entries for group"),
         (CLASSIC + fault("crash", "1s", "p1", None) * 2, "fault[1].process: p1 has crashed before"),
         (ACKS + fault("join", "1s", "p1") * 2, "fault[1].process: p1 is in group g at that time"),
         (ACKS + fault("leave", "1s", "p1") * 2, "fault[1].process: p1 is not in group g at that time"),
@@ -90,23 +90,23 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         (ACKS + '[options]\nsend_every = "10s"\n', "quiet: must be longer than twice"),
         (
             ACKS + '[options]\nliteral = ["T9"]\n',
-            "options.literal: T9 changes nothing here: it is about logical clocks",
+            "options.literal: T9 has no effect here: it is about logical clocks",
         ),
         (
             ACKS + '[options]\nclock = "logical"\nliteral = ["T6"]\n',
-            "options.literal: T6 changes nothing here: it is about physical clocks",
+            "options.literal: T6 has no effect here: it is about physical clocks",
         ),
         (
             ACKS + '[options]\nliteral = ["T12"]\n',
-            "options.literal: T12 changes nothing here: it is about transitive acknowledgments",
+            "options.literal: T12 has no effect here: it is about transitive acknowledgments",
         ),
         (
             CLASSIC + 'service = "causal"\n[options]\nliteral = ["N1"]\n',
-            "options.literal: N1 changes nothing here: no group has what its rule is about",
+            "options.literal: N1 has no effect here: its rule applies to no group of this scenario",
         ),
         (
             NEWTOP + '[options]\nliteral = ["E-1"]\n',
-            "options.literal: E-1 changes nothing here: no group has what its rule is about",
+            "options.literal: E-1 has no effect here: its rule applies to no group of this scenario",
         ),
         (ACKS + '[options]\nstability = "all"\nacks = "explicit"\n', "options.stability: explicit acknowledgments"),
         (ACKS + '[options]\nstability = "all"\n' + member("p1", 'role = "sender"'), "options.stability: needs members"),
@@ -118,8 +118,11 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
             ACKS + member("p1", 'role = "sender"', 'sources = ["p2"]'),
             "member[0].sources: a sender receives from nobody",
         ),
-        (ACKS + member("p1", 'sources = ["p1"]'), "member[0].sources: 'p1' is no other sender"),
-        (ACKS + "".join(member(f"p{i}", 'role = "sender"') for i in (1, 2, 3)), "group[0].members: somebody must"),
+        (ACKS + member("p1", 'sources = ["p1"]'), "member[0].sources: 'p1' is not another sender"),
+        (
+            ACKS + "".join(member(f"p{i}", 'role = "sender"') for i in (1, 2, 3)),
+            "group[0].members: at least one member must",
+        ),
         (
             ACKS + member("p1", 'role = "receiver"') + '[[workload]]\ngroup = "g"\nsenders = ["p1"]\n',
             "workload[0].senders: p1 is a receiver",
@@ -175,12 +178,12 @@ def test_a_group_may_have_a_sequencer() -> None:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('service = "causal-fast"\n', "group[0].mode: a sequencer gives one order to all"),
+        ('service = "causal-fast"\n', "group[0].mode: a sequencer needs service total"),
         ('numbering = "block"\n', 'group[0].numbering: "block" is for symmetric groups'),
         ('[options]\nview_change = "remove"\n', "options.view_change: 'remove' is for symmetric groups"),
         ('[options]\nview_change = "closed"\n', "options.view_change: 'closed' is for symmetric groups"),
-        ("[options]\nflow_control = 1\n", "options.flow_control: 1 is for symmetric groups, take 3 or 0"),
-        ("[options]\nflow_control = 2\n", "options.flow_control: 2 is for symmetric groups, take 3 or 0"),
+        ("[options]\nflow_control = 1\n", "options.flow_control: 1 is for symmetric groups; use 3 or 0"),
+        ("[options]\nflow_control = 2\n", "options.flow_control: 2 is for symmetric groups; use 3 or 0"),
     ],
 )
 def test_what_does_not_go_with_a_sequencer_is_refused(more: str, says: str) -> None:
@@ -190,7 +193,7 @@ def test_what_does_not_go_with_a_sequencer_is_refused(more: str, says: str) -> N
 
 
 def test_other_families_have_no_sequencer() -> None:
-    with pytest.raises(ConfigurationError, match=r"group\[0\].mode: a sequencer is what newtop alone has"):
+    with pytest.raises(ConfigurationError, match=r"group\[0\].mode: only newtop has a sequencer"):
         parse_scenario(ASYMMETRIC.replace("\n", '\nprotocol = "classic"\n', 1))
 
 

@@ -93,7 +93,7 @@ def test_only_what_belongs_to_the_protocol_is_replaced(name: str) -> None:
 def test_a_variant_is_a_scenario_that_can_be_read_again(name: str) -> None:
     changed = variant(scenario(), name)
     assert parse_scenario(scenario_toml(changed)) == changed
-    told = "on datagrams in place of streams: messages of intergroup need them; latencies are the same"
+    told = "on datagrams instead of streams, because intergroup needs them; latencies are the same"
     assert [*changes(scenario(), changed)] == ([told] if changed.protocol == "intergroup" else [])
 
 
@@ -106,7 +106,9 @@ def test_options_that_the_other_family_lacks_are_reset_and_told() -> None:
     original = scenario(window=8, packing="false", suspect_after='"200ms"')
     changed = variant(original, "classic:causal")
     assert changed.options == ClassicOptions(suspect_after=original.options.suspect_after)
-    assert [*changes(original, changed)] == ["without effect there, and left out: options.packing, options.window"]
+    assert [*changes(original, changed)] == [
+        "left out, because they have no effect there: options.packing, options.window"
+    ]
 
 
 def test_compression_stays_where_there_is_something_to_compress() -> None:
@@ -115,7 +117,7 @@ def test_compression_stays_where_there_is_something_to_compress() -> None:
     assert variant(original, "newtop:causal-vector").options.compression
     changed = variant(original, "newtop:total")
     assert not changed.options.compression
-    assert [*changes(original, changed)] == ["without effect there, and left out: options.compression"]
+    assert [*changes(original, changed)] == ["left out, because they have no effect there: options.compression"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_a_printed_rule_without_effect_is_left_out_and_does_not_bar_the_protocol
     original = replace(original, options=replace(original.options, literal=(printed,), **options))
     changed = variant(original, named)
     assert changed.options.literal == literal
-    note = "without effect there, and left out: options.literal"
+    note = "left out, because they have no effect there: options.literal"
     assert [*changes(original, changed)] == ([] if literal else [note])
 
 
@@ -170,7 +172,7 @@ def test_blocks_are_numbered_apart_where_there_is_no_flow_control() -> None:
     assert variant(original, "newtop:causal-slow").group[0].numbering == "block"
     changed = variant(original, "classic:fifo")
     assert changed.group[0].numbering == "separate"
-    assert [*changes(original, changed)] == ["without effect there, and left out: numbering of g"]
+    assert [*changes(original, changed)] == ["left out, because they have no effect there: numbering of g"]
 
 
 def on_datagrams(**shares: float) -> Scenario:
@@ -183,7 +185,7 @@ def test_acknowledgments_take_streams_with_the_latency_of_datagrams() -> None:
     changed = variant(original, "acks:explicit")
     assert changed.network == replace(original.network, transport="stream")
     assert [*changes(original, changed)] == [
-        "on streams in place of datagrams: messages of acks need them; latencies are the same"
+        "on streams instead of datagrams, because acks needs them; latencies are the same"
     ]
     assert variant(original, "classic:total").network == original.network
 
@@ -223,7 +225,9 @@ def test_where_nobody_fails_another_family_is_compared_with_newtop_without_membe
     original = variant(scenario(), "classic:total")
     changed = variant(original, "newtop:total")
     assert changed.options == NewtopOptions(suspect_after=Duration(0))
-    assert [*changes(original, changed)] == ["without membership (options.suspect_after = 0s): nobody fails here"]
+    assert [*changes(original, changed)] == [
+        "without membership (options.suspect_after = 0s), failures are not detected"
+    ]
 
 
 def test_without_membership_other_families_are_told_of_losses_as_ever() -> None:
@@ -232,7 +236,7 @@ def test_without_membership_other_families_are_told_of_losses_as_ever() -> None:
     for name in ("classic:total", "acks:vector"):
         changed = variant(original, name)
         assert changed.options.suspect_after == NewtopOptions().suspect_after
-        assert [*changes(original, changed)] == ["without effect there, and left out: options.suspect_after"]
+        assert [*changes(original, changed)] == ["left out, because they have no effect there: options.suspect_after"]
 
 
 def test_only_total_order_chooses_how_views_change() -> None:
@@ -240,7 +244,7 @@ def test_only_total_order_chooses_how_views_change() -> None:
     assert variant(original, "newtop:total").options.view_change == "closed"
     changed = variant(original, "newtop:causal-slow")
     assert changed.options.view_change == "cut"
-    assert [*changes(original, changed)] == ["without effect there, and left out: options.view_change"]
+    assert [*changes(original, changed)] == ["left out, because they have no effect there: options.view_change"]
 
 
 def test_partitions_and_false_suspicions_have_no_counterpart() -> None:
@@ -263,4 +267,4 @@ def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
 
 
 def test_a_name_that_grows_too_long_is_refused() -> None:
-    assert "at most 100" in refused(replace(scenario(), name="n" * 95), "newtop:total")
+    assert "1 to 100" in refused(replace(scenario(), name="n" * 95), "newtop:total")

@@ -63,7 +63,7 @@ def test_a_process_that_still_writes_is_named_and_the_others_are_collected(tmp_p
     stop(recorder(tmp_path, P1))
     running = recorder(tmp_path, P2)
     running.write()
-    with pytest.raises(TraceError, match=r"p2 still write to .*: `antiphon watch` follows them"):
+    with pytest.raises(TraceError, match=r"p2 still write to .*: use `antiphon watch`"):
         collect(tmp_path)
     assert kinds(tmp_path, P1) == ["start", "stop"]
     with pytest.raises(TraceError, match="has journals that are not in its events yet"):

@@ -85,8 +85,8 @@ def something_else(directory: Path) -> None:
     [
         (Path.touch, "is a file; name a directory"),
         (something_else, "holds something other than traces of members"),
-        (other_clock, "was begun with another clock, or before this machine was started"),
-        (other_start, "was begun with another clock, or before this machine was started"),
+        (other_clock, "was started with another clock, or before this machine was booted"),
+        (other_start, "was started with another clock, or before this machine was booted"),
         (own_journal, "already holds a trace of p1#7"),
         (own_events, "already holds a trace of p1#7"),
     ],
@@ -113,7 +113,7 @@ def test_a_member_refuses_when_it_is_made(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is a file"):
         Member(trace=tmp_path / "file")
     (tmp_path / IDENTITY).write_text("{")
-    with pytest.raises(TraceError, match="does not say which run this is"):
+    with pytest.raises(TraceError, match="does not identify the run"):
         Member(trace=tmp_path)
 
 

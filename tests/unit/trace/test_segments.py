@@ -66,7 +66,7 @@ def test_a_run_that_goes_on_is_found_and_told_from_one_that_was_killed(tmp_path:
     assert live_folders(directory) == [left]
     assert not goes_on(left)
     (left / "live.json").write_text("{")
-    with pytest.raises(TraceError, match=r"live\.json does not say when the run began"):
+    with pytest.raises(TraceError, match=r"live\.json has no start time of the run"):
         live_folders(directory)
 
 

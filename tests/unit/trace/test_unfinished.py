@@ -50,7 +50,7 @@ def test_what_stood_there_stays_until_then(tmp_path: Path) -> None:
 def test_another_plan_is_refused_and_with_force_begins_anew(tmp_path: Path) -> None:
     begin(tmp_path / "runs")
     with (
-        pytest.raises(TraceError, match="begun otherwise"),
+        pytest.raises(TraceError, match="started with other arguments"),
         continued(tmp_path / "runs", {"what": "that"}, force=False),
     ):
         pass
@@ -62,20 +62,20 @@ def test_other_code_is_another_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     begin(tmp_path / "runs")
     assert len(json.loads((tmp_path / "runs.unfinished/plan.json").read_text())["code"]) == 16
     monkeypatch.setattr(unfinished, "_code", lambda: "changed")
-    with pytest.raises(TraceError, match="by other code"), continued(tmp_path / "runs", PLAN, force=False):
+    with pytest.raises(TraceError, match="another version"), continued(tmp_path / "runs", PLAN, force=False):
         pass
 
 
 def test_only_one_command_at_a_time(tmp_path: Path) -> None:
     second = continued(tmp_path / "runs", PLAN, force=False)
-    with continued(tmp_path / "runs", PLAN, force=False), pytest.raises(TraceError, match="another command is at work"):
+    with continued(tmp_path / "runs", PLAN, force=False), pytest.raises(TraceError, match="another command is writing"):
         second.__enter__()
 
 
 def test_force_does_not_remove_what_another_command_is_at_work_on(tmp_path: Path) -> None:
     second = continued(tmp_path / "runs", {"what": "that"}, force=True)
     with continued(tmp_path / "runs", PLAN, force=False) as place:
-        with pytest.raises(TraceError, match="another command is at work"):
+        with pytest.raises(TraceError, match="another command is writing"):
             second.__enter__()
         (place / "result").touch()
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["result"]
@@ -84,6 +84,9 @@ def test_force_does_not_remove_what_another_command_is_at_work_on(tmp_path: Path
 def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:
     (tmp_path / "runs.unfinished").mkdir()
     (tmp_path / "runs.unfinished/letters").touch()
-    with pytest.raises(TraceError, match="in the way"), continued(tmp_path / "runs", PLAN, force=True):
+    with (
+        pytest.raises(TraceError, match="an interrupted command did not write it"),
+        continued(tmp_path / "runs", PLAN, force=True),
+    ):
         pass
     assert (tmp_path / "runs.unfinished/letters").exists()

@@ -54,6 +54,19 @@ def test_they_go_up_to_64_and_32_bits() -> None:
     assert encode(frame)[10:22] == b"\xff" * 12
 
 
+def test_an_incarnation_of_more_than_32_bits_continues_behind_the_name() -> None:
+    encoded = encode_identity(GroupId("orders"), process_id("p3", 5 << 32 | 2))
+    assert encoded == bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 6, 4]) + b"ordersp3#5"
+    assert decode_identity(encoded) == ("orders", process_id("p3", 5 << 32 | 2))
+
+
+@pytest.mark.parametrize("upper", ["", "0", "01", "-1", "b", "1#1", "2147483648"])
+def test_the_upper_bits_of_an_incarnation_have_one_spelling(upper: str) -> None:
+    with pytest.raises(ProtocolViolation) as caught:
+        decode_identity(identity("g", f"p3#{upper}"))
+    assert caught.value.code == "body"
+
+
 def test_a_name_takes_255_bytes() -> None:
     long = "é" * 127 + "e"
     assert decode_identity(identity(long, long)) == (long, long)
@@ -66,7 +79,8 @@ BAD_NAMES = ["", "a b", "a\n", "a#b", "a#1", "a@b", "a@1", "a/b", "a:b", "\u2003
 @pytest.mark.parametrize("name", BAD_NAMES)
 @pytest.mark.parametrize(("kind", "rest"), [(ACK, numbers(4)), (CLOSE, b"\x91\x04")])
 def test_what_is_no_name_names_neither_group_nor_sender(name: str | bytes, kind: int, rest: bytes) -> None:
-    for names_of_frame in (identity(name, "p1"), identity("g", name)):
+    senders = [] if name in ("a#b", "a#1") else [identity("g", name)]
+    for names_of_frame in (identity(name, "p1"), *senders):
         with pytest.raises(ProtocolViolation, match="name") as caught:
             decode(seal(kind, names_of_frame + rest))
         assert caught.value.code == "body"
@@ -86,7 +100,7 @@ def test_what_is_no_name_names_neither_group_nor_sender(name: str | bytes, kind:
         "a#1#1",
         "a#\u0661",
         "a#\u00b2",
-        "a#4294967296",
+        "a#9223372036854775808",
         "a#" + "9" * 200,
         "world",
         "world#1",
@@ -105,7 +119,7 @@ def test_nor_another_group(name: str) -> None:
 
 
 def test_the_largest_there_can_be_are_names() -> None:
-    assert decode_process(b"a#4294967295") == "a#4294967295"
+    assert decode_process(b"a#9223372036854775807") == "a#9223372036854775807"
     assert decode_group(b"g@18446744073709551615") == "g@18446744073709551615"
 
 

@@ -1,8 +1,9 @@
 """`antiphon bench`: speed of ordered messages on this machine, compared with bare sockets in the same processes."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -95,32 +96,44 @@ def _measure(plan: Plan) -> Report:
         return measure(plan, advance)
 
 
+_THROUGHPUT: Final = {
+    "bare_unpacked": "bare, one by one",
+    "bare_packed": "bare, packed",
+    "bare_one_active": "bare, one active",
+    "all_active": "all active",
+    "one_active": "one active",
+    "all_active_to_bare_unpacked": "all / one by one",
+    "all_active_to_bare_packed": "all / packed",
+    "one_active_to_all_active": "one / all",
+    "bare_one_active_to_bare_packed": "bare: one / all",
+}
+_LATENCY: Final = {
+    "bare_one_replies": "bare, one replies",
+    "bare_all_reply": "bare, all reply",
+    "ordered": "ordered",
+    "ordered_99_percent": "99 %",
+    "sequenced": "sequencer",
+    "ordered_to_bare_one_replies": "ordered / one",
+    "ordered_to_bare_all_reply": "ordered / all",
+    "sequenced_to_bare_one_replies": "sequencer / one",
+}
+"""The headings of the columns, by the name of the figure in the JSON document."""
+
+
 def _print(report: Report) -> None:
-    out.print(
-        _table(
-            "messages per second at the slowest member, median of rounds; ratios within a round",
-            ("bytes", "bare, one by one", "bare, packed", "bare, one active", "all active", "one active"),
-            ("all / one by one", "all / packed", "one / all", "bare: one / all"),
-            report.throughput,
-        )
-    )
-    out.print(
-        _table(
-            "microseconds from send to read, median of rounds",
-            ("messages/s each", "bare, one replies", "bare, all reply", "ordered", "99 %", "sequencer"),
-            ("ordered / one", "ordered / all", "sequencer / one"),
-            report.latency,
-        )
-    )
+    title = "messages per second at the slowest member, median of rounds; ratios within a round"
+    out.print(_table(title, "bytes", _THROUGHPUT, report.throughput))
+    out.print(_table("microseconds from send to read, median of rounds", "messages/s each", _LATENCY, report.latency))
 
 
-def _table(title: str, load_and_measured: tuple[str, ...], ratios: tuple[str, ...], found: list[Figures]) -> Table:
+def _table(title: str, load: str, headings: Mapping[str, str], found: list[Figures]) -> Table:
     table = Table(title=title)
-    for column in ("members", *load_and_measured, *ratios):
+    for column in ("members", load, *headings.values()):
         table.add_column(column, justify="right")
     for each in found:
-        measured = [f"{series.median:,.0f}" for series in each.measured.values()]
-        table.add_row(str(each.members), f"{each.load:,}", *measured, *map(_ratio, each.ratios.values()))
+        cells = {name: f"{series.median:,.0f}" for name, series in each.measured.items()}
+        cells |= {name: _ratio(series) for name, series in each.ratios.items()}
+        table.add_row(str(each.members), f"{each.load:,}", *(cells[name] for name in headings))
     return table
 
 

@@ -1,5 +1,6 @@
-"""`antiphon check DIR`: judge every promised property over every run of a directory, with Spark."""
+"""`antiphon check DIR`: judge every promised property over every run of a directory, with Spark or without."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,9 @@ import typer
 from antiphon.cli.shared.output import Json, Master, print_json, progress, waiting
 from antiphon.cli.shared.traces import collected
 from antiphon.cli.shared.verdicts import Every, as_document, exit_code, print_verdicts
+from antiphon.errors import ConfigurationError
 from antiphon.properties.promises import known
+from antiphon.properties.verdicts.verdict import Verdict
 
 
 def check(
@@ -27,28 +30,58 @@ def check(
         int,
         typer.Option(min=1, metavar="N", help="Judge a run with more events in parts of about this many."),
     ] = 4_000_000,
+    in_process: Annotated[
+        bool,
+        typer.Option("--in-process", help="Judge in this process. This is the default if PySpark is not installed."),
+    ] = False,
     every: Every = False,
     json: Json = False,
     master: Master = None,
 ) -> None:
     """Judge traces: whether every property holds that the services in use promise, or that --require names.
 
-    Exit code 0: every judged property holds. 1: a property is violated. 2: not judged, or some files are damaged and
-    nothing else is violated. A property without an opportunity in these runs is shown as vacuous and counts as
-    holding. Liveness is judged only for runs that ended quiet.
+    Exit code 0: every judged property holds. 1: a property is violated. 3: cannot tell, because a trace is ill-formed
+    or some files are damaged, and nothing else is violated. A property without an opportunity in these runs is shown
+    as vacuous and counts as holding. Liveness is judged only for runs that ended quiet.
     """
     required = known(name.strip() for text in require or () for name in text.split(","))
-    from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - Spark takes a second to import
-    from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415
-    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
+    from antiphon.pipeline.dataset import sound_event_files  # noqa: PLC0415 - PyArrow takes long to import
 
     files, unusable = sound_event_files(collected(directory))  # report a wrong directory before Spark starts
     if unusable and not (keep_going and files):
         raise unusable[0]
+    if in_process or find_spec("pyspark") is None:
+        verdicts = _judge_in_process(directory, required, keep_going=keep_going, master=master)
+    else:
+        verdicts = _judge_with_spark(directory, required, master, keep_going=keep_going, rows_per_task=rows_per_task)
+    if json:
+        print_json(as_document(verdicts, required))
+    else:
+        print_verdicts(verdicts, required, every=every)
+    raise typer.Exit(exit_code(verdicts))
+
+
+def _judge_in_process(
+    directory: Path, required: frozenset[str], *, keep_going: bool, master: str | None
+) -> list[Verdict]:
+    from antiphon.pipeline.jobs.in_process import verify_in_process  # noqa: PLC0415
+
+    if master is not None:
+        raise ConfigurationError("--master needs PySpark and goes without --in-process: install `antiphon[cli]`")
+    with progress("judging") as advance:
+        return verify_in_process(directory, required=required, keep_going=keep_going, progress=advance)
+
+
+def _judge_with_spark(
+    directory: Path, required: frozenset[str], master: str | None, *, keep_going: bool, rows_per_task: int
+) -> list[Verdict]:
+    from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415 - Spark takes a second to import
+    from antiphon.pipeline.spark.session import spark_session  # noqa: PLC0415
+
     with waiting("starting Spark"):
         spark = spark_session(master)
     with progress("judging") as advance:
-        verdicts = verify(
+        return verify(
             spark,
             directory,
             required=required,
@@ -56,8 +89,3 @@ def check(
             progress=advance,
             rows_per_task=rows_per_task,
         )
-    if json:
-        print_json(as_document(verdicts, required))
-    else:
-        print_verdicts(verdicts, required, every=every)
-    raise typer.Exit(exit_code(verdicts))

@@ -43,7 +43,7 @@ def demo(
 ) -> None:
     """Run five processes that multicast in total order; pause one, kill another; judge the trace; draw a page.
 
-    Takes about half a minute. Exit code 0: everything judged holds; 1: violated; 2: cannot tell.
+    Takes about half a minute. Exit code 0: everything judged holds; 1: violated; 3: cannot tell.
     """
     from antiphon.pipeline.figures.statistics import statistics  # noqa: PLC0415
     from antiphon.pipeline.jobs.verify import verify  # noqa: PLC0415

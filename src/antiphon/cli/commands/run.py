@@ -41,7 +41,7 @@ def run(
 
     The network is this machine's: latency, loss, bandwidth and hosts of the scenario have no effect, except loss with
     intergroup. The trace has the same form as that of a simulation, but no two runs are the same. `antiphon watch DIR`
-    shows the run while it goes on.
+    shows the run while it goes on. Ctrl-C ends it early and keeps the trace so far (exit code 130).
     """
     chosen = read_scenario(scenario)
     if transport is not None:
@@ -62,5 +62,9 @@ def run(
         if aside is not None:
             write_run(aside, outcome.record, outcome.scenario_toml)
     print_outcomes([outcome], out_directory, check, json, traced=True, every=every)
+    if played.interrupted:
+        if out_directory is not None:
+            typer.echo(f"antiphon: the trace up to the interrupt is in {out_directory}", err=True)
+        raise KeyboardInterrupt
     if check:
         raise typer.Exit(exit_code(outcome.verdicts))

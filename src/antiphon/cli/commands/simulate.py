@@ -127,7 +127,7 @@ def outcome_of(run: Run, started: float, check: bool, directory: Path | None, *,
         wall_seconds=time.perf_counter() - started,
         views=view_changes(run),
     )
-    record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock=clock, finished=True)
+    record = RunRecord(run.id, scenario.name, scenario.seed, __version__, clock=clock, finished=not run.interrupted)
     return Outcome(summary, record, scenario_toml(scenario), verdicts)
 
 

@@ -97,7 +97,7 @@ def _fault_steps(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Iter
             excluded = any(fault.process in install.left for install in installs)
             view = "the others have excluded it" if excluded else "the others waited, and it stays a member"
             seconds = (fault.time_ns - began) / 1e9
-            yield Step(fault.time_ns, f"{fault.process} goes on (SIGCONT) after {seconds:.3f} s; {view}")
+            yield Step(fault.time_ns, f"{fault.process} continues (SIGCONT) after {seconds:.3f} s; {view}")
         else:
             yield Step(fault.time_ns, f"{fault.kind} of {fault.process} {'begins' if fault.begins else 'ends'}")
 
@@ -109,7 +109,7 @@ def _agreements(faults: Sequence[_Fault], installs: Sequence[_Install]) -> Itera
             seconds = [(install.last_ns - kills[process]) / 1e9 for process in install.left if process in kills]
             after = f", {max(seconds):.3f} s after the kill" if seconds else ""
             members, gone = " ".join(install.members), " ".join(install.left)
-            yield Step(install.last_ns, f"{members} agree that {gone} has failed{after}, and go on without it")
+            yield Step(install.last_ns, f"{members} agree that {gone} has failed{after}, and continue without it")
 
 
 def _ends(run: Run) -> Iterator[Step]:

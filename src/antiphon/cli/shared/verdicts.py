@@ -18,13 +18,13 @@ _GROUPS_SHOWN_MAX: Final = 2
 """With more groups than this, the table shows how many groups share an outcome; `--json` lists each."""
 _ILL_FORMED_SHOWN_MAX: Final = 20
 Every = Annotated[bool, typer.Option("--all", help="Show the table of all properties.")]
-EXIT: Final = {"hold": 0, "violated": 1, "unknown": 2}
+EXIT: Final = {"hold": 0, "violated": 1, "unknown": 3}
 _STYLE: Final = {"pass": "green", "violated": "bold red", "harness error": "bold yellow", "vacuous": "dim"}
 _COUNTED: Final = {
     "violated": "violated",
     "harness error": "unknown",
     "pass": "hold",
-    "vacuous": "never put to the test",
+    "vacuous": "without an opportunity",
     "not promised": "not promised by the services in use",
 }
 """What the counts call an outcome, the worst first."""
@@ -53,7 +53,7 @@ def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 if all hold, 1 if one is violated, 2 if the trace could not be judged."""
+    """0 if all hold, 1 if one is violated, 3 if nobody can tell because a trace could not be judged."""
     return EXIT[summarise(verdicts)]
 
 

@@ -81,7 +81,7 @@ def _arrivals(change: ViewChange) -> Iterator[str]:
     if change.joined and change.merged:
         yield f"{' '.join(change.joined)} {'joins' if len(change.joined) == 1 else 'join'}"
     elif len(change.merged) < 2:  # no member came from elsewhere
-        yield f"{' '.join(change.members)} form it{' anew' if change.merged else ''}"
+        yield f"{' '.join(change.members)} form it{' again' if change.merged else ''}"
 
 
 def _departure(left: dict[str, Any]) -> str:

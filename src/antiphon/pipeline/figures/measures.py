@@ -25,7 +25,7 @@ class Traffic:
     delivered: int
     """Deliveries, added up over the members."""
     frames: dict[str, int]
-    """Frames transmitted by type, each counted once whatever the fan-out."""
+    """Frames transmitted by type, each counted once for any number of receivers."""
     null_share: float | None
     """Null frames in all frames."""
     nulls_per_message: float | None
@@ -58,7 +58,7 @@ class Flow:
     blocked_times: int
     """How often a member was blocked, added up over members and groups."""
     blocked_ns: int
-    """How long, added up likewise; a member that was never released waits until its trace ends."""
+    """The total duration; a member that was never released waits until its trace ends."""
     unstable_blocks_max: int | None
     """The most blocks that a member held as unstable at once; None if the trace has no such gauge."""
     buffers_max: int | None
@@ -83,7 +83,7 @@ class Experiment:
     The mean over the messages at each member, then over the members.
     """
     nulls: int
-    """Null frames of all members, each counted once whatever the fan-out."""
+    """Null frames of all members, each counted once for any number of receivers."""
     nulls_per_inactive_member: float | None
     """The mean over the members that sent at most a reply while another sent more; None if there is no such member."""
     first_sender_per_second: float | None

@@ -146,7 +146,7 @@ def tallies(events: DataFrame) -> DataFrame:
 def phases(events: DataFrame) -> DataFrame:
     """One row for each run: when all useful work was done, how long it was idle after that, and its view changes.
 
-    A run that ends when it falls silent has no idle time, nor has a run that was cut off while it was busy.
+    A run that ends when it is silent has no idle time, and neither has a run that was cut off while it was busy.
     """
     rows = events.filter(F.col("kind").isin("start", "end", *USEFUL)).select(
         "run",

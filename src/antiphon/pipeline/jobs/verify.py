@@ -7,8 +7,7 @@ the same job. An error inside a task comes back as a row that names its file, an
 
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,20 +18,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antiphon.errors import TraceError
-from antiphon.pipeline.dataset import plan_units, sound_event_files, traced_runs
+from antiphon.pipeline.jobs.doubtful import UNKNOWN_RUN, cannot_tell, judgeable_units, located, missing_runs, placed
 from antiphon.pipeline.jobs.shares import Judge, Share, deal, pointless, put_together
 from antiphon.pipeline.spark.interrupts import interrupt_held_back
 from antiphon.pipeline.spark.job import TASKS_PER_CORE, Progress, collected
 from antiphon.pipeline.spark.session import as_trace_error
 from antiphon.properties.judge import judge_all
 from antiphon.properties.promises import known
-from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, Violation, from_table, to_table
+from antiphon.properties.verdicts.verdict import VERDICTS, Verdict, from_table, to_table
 
 ROWS_PER_TASK: Final = 4_000_000
 """A run with more rows is judged in parts of about this size, as far as it can be divided."""
 
-UNKNOWN_RUN: Final = "unknown run"
-"""Stands for the runs of a damaged file, which are unknown."""
 _RESULTS: Final = pa.schema(
     [field.with_nullable(nullable=True) for field in VERDICTS]
     + [pa.field("error", pa.string()), pa.field("traceback", pa.string()), pa.field("share", pa.int64())]
@@ -56,12 +53,7 @@ def verify(
     `rows_per_task` rows is judged in parts.
     """
     required = known(required)
-    files, unusable = sound_event_files(directory)
-    if unusable and not keep_going:
-        raise unusable[0]
-    units, torn = _apart(plan_units(path.absolute() for path in files), bool(unusable))
-    if not units:
-        raise unusable[0]
+    units, unjudged = judgeable_units(directory, keep_going=keep_going)
     shares = _shares(units, judge, required, rows_per_task)
     table = _results(spark, directory, shares, progress or (lambda _done, _total: None))
     is_failed = pc.is_valid(table.column("error"))
@@ -71,9 +63,9 @@ def verify(
     if failed and not keep_going:
         raise _failure(failed)
     verdicts = put_together(shares, found, {row["share"] for row in failed})
-    sentences = [*map(str, (*unusable, *torn)), *(row["error"] for row in failed)]
-    untold = [_cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
-    return sorted([*untold, *verdicts, *_missing(directory, verdicts)], key=lambda verdict: verdict.run)
+    sentences = [*unjudged, *(row["error"] for row in failed)]
+    untold = [cannot_tell(UNKNOWN_RUN, sentence) for sentence in sentences]
+    return sorted([*untold, *verdicts, *missing_runs(directory, verdicts)], key=lambda verdict: verdict.run)
 
 
 def _shares(units: list[list[Path]], judge: Judge | None, required: frozenset[str], rows_per_task: int) -> list[Share]:
@@ -93,35 +85,12 @@ def _results(spark: SparkSession, directory: Path, shares: Sequence[Share], prog
         return collected(results, tasks, progress, "antiphon verify")
 
 
-def _apart(units: list[list[Path]], damaged: bool) -> tuple[list[list[Path]], list[TraceError]]:
-    """The units that can be judged, and why others cannot: a damaged file may hold rows of the same runs.
-
-    If there are as many files as runs, each file is assumed to hold one run.
-    """
-    if not damaged:
-        return units, []
-    torn = [files for files in units if len(files) > 1 or len(units) == 1]
-    sentence = "a damaged file beside it may hold more of the same run"
-    return [files for files in units if files not in torn], [TraceError(_located(files, sentence)) for files in torn]
-
-
 def _by_share(table: pa.Table) -> dict[int, list[Verdict]]:
     """The verdicts on each share."""
     found: dict[int, list[Verdict]] = defaultdict(list)
     for share, verdict in zip(table["share"].to_pylist(), from_table(table.select(VERDICTS.names)), strict=True):
         found[share].append(verdict)
     return found
-
-
-def _missing(directory: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """A run without its events must not pass unnoticed."""
-    lost = traced_runs(directory) - {verdict.run for verdict in verdicts}
-    sentence = "runs.parquet names this run, and no file in events that can be read holds it"
-    return [_cannot_tell(run, sentence) for run in lost]
-
-
-def _cannot_tell(run: str, sentence: str) -> Verdict:
-    return Verdict(run, "W", None, "harness error", 0, 1, Violation(sentence))
 
 
 def _task(shares: Sequence[Share], tasks: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -141,29 +110,13 @@ def _judged(share: Share, place: int) -> pa.Table:
     """The verdicts on one share, or one row that says why there are none."""
     files = share.files
     try:
-        rows = to_table(_placed(files, verdict) for verdict in share.judge()).to_pylist()
+        rows = to_table(placed(files, verdict) for verdict in share.judge()).to_pylist()
     except TraceError as error:
-        rows = [{"error": _located(files, str(error))}]
+        rows = [{"error": located(files, str(error))}]
     except Exception as error:  # an error of a checker must not become a Java stack trace
         sentence = f"the checker failed with {type(error).__name__}: {error}"
-        rows = [{"error": _located(files, sentence), "traceback": traceback.format_exc()}]
+        rows = [{"error": located(files, sentence), "traceback": traceback.format_exc()}]
     return pa.Table.from_pylist([{**row, "share": place} for row in rows], schema=_RESULTS)
-
-
-def _placed(files: Sequence[Path], verdict: Verdict) -> Verdict:
-    """Add the file to a verdict on a run that could not be read, because it names no process."""
-    if verdict.outcome != "harness error" or verdict.example is None or verdict.example.processes:
-        return verdict
-    example = replace(verdict.example, sentence=_located(files, verdict.example.sentence))
-    return replace(verdict, example=example)
-
-
-def _located(files: Sequence[Path], message: str) -> str:
-    sentence = message.split("\n", maxsplit=1)[0]
-    if any(str(path) in sentence for path in files):
-        return sentence
-    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"{files[0]}{others}: {sentence}"
 
 
 def _failure(rows: Sequence[dict[str, str | None]]) -> TraceError:

@@ -71,7 +71,7 @@ def as_trace_error(directory: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise TraceError(f"Spark could not work through {directory}: {_reason(error)}") from error
+        raise TraceError(f"Spark failed on {directory}: {_reason(error)}") from error
 
 
 def _started(master: str, app: str, scratch: Path, interrupt: HeldBack) -> SparkSession:

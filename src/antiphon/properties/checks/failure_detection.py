@@ -86,7 +86,7 @@ def _describe_needless(history: History, membership: Membership, stay: int) -> V
 
 
 def _describe_anew(history: History, membership: Membership, loss: Loss, why: str) -> Violation:
-    """The receiver began anew."""
+    """The receiver started again."""
     before = view_of(history, membership, membership.preceding[loss.stay])
     sentence = (
         f"{installed(history, membership, loss.stay)} after view {before}, without {names(history, loss.lost)}, "

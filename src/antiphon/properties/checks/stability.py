@@ -180,7 +180,7 @@ def _skipped(history: History, promises: Promises, marks: Marks, order: _Order) 
     """
     deliveries, width = order.deliveries, len(history.rows.kind) + 1
     stays = history.stays
-    # A receive-only process begins anew with each of its views.
+    # A receive-only process starts again with each of its views.
     begun = np.where(promises.onlooking[stays.process, stays.group], np.arange(len(stays.row)), stays.root)
     root = np.append(begun, -1)
     pair = root[history.stay_at(deliveries.row)]

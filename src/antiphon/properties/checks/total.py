@@ -22,7 +22,7 @@ from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 
 def check_total(history: History, promises: Promises, stamps: Stamps) -> list[Verdict]:
-    """O6: a one-to-one key exists that grows along every process's deliveries, in whatever views.
+    """O6: a one-to-one key exists that grows along every process's deliveries, in all views.
 
     The deliveries of crashed processes are included if these promise O6 too.
     """

@@ -33,7 +33,7 @@ NO_CLOCK: Final = int(np.iinfo(np.int64).min)
 _UNREAD: Final = {"requested", "payload_bytes", "header_bytes", "unstable"}
 _ALWAYS: Final = ("start", "stop", "gauge", "answer", "faults_end", "end")
 """Kinds of rows whose detail is always read; a missing one counts as empty."""
-_OPTIONAL: Final = ("discard", "view", "fault", "join", "leave", "state")
+_OPTIONAL: Final = ("discard", "view", "fault", "join", "leave", "state", "primary")
 """Kinds of rows whose detail is read if they have one."""
 _OPTIONAL_CODES: Final = frozenset(KIND[name] for name in _OPTIONAL)
 _TEXTS: Final = ["detail", "peer", "members"]
@@ -98,7 +98,7 @@ class Columns:
     """For each private `view` row: the processes to which it sends, and those from which it receives."""
     details: dict[int, dict[str, Any]]
     """The parsed detail of `start`, `stop`, `gauge`, `answer`, `faults_end`, `end` rows, and of those `discard`,
-    `view`, `fault`, `join`, `leave` and `state` rows that have one."""
+    `view`, `fault`, `join`, `leave`, `state` and `primary` rows that have one."""
     upto: UptoEntries
     source: pa.Table
     """The texts of the table itself, in its own order, for the few checks that need some of them."""

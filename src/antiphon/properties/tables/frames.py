@@ -27,7 +27,7 @@ NOTHING_KNOWN: Final = -(10**18)
 """Stands for a header field that is null or missing: below anything that a condition can require."""
 
 
-NUMBERED: Final = ("data", "fragment", "state", "remove", "flush", "null")
+NUMBERED: Final = ("data", "fragment", "state", "word", "remove", "flush", "null")
 """The types of frames that take a number."""
 WITHOUT_PLACE: Final = ("flush", "null")
 """Numbered types that occupy no place in the window, unless blocks are counted."""

@@ -1,8 +1,8 @@
 """Receive-only processes: when they begin, when they lose senders again, and whether anything justified it (L9).
 
-A receiver of InterGroup begins anew when it cannot follow (docs/spec/intergroup.md 7.7). It may do so if the network is
-cut, or if it stands still. No trace tells how many datagrams a network loses, so the evidence is what arrived, and
-when.
+A receiver of InterGroup starts again when it cannot follow (docs/spec/intergroup.md 7.7). It may do so if the
+network is cut, or if it stands still. No trace tells how many datagrams a network loses, so the evidence is what
+arrived, and when.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from antiphon.types import split_process_id
 _WAITED_FOR: Final = 5
 """Others surely wait this long for a process that lacks something: half of RECV_STALL (J13, J16), in half ω."""
 _GETS_OVER: Final = 20
-"""A process that goes on for twice RECV_STALL had the message it was told is gone; else it begins anew within one."""
+"""A process that continues for twice RECV_STALL had the message reported as gone; else it starts again within one."""
 _STANDING: Final = frozenset({"pause", "stall", "slow"})
 _LINKS: Final = frozenset({"delay", "loss", "cut"})
 

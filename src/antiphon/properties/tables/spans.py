@@ -79,7 +79,7 @@ class Spans:
         """The number of the first message that the sender can have sent in the formation of the stay.
 
         All earlier ones belong to a predecessor, and are in the state (docs/spec/newtop.md 11.2 rule 7). 0 if nothing
-        was formed, NEVER for a sender that never went over. A receive-only process begins anew with each of its views:
+        was formed, NEVER for a sender that never went over. A receive-only process starts again with each of its views:
         with what is due there, or with the first message delivered in it, which may have been sent before.
         """
         root = self._history.stays.root[stay]

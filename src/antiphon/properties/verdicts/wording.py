@@ -26,17 +26,19 @@ PROMISES: Final = {
     ),
     "M6": Promise("disjoint successors", "Two different successors of one view have no member in common."),
     "M6e": Promise(
-        "disjoint at last", "At the end of a quiet run, the last views are equal or have no member in common."
+        "disjoint last views", "At the end of a quiet run, the last views are equal or have no member in common."
     ),
     "M7": Promise(
         "agreed successors", "Members of two successive views that install the later one come from the same view."
     ),
     "M8": Promise("transitional set", "A process knows which members came along with it from one view to the next."),
-    "M9": Promise("shrinking views", "Until a group is formed anew, each view has fewer members than the one before."),
+    "M9": Promise("shrinking views", "Until a group is formed again, each view has fewer members than the one before."),
     "M10": Promise(
         "no capricious change", "No member is missing from a view unless a member of the view suspected it."
     ),
     "M11": Promise("primary chain", "The views that call themselves primary form one chain."),
+    "M12": Promise("one primary view", "Primary views that were voted on form one chain with rising numbers."),
+    "M13": Promise("primary deliveries last", "What is delivered in a primary view is in every later primary view."),
     "D1": Promise("delivery integrity", "Each delivered message was sent before, in that group and with that content."),
     "D2": Promise("no duplication", "No process delivers a message twice."),
     "D3": Promise(
@@ -121,8 +123,9 @@ PROMISES: Final = {
     ),
     "L7": Promise("release", "At the end of a quiet run, no sender is blocked."),
     "L8": Promise("drained", "At the end of a quiet run, every message is freed from the buffers."),
-    "L9": Promise("no false exclusion", "If nothing fails, no process is excluded and no receiver begins anew."),
+    "L9": Promise("no false exclusion", "If nothing fails, no process is excluded and no receiver starts again."),
     "L10": Promise("no long silence", "Every live process transmits something within a bound."),
+    "L11": Promise("primary returns", "A last view with most members of all views that it comes from is primary."),
     "R2": Promise("new incarnations", "A recovered process reuses no message and no view of its earlier life."),
 }
 """By property id, in the order in which they are judged."""

@@ -51,7 +51,7 @@ class EverybodyReceives(Links):
 class UncheckedConnections(Connections):
     """FIG-4, Berket98 §6: the rules for connections are not followed.
 
-    A sender counts every receiver as soon as it hears of it, and heeds every acknowledgment. A receiver keeps the
+    A sender counts every receiver as soon as it knows it, and accepts every acknowledgment. A receiver keeps the
     sender set that it began with.
     """
 

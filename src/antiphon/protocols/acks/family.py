@@ -56,7 +56,7 @@ FAMILY: Final = Family(
         RandomScenarios(
             name="acks",
             sentence=(
-                "Four kinds of acknowledgment: lossy channels, clocks apart, sets that differ, processes that come "
+                "Four kinds of acknowledgment: lossy channels, different clocks, different sets, processes that come "
                 "and go."
             ),
             draw=draw_acks,

@@ -63,7 +63,7 @@ class AcksProcess:
             self._touch(name).set_writable(ready)
 
     def lost(self, process: ProcessId, now: int) -> None:  # noqa: ARG002
-        """Both channels to a process are broken for ever; frames of it that still arrive do not count."""
+        """Both channels to a process are broken for good; frames of it that still arrive do not count."""
         self._lost.add(process)
         for name in self._groups:
             self._touch(name).drop(process)

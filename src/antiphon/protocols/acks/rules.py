@@ -25,7 +25,7 @@ _PROTOCOLS: Final[Mapping[Acks, type[AckProtocol]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force; the defaults are the adopted ones."""
+    """The rules of a process; the defaults are the adopted ones."""
 
     protocols: Mapping[Acks, type[AckProtocol]] = field(default_factory=lambda: _PROTOCOLS)
     clock: type[TimestampClock] = TimestampClock

@@ -39,7 +39,7 @@ FAMILY: Final = Family(
         ),
         RandomScenarios(
             name="two-phase",
-            sentence="Two-phase total order with everybody sending at once, some crashing.",
+            sentence="Two-phase total order; all members send at once and some crash.",
             draw=draw_two_phase,
         ),
     ),

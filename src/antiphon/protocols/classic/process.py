@@ -101,7 +101,7 @@ class ClassicProcess:
             handler(frame)
 
     def lost(self, process: ProcessId, now: int) -> None:
-        """A process is lost for ever; all live processes are told of the same losses in the same order."""
+        """A process is lost for good; all live processes are informed of the same losses in the same order."""
         if process in self._gone:
             return
         self._gone.add(process)

@@ -7,7 +7,7 @@ from antiphon.protocols.classic.ordering.two_phase import SiteClock
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force; the defaults are the adopted ones."""
+    """The rules of a process; the defaults are the adopted ones."""
 
     clock: type[SiteClock] = SiteClock
     refuses_the_lost: bool = True

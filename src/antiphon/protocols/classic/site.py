@@ -1,6 +1,6 @@
 """One process in one group, as all four algorithms see it: the members, and how frames leave.
 
-A lost process is lost for ever, and all live processes are told of the same losses in the same order. So the number of
+A lost process never returns, and all live processes are told of the same losses in the same order. So the number of
 losses that a process has been told of means the same everywhere: it numbers the *epochs* of a group. If a member was
 lost, a new epoch is also a new view; the loss of a sender outside the group changes no view.
 

@@ -11,7 +11,7 @@ from antiphon.protocols.intergroup.stability.stability import Stability
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force; the defaults are the adopted ones."""
+    """The rules of a process; the defaults are the adopted ones."""
 
     clock: type[TimestampClock] = TimestampClock
     requests: type[Requests] = Requests

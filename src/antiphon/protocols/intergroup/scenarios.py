@@ -176,7 +176,7 @@ def _hindrances(chance: random.Random, shape: str, names: tuple[str, ...], recei
         kinds += [Cut(at=at, until=until, from_=chance.choice(others), to=name)]
         hindered.append(chance.choice(kinds))
     if receivers and chance.random() < 0.3:
-        hindered.append(Stall(at=Duration(100 * MS), process=chance.choice(receivers)))  # for ever
+        hindered.append(Stall(at=Duration(100 * MS), process=chance.choice(receivers)))  # until the end
     return hindered
 
 

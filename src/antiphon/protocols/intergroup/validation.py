@@ -7,6 +7,7 @@ from antiphon.scenario.model import (
     Crash,
     Cut,
     Fixed,
+    Gone,
     Join,
     Leave,
     Partition,
@@ -82,8 +83,11 @@ def _fault_problems(scenario: Scenario) -> Problems:
     """The sender group does not change, so its members are there from the start and come back after each fault."""
     groups = {group.name: group for group in scenario.group}
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Suspect):
-            yield f"fault[{i}].kind", "'suspect' is not available with intergroup: its sender groups do not change"
+        if isinstance(fault, Suspect | Gone):
+            yield (
+                f"fault[{i}].kind",
+                f"{kind(fault)!r} is not available with intergroup: its sender groups do not change",
+            )
         if isinstance(fault, Partition | Cut) and fault.until is None:
             yield f"fault[{i}].until", "is needed: sender groups do not change, so the process must be connected again"
         concerned = [fault.group] if isinstance(fault, Join | Leave) else [*groups] if isinstance(fault, Crash) else []

@@ -1,4 +1,4 @@
-"""When each group of a process, and its formations, must be looked at again."""
+"""The next alarm of each group of a process, and of its formations."""
 
 from typing import Final
 
@@ -20,22 +20,22 @@ class Alarms:
 
     @property
     def deadline(self) -> int | None:
-        """The earliest of all."""
+        """The earliest alarm."""
         return self._timers.deadline
 
     def arm(self, name: GroupId, at: int | None) -> None:
-        """Ring for this group then, and not at any other time; None: never."""
+        """Set the alarm of this group, in place of its last one; None: no alarm."""
         self.armed[name] = at
         self._timers.set((name,), at)
 
     def rung(self, now: int) -> list[GroupId]:
-        """Those whose time has come, in the order of their times; they have no alarm from now on."""
+        """The groups whose alarm is due, in the order of their times; their alarms are removed."""
         names = [name for (name,) in self._timers.due(now)]
         for name in names:
             self.armed[name] = None
         return names
 
     def forget(self, name: GroupId) -> None:
-        """The group is no more."""
+        """The group is gone."""
         self.arm(name, None)
         del self.armed[name]

@@ -2,13 +2,13 @@
 
 
 class Answers:
-    """Invariant: every group has been asked to get to `_answered`; `wanted` never falls."""
+    """Invariant: every group has been asked to reach `_answered`; `wanted` never falls."""
 
     __slots__ = ("_answered", "wanted")
 
     def __init__(self) -> None:
         self.wanted = 0
-        """The largest number that all groups must get to."""
+        """The largest number that all groups must reach."""
         self._answered = 0
 
     def want(self, number: int) -> None:
@@ -17,12 +17,12 @@ class Answers:
             self.wanted = number
 
     def want_again(self, number: int) -> None:
-        """The same where a group is new: it has answered nothing (E-54)."""
+        """A group is new: it has answered nothing (E-54)."""
         self.want(number)
         self._answered = 0
 
     def due(self) -> int | None:
-        """What is to be answered now; None if all is."""
+        """The number to answer now; None if all are answered."""
         if self.wanted <= self._answered:
             return None
         self._answered = self.wanted

@@ -1,7 +1,7 @@
 """The printed rules that are wrong, each in a class of its own: evidence, for the simulator only (errata-newtop.md).
 
-Nothing else in the product knows of them. `scenarios/errata/` has a scenario for each but E-45, in which the printed
-rule breaks a promise that the adopted one keeps; docs/design/as-printed.md tells the story.
+No other module depends on them. `scenarios/errata/` has a scenario for each except E-45, in which the printed
+rule breaks a promise that the adopted one keeps; docs/design/as-printed.md has the results.
 """
 
 from collections import deque
@@ -13,6 +13,7 @@ from antiphon.core.effects import Frame
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import (
     BlockFrame,
+    Flow,
     MembershipFrame,
     Notice,
     RefuteFrame,
@@ -45,7 +46,7 @@ class ReversedVectorTest(VectorOrder):
 class RepeatingSilence(Silence):
     """E-6, Macedo94 §7.2.8: only nulls with a number *smaller* than the last one sent are dropped.
 
-    So a message does not pay the duty for the very number it bears, and a null repeats it.
+    So a message does not answer its own number, and a null repeats it.
     """
 
     def __init__(self, timeout_ns: int) -> None:
@@ -53,12 +54,12 @@ class RepeatingSilence(Silence):
         self._answering = False
 
     def due(self, now: int) -> bool:
-        """The caller sends the null at once; that one pays."""
+        """The caller sends the null at once; the null is the answer."""
         self._answering = super().due(now)
         return self._answering
 
     def spoke(self, block: int) -> None:
-        """A null pays all duties up to it, any other message those below it."""
+        """A null answers all numbers up to its own, any other message those below its own."""
         super().spoke(block if self._answering else block - 1)
         self._answering = False
 
@@ -87,17 +88,17 @@ class ReversedRelativeTest(RelativeOrder):
         self._undelivered[frame.group].remove(frame.block)
 
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:
-        """Stamps are made as printed, so what others are told is not what was delivered here."""
+        """Stamps are built as printed, so they do not match the deliveries here."""
         super().sent(group, frame, now)
         self._delivered[frame.group][group.roster.my_rank] = 0
 
 
 _ANY_GROUP: Final = GroupId("any")
-"""Stands in stamps for whatever group it was: an entry has a place for one."""
+"""Replaces the group in stamps: an entry has room for one group."""
 
 
 class KeyedByProcess(FastOrder):
-    """E-13, Macedo94 §5.5: GLDV has one entry a process, whatever the group it sent in."""
+    """E-13, Macedo94 §5.5: GLDV has one entry per process, for all groups."""
 
     def _key(self, group: GroupId, process: ProcessId) -> Key:  # noqa: ARG002
         return _ANY_GROUP, process
@@ -119,7 +120,10 @@ class ForgetfulRelative(RelativeOrder):
 
 
 class TakenIsStable(FlowControl):
-    """E-18, Macedo95 §3.5: `SV_i[i] := Δ_i`, which declares stable what others may not have."""
+    """E-18, Macedo95 §3.5: `SV_i[i] := Δ_i`, which declares messages stable that others may not have."""
+
+    def require(self, flow: Flow) -> None:
+        """Accept what the printed rule says."""
 
     def settle(self) -> None:
         """As adopted, then as printed."""
@@ -128,7 +132,7 @@ class TakenIsStable(FlowControl):
 
 
 class OpenRowsOnly(Suspector):
-    """E-19, Macedo94 §6.3.2: a member that owes nothing is never suspected; nobody looks for crashes in idle groups."""
+    """E-19, Macedo94 §6.3.2: a member that owes nothing is never suspected; crashes in idle groups are not detected."""
 
     def _accuse(self, group: NewtopGroup, now: int) -> None:
         while self._samples and self._samples[0][1] <= group.complete_block:
@@ -153,7 +157,7 @@ class ObedientAgreement(Agreement):
         self._let_go(now)
 
     def evaluate(self, now: int) -> None:
-        """What has waited first: the window may be open again."""
+        """Frames that wait go first: the window may be open again."""
         self._let_go(now)
         super().evaluate(now)
 
@@ -164,7 +168,7 @@ class ObedientAgreement(Agreement):
 
 
 class DeafToOthersRefutations(Agreement):
-    """E-22, Macedo94 §6.3.2 (iv): a refutation of what one does not suspect is ignored, and no vote is taken back."""
+    """E-22, Macedo94 §6.3.2 (iv): a refutation of a member that we do not suspect is ignored, no vote withdrawn."""
 
     def _on_refute(self, frame: RefuteFrame, now: int) -> None:
         if self.suspicions.get(frame.suspect) == frame.last_block:
@@ -172,21 +176,21 @@ class DeafToOthersRefutations(Agreement):
 
     def _withdraw(self, voter: ProcessId, suspect: ProcessId, last: int) -> None:
         if voter == self._me:
-            super()._withdraw(voter, suspect, last)  # our own is in `suspicions` there, and goes with it
+            super()._withdraw(voter, suspect, last)  # our own vote is in `suspicions` there, and is removed with it
 
 
 class BlindToPending(Agreement):
-    """E-23, Macedo94 §6.3.2: whatever a suspected member says waits, its suspicions of others too."""
+    """E-23, Macedo94 §6.3.2: all messages of a suspected member wait, including its suspicions of others."""
 
     def _examine(self, frame: SuspectFrame, now: int) -> None:
-        """Not before its sender is cleared."""
+        """Wait until its sender is no longer suspected."""
 
 
 class NeverParted(Agreement):
-    """E-24, Macedo94 §6.3.2 (viii): `(P_j, lbn_j) ∈ detection_j` never holds, for nobody confirms itself failed."""
+    """E-24, Macedo94 §6.3.2 (viii): `(P_j, lbn_j) ∈ detection_j` never holds: no member confirms its own failure."""
 
     def excludes_me(self, frame: Frame) -> bool:  # noqa: ARG002
-        """Whatever it says."""
+        """Never."""
         return False
 
 
@@ -201,7 +205,7 @@ class BlindToMarks(Agreement):
     """E-45, Macedo94 §6.3.2: messages do not say which members their sender has excluded."""
 
     def excludes_me(self, frame: Frame) -> bool:
-        """If it is told outright."""
+        """True only if a control frame says so."""
         return not isinstance(frame, BlockFrame) and super().excludes_me(frame)
 
 
@@ -209,16 +213,16 @@ class ForgivingSilence(Silence):
     """E-27: see `TotalWithoutDuties`."""
 
     def forgive(self, blocks: Container[int]) -> None:
-        """These rows are answered no more."""
+        """Stop answering these rows."""
         self._duties = deque(duty for duty in self._duties if duty[0] not in blocks)
         self.deadline = self._duties[0][1] if self._duties else None
 
 
 class TotalWithoutDuties(TotalOrder):
-    """E-27: when a member is excluded, so is the duty to answer the rows that it alone had made."""
+    """E-27: with an excluded member, the duty to answer rows that only it had created is dropped."""
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """As adopted, but for the silence."""
+        """Drop those duties, then act as adopted."""
         gone = {process for process, _ in detection.failed}
         theirs = {frame.block for frame in group.holdings.buffers.held() if frame.sender in gone}
         others = {frame.block for frame in group.holdings.buffers.held() if frame.sender not in gone}
@@ -228,15 +232,15 @@ class TotalWithoutDuties(TotalOrder):
 
 
 class ClosedByName(ClosedChange):
-    """E-28, Macedo94 §6.4: a remove names all who have failed and are in view; those that name the same are counted."""
+    """E-28, Macedo94 §6.4: a remove names all failed members in view; removes with the same names are counted."""
 
     def confirmed(self, detection: Detection) -> Notice | None:
-        """Earlier ones that are open are named too."""
+        """Also name the members of earlier open detections."""
         super().confirmed(detection)
         return Notice("remove", tuple(sorted(pair for each in self.open for pair in each.failed)))
 
     def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:
-        """When all others have named the same."""
+        """Install when all others have named the same members."""
         assert frame.notice is not None
         named = frame.notice.failed
         self._removes[named].add(frame.sender)
@@ -245,17 +249,17 @@ class ClosedByName(ClosedChange):
 
 
 def counted(view: View) -> str:
-    """E-29, Macedo94 §6.4: a member's signature is how many it has excluded, not whom."""
+    """E-29, Macedo94 §6.4: a member's signature is the number of members it has excluded, not their names."""
     return str(len(view.excluded))
 
 
 class SlowCutAsTotal(SlowOrder):
-    """E-30, Macedo94 §6.5: views change behind the number that total order cuts at, and no message above it counts."""
+    """E-30, Macedo94 §6.5: views change after the number at which total order cuts, and no message above it counts."""
 
     cut_after: ClassVar[int | None] = 0
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """Although messages with the number after that one may have been delivered."""
+        """Wrong, because messages with the next number may have been delivered."""
         gone = {process for process, _ in detection.failed}
         above = [frame for row in self._rows.values() for frame in row if frame.block > detection.last]
         dropped = [frame for frame in above if frame.group == group.view.group and frame.sender in gone]
@@ -264,7 +268,7 @@ class SlowCutAsTotal(SlowOrder):
 
 
 class OneDetectionARemove(RemoveChange):
-    """E-46, Macedo94 §6.3.2 (ix): a remove installs the view without those it names, whatever was confirmed since."""
+    """E-46, Macedo94 §6.3.2 (ix): a remove installs only its own detection and ignores later ones."""
 
     def delivered(self, frame: BlockFrame, view: View) -> list[Detection]:  # noqa: ARG002
         """The detection that it was sent for."""
@@ -280,26 +284,26 @@ class NothingDeferred(ClosedChange):
 
 
 class SilentSuspects(Agreement):
-    """E-67: a suspected member shows nothing; in an asymmetric group nobody else could have a newer number of it."""
+    """E-67: a suspected member sends no evidence; in an asymmetric group no other member can have it."""
 
     def _show_life(self, last: int, now: int) -> None:
-        """As if nothing had been said."""
+        """Ignore the suspicion."""
 
 
 class WaitsForLostViews(SequencerChange):
-    """E-68: where a view changes is told once, by the sequencer of that time; its own failure is a view of its own."""
+    """E-68: the place of a view change is announced once, by the current sequencer; its failure is a separate view."""
 
     def along(self, detection: Detection, number: int) -> list[Detection]:  # noqa: ARG002
         """None."""
         return []
 
     def untold(self) -> list[Notice]:
-        """Nothing: others were to tell it."""
+        """Nothing: other members should announce it."""
         return []
 
 
 class OutOfTurn(Turns):
-    """11.3 without rule 4: a member sends in other groups although its message is still on its way to a sequencer."""
+    """11.3 without rule 4: a member sends in other groups while its message is still under way to a sequencer."""
 
     def permits(self, group: NewtopGroup) -> bool:  # noqa: ARG002
         """Always."""
@@ -313,7 +317,7 @@ _SERVICES: Final[Mapping[str, frozenset[Service]]] = {
     "E-73": frozenset({"total-safe"}),
     "E-74": frozenset({"total-safe"}),
 }
-"""Of rules that are no orders, the orders that they act under, where not under all."""
+"""By rule that is not an order, the orders in which it has an effect, if not in all."""
 _ORDERS: Final[Mapping[str, Mapping[Service, type[Order]]]] = {
     "E-1": {"causal-vector": ReversedVectorTest},
     "E-9": {"total": TotalWithoutCrossNulls, "causal-slow": SlowWithoutCrossNulls},
@@ -376,7 +380,7 @@ def concerns(
     overlapping: bool = True,
     sequencer: bool = True,
 ) -> bool:
-    """Whether the printed rule acts at all under these services and settings."""
+    """True if the printed rule has an effect with these services and settings."""
     if (
         (erratum in _WITH_FLOW_CONTROL and not flow_control)
         or (erratum in _WITH_MEMBERSHIP and not membership)
@@ -390,7 +394,7 @@ def concerns(
 
 
 def printed(errata: tuple[str, ...]) -> Rules:
-    """The adopted rules with the printed ones in place of those named."""
+    """The adopted rules, with the named ones replaced by their printed form."""
     rules = ADOPTED
     for erratum in errata:
         rules = replace(

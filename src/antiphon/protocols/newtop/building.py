@@ -22,7 +22,7 @@ from antiphon.types import GroupId, ProcessId
 
 
 def build(scenario: Scenario, _: random.Random) -> Build:
-    """What makes the core of a process."""
+    """A function that builds the core of a process."""
     options, views = options_of(scenario), first_views(scenario)
     rules = printed(options.literal)
 
@@ -58,12 +58,14 @@ def _settings(scenario: Scenario, groups: list[Group]) -> NewtopSettings:
         view_change=options.view_change,
         merge_every_ns=int(options.merge_every),
         form_within_ns=int(form_within(options)) or NewtopSettings().form_within_ns,
+        primary=options.primary or None,
+        entitled=True,
         tracing=scenario.trace == "full",
     )
 
 
 def told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
-    """What a `start` row tells of a group; its members, if the process is in it from the start."""
+    """The fields of a `start` row about a group; with its members, if the process is in it from the start."""
     entry: dict[str, object] = {"service": service_told(scenario, group, process), "numbering": group.numbering}
     if group.mode == "asymmetric":
         entry["mode"] = group.mode
@@ -92,8 +94,8 @@ def facts(scenario: Scenario) -> Facts:
 def _waiting(scenario: Scenario) -> tuple[frozenset[ProcessId], ...]:
     """With flow control, the members of a group wait for its slowest one.
 
-    With views, one process may hold up all that are connected: a process that takes nothing, and those that wait for
-    it, live and stay in views.
+    With views, one process may block all that are connected: a stalled process, and those that wait for it, are alive
+    and stay in views.
     """
     if membership(scenario):
         return (frozenset(map(ProcessId, scenario.processes)),)
@@ -103,7 +105,7 @@ def _waiting(scenario: Scenario) -> tuple[frozenset[ProcessId], ...]:
 
 
 def labels(scenario: Scenario) -> Labels:
-    """What campaigns count its runs by."""
+    """The kind of a run, for the statistics of campaigns."""
     options = options_of(scenario)
     return Labels(
         flow_control=options.flow_control, view_change=options.view_change if membership(scenario) else "none"

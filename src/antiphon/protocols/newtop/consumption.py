@@ -1,4 +1,4 @@
-"""What our application has been handed and has not taken yet (the papers' Δ, E-18)."""
+"""Deliveries that our application has not consumed yet (the papers' Δ, E-18)."""
 
 from collections import deque
 
@@ -6,37 +6,37 @@ from antiphon.core.pending import Pending
 
 
 class Consumption:
-    """Invariant: `handed` has one entry for each `Deliver` effect behind `accounted`, where flow control counts."""
+    """Invariant: with flow control, `handed` has one entry for each `Deliver` effect after `accounted`."""
 
     __slots__ = ("accounted", "hand", "handed", "position", "unconsumed")
 
     def __init__(self, unconsumed: Pending) -> None:
         self.unconsumed = unconsumed
-        """Numbers of messages that our application has not taken: nothing from there on is complete here."""
+        """Numbers of messages that our application has not consumed: no number from there on is complete here."""
         self.position = 0
-        """How many `Deliver` effects the application has taken."""
+        """Number of `Deliver` effects that the application has consumed."""
         self.handed: deque[int | None] = deque()
         """The number of each delivery that is not accounted for; None: it does not count."""
         self.hand = self.handed.append
-        """A whole message that counts has its turn; the method of the deque itself, for it runs for every delivery."""
+        """Note the delivery of a whole message that counts; the deque's own method, because this path is hot."""
         self.accounted = 0
-        """How many of them `unconsumed` knows of."""
+        """Number of deliveries that are entered in `unconsumed`."""
 
     def took(self, position: int) -> None:
-        """The application has taken its first `position` deliveries; entered with the next `account`."""
+        """The application has consumed its first `position` deliveries; entered with the next `account`."""
         self.position = position
 
     def account(self) -> None:
-        """Enter what the application has taken since the last call."""
+        """Enter what the application has consumed since the last call."""
         while self.accounted < self.position:
             self.accounted += 1
             if (number := self.handed.popleft()) is not None:
                 self.unconsumed.remove(number)
 
     def delivered(self, number: int, *, whole: bool, state: bool, waits: bool) -> None:
-        """A message has its turn. Pieces, states and what waits for a state count as taken at once.
+        """A message is delivered. Fragments, states and messages that wait for a state count as consumed at once.
 
-        The reassembly takes a piece, whatever the application does; and a state must get through (11.2).
+        The reassembly consumes a fragment without the application, and a state must not be blocked (11.2).
         """
         if not whole or state or waits:
             self.unconsumed.remove(number)

@@ -1,4 +1,4 @@
-"""Frames whose turn has come, of all groups of one process: to the application, or to the parts that they concern."""
+"""Passes deliverable frames of all groups of one process to the application, or to the parts that they concern."""
 
 from itertools import repeat
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from antiphon.core.effects import Deliver, Effect
 from antiphon.protocols.newtop.formation.held_back import HeldBack
 from antiphon.protocols.newtop.formation.states import States
-from antiphon.protocols.newtop.frames import BlockFrame
+from antiphon.protocols.newtop.frames import WORD, BlockFrame
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
@@ -15,7 +15,7 @@ _new: Final = tuple.__new__
 
 
 class Delivery:
-    """Invariant: while neither `_special` nor `Groups.formed`, a frame carries whole messages and nothing else."""
+    """Invariant: without `_special` and `Groups.formed`, a frame carries only whole messages."""
 
     __slots__ = ("_groups", "_held_back", "_installer", "_plain", "_special", "_states")
 
@@ -26,19 +26,19 @@ class Delivery:
         self._installer = installer
         self._held_back = held_back
         self._states = states
-        self._plain = plain  # nobody counts what applications take
+        self._plain = plain  # consumption is not counted
         self._special = groups.turns is not None
 
     def look_closely(self) -> None:
-        """From now on, frames may be pieces of larger messages, or notices."""
+        """From now on, frames may be fragments of larger messages, or notices."""
         self._special = True
 
-    def deliver(self, ready: list[BlockFrame], now: int, effects: list[Effect]) -> None:
-        """Hand over whatever has its turn, of any group."""
+    def deliver(self, ready: list[BlockFrame], now: int, effects: list[Effect]) -> bool:
+        """Deliver all deliverable frames, of any group. True if we have something to send about it."""
         groups, formed = self._groups, self._groups.formed
         if self._plain and not self._special and not formed:
-            effects += map(_new, repeat(Deliver), zip(ready))  # `Deliver(frame)` of each, without a step of Python
-            return
+            effects += map(_new, repeat(Deliver), zip(ready))  # builds `Deliver(frame)` for each, without a Python loop
+            return False
         for frame in ready:
             group = groups.by_id[frame.group]
             if self._plain and not formed and not (frame.more or frame.notice or group.fragments.open):
@@ -46,16 +46,20 @@ class Delivery:
             else:
                 groups.stirred[frame.group] = group
                 self._hand_over(group, frame, now, effects)
+        return self._installer.primaries.spoke()
 
     def _hand_over(self, group: NewtopGroup, frame: BlockFrame, now: int, effects: list[Effect]) -> None:
-        """Its turn may mean more than its delivery: a view, a whole message, a state."""
+        """Deliver a frame that may cause more than a delivery: a view, a whole message, a state."""
         whole = group.deliver(frame)
         if frame.notice is not None:
             self._installer.install(group, group.change.delivered(frame, group.view), now, effects)
         elif whole is None:
             return
+        elif whole.state == WORD:
+            self._installer.primaries.told(group, whole.author, whole.payloads[0], effects)
         elif whole.state is not None:
             self._states.told(group, whole.state, whole.payloads[0], effects)
+            self._installer.primaries.look(group)
         elif self._groups.formed:
             self._held_back.put(Deliver(whole), effects)
         else:

@@ -10,9 +10,11 @@ from antiphon.protocols.newtop import as_printed
 from antiphon.protocols.newtop.building import build, facts, labels, told
 from antiphon.protocols.newtop.options import NewtopOptions, asymmetric, membership, options_of
 from antiphon.protocols.newtop.scenarios.changes import draw_changes
+from antiphon.protocols.newtop.scenarios.evidence import draw_evidence
 from antiphon.protocols.newtop.scenarios.fixed import draw_fixed_group
 from antiphon.protocols.newtop.scenarios.membership import draw_membership
 from antiphon.protocols.newtop.scenarios.overlapping import draw_newtop
+from antiphon.protocols.newtop.scenarios.primary import draw_primary
 from antiphon.protocols.newtop.scenarios.safe import draw_safe
 from antiphon.protocols.newtop.scenarios.sequencer import draw_sequencer
 from antiphon.protocols.newtop.validation import problems
@@ -39,7 +41,7 @@ def _concerns(erratum: str, scenario: Scenario) -> bool:
 def _adapt(original: Scenario, changed: Scenario, choice: str) -> Scenario:
     """Options that do not go with the service are reset; without crashes, a run of another family has no membership.
 
-    Its probes would be traffic that the original did not ask for.
+    Its probes would be traffic that the original scenario does not have.
     """
     options = options_of(changed)
     if original.protocol != NAME and not any(isinstance(fault, Crash) for fault in original.fault):
@@ -53,7 +55,7 @@ def _adapt(original: Scenario, changed: Scenario, choice: str) -> Scenario:
 
 def _notes(original: Scenario, changed: Scenario) -> Mapping[str, str]:
     alone = not membership(changed) and original.protocol != NAME
-    told = "without membership (options.suspect_after = 0s): nobody fails here"
+    told = "without membership (options.suspect_after = 0s), failures are not detected"
     return {"suspect_after": told} if alone else {}
 
 
@@ -95,6 +97,11 @@ FAMILY: Final = Family(
             draw=draw_changes,
         ),
         RandomScenarios(
+            name="primary",
+            sentence="Votes on primary views, amid failures, restarts, leaves, joins, partitions and merges.",
+            draw=draw_primary,
+        ),
+        RandomScenarios(
             name="sequencer",
             sentence=(
                 "Groups with a sequencer, alone and mixed with symmetric ones, under the faults of the family "
@@ -103,8 +110,13 @@ FAMILY: Final = Family(
             draw=draw_sequencer,
         ),
         RandomScenarios(
+            name="evidence",
+            sentence="The failures of membership and changes, and evidence of deaths beside them, right and wrong.",
+            draw=draw_evidence,
+        ),
+        RandomScenarios(
             name="fixed-group",
-            sentence="One group in total order over streams, under faults that nobody leaves for.",
+            sentence="One group in total order over streams, under faults that exclude no member.",
             draw=draw_fixed_group,
         ),
     ),

@@ -1,8 +1,8 @@
-"""Large messages: pieces in, whole messages out (docs/spec/README.md, point 14).
+"""Reassembly of large messages from their fragments (docs/spec/README.md, point 14).
 
-The pieces of a message leave in consecutive frames of their sender; the message's place in the order is that of its
-last piece. Pieces wait here and not in the window, so that a message longer than the window cannot lock it; the
-largest message allowed bounds what waits for one sender.
+The fragments of a message leave in consecutive frames of their sender. The message has the place of its last fragment
+in the order. Fragments wait here and not in the window, so a message longer than the window cannot block it. The
+largest allowed message bounds the fragments of one sender.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.types import ProcessId
 
 _Line = tuple[ProcessId, int | None]
-"""Whose pieces, and of which class the state is that they are pieces of; None: of a message of its application.
+"""The sender, and the class of a state; None: fragments of an application message.
 
-A state may have to be told in the middle of a message, by who did not have to tell it when it began to send that.
+A member may have to send a state in the middle of a message: it became the donor after the message began.
 """
 
 
 class Pieces:
-    """Puts a state together at its end, the plain way."""
+    """Joins the pieces of a state at its end; the simple implementation."""
 
     __slots__ = ("_pieces",)
 
@@ -27,28 +27,28 @@ class Pieces:
         self._pieces: list[bytes] = []
 
     def write(self, piece: bytes, /) -> None:
-        """The next piece of it."""
+        """The next piece of the state."""
         self._pieces.append(piece)
 
     def getvalue(self) -> bytes:
-        """All of it."""
+        """The whole state."""
         return b"".join(self._pieces)
 
 
 class Fragments:
-    """The messages of one group that have come in part."""
+    """The partly received messages of one group."""
 
     __slots__ = ("_bytes_max", "_sink", "_states", "come", "open", "own")
 
     def __init__(self, bytes_max: int, sink: Callable[[], StateSink] = Pieces) -> None:
         self.open: dict[_Line, list[bytes]] = {}
-        """The pieces that have come, of one message each; of a state, none."""
+        """The received fragments, of one message each; none of a state."""
         self._states: dict[_Line, StateSink] = {}
         self._sink = sink
         self.own: int | None = None
-        """The class whose state we have ourselves: of that, nothing is kept."""
+        """The class whose state we have ourselves: nothing of it is kept."""
         self.come: dict[_Line, tuple[int, int]] = {}
-        """Of each, how many bytes have come, and its label."""
+        """For each, the bytes received and its label."""
         self._bytes_max = bytes_max
 
     def owns(self, place: int) -> None:
@@ -56,9 +56,9 @@ class Fragments:
         self.own = place
 
     def join(self, frame: BlockFrame) -> BlockFrame | None:
-        """In the order of delivery: None for a piece that others follow, else the frame with its message whole.
+        """Add a frame, in the order of delivery: None before the last fragment, then the frame with the whole message.
 
-        A message larger than any may be is not kept, and never whole: the same at all members.
+        A message above the size limit is not kept and never becomes whole, at all members alike.
         """
         line = frame.author, frame.state
         if not frame.more and line not in self.open:
@@ -80,7 +80,7 @@ class Fragments:
         return None if large else frame._replace(payloads=(whole,))
 
     def forget(self, sender: ProcessId) -> None:
-        """The sender is gone: of a message that was cut in the middle nothing is left, at all members alike."""
+        """The sender is gone: drop the fragments of its unfinished message, at all members alike."""
         for line in [line for line in self.open if line[0] == sender]:
             del self.open[line], self.come[line]
             self._states.pop(line, None)

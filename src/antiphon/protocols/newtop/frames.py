@@ -5,9 +5,11 @@ unnumbered, never waits for flow control, and shares the channel of the group (E
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from antiphon.core.contract import Presence
 from antiphon.core.frames import FrameDefaults
+from antiphon.protocols.newtop.settings import Values
 from antiphon.types import Company, GroupId, ProcessId, ViewId
 
 
@@ -18,11 +20,11 @@ class Flow(NamedTuple):
     """fb: flow number of a data frame; the largest one sent or seen for a null or an announcement. In groups with
     block numbering, the block number."""
     complete: int
-    """m.D: the sender has, and its application has taken, everything up to this number."""
+    """m.D: the sender has, and its application has consumed, everything up to this number."""
     stable: int
     """m.S: every member has said so of this number."""
     super_stable: int
-    """m.Σ: every member knows this number to be stable. Only algorithm 1 asks for it."""
+    """m.Σ: every member knows this number to be stable. Only algorithm 1 uses it."""
 
 
 class MapStamp(NamedTuple):
@@ -37,7 +39,7 @@ class RelativeStamp(NamedTuple):
     delivered: tuple[int, ...]
     """LDV: by rank in the view of the frame's group, the last number sent or delivered."""
     blocks: tuple[tuple[GroupId, int], ...]
-    """GBN: per group, the largest number sent or delivered in it, as far as the sender has heard."""
+    """GBN: per group, the largest number sent or delivered in it, as far as the sender knows."""
 
 
 Stamp = MapStamp | RelativeStamp
@@ -48,7 +50,7 @@ Suspicion = tuple[ProcessId, int]
 
 
 class Notice(NamedTuple):
-    """What a numbered message tells the members instead of the application: these have failed, all together."""
+    """A notice in a numbered message, for members instead of the application: these have failed together."""
 
     kind: Literal["remove", "flush", "view"]
     """`remove`: views change where it is delivered (newtop.md 9.6). `flush`: its sender waits for the view (9.8).
@@ -57,15 +59,21 @@ class Notice(NamedTuple):
     """One detection as agreed, sorted."""
 
 
+WORD: Final = -1
+"""`BlockFrame.state` of a message about primary views (docs/spec/newtop.md 15)."""
+_CONTENTS: Final = {None: "data", WORD: "word"}
+"""Kinds of messages by their `state`; all others bring a state."""
+
+
 class Ordering(NamedTuple):
-    """What a sequencer says of a message that it has numbered (docs/spec/newtop.md 11.3)."""
+    """The header of a message that a sequencer has numbered (docs/spec/newtop.md 11.3)."""
 
     origin: ProcessId
-    """Whose message it is; the sequencer itself for nulls and views."""
+    """The author of the message; the sequencer itself for nulls and views."""
     place: int
-    """Its place among all that the origin has submitted, from 1; 0 for what nobody submitted."""
+    """Its place among all submissions of the origin, from 1; 0 for frames that were not submitted."""
     stable: int
-    """Everything up to this number is held and taken by every member, as the origin or the sequencer knew."""
+    """Every member has received and consumed everything up to this number, as far as the origin or sequencer knew."""
 
 
 class BlockFrame(NamedTuple):
@@ -82,29 +90,31 @@ class BlockFrame(NamedTuple):
     previous_block: int
     """m.pb: number of the sender's previous message in this group; reveals a gap or a copy."""
     complete_block: int
-    """m.lcb: the sender's largest complete block when this left; what block stability is computed from."""
+    """m.lcb: the sender's largest complete block when this left; block stability is computed from it."""
     payloads: tuple[bytes, ...] = ()
     label: int = 0
     """Opaque: number of the first payload, for the recorder; of a state, how large it is (0: unknown)."""
     flow: Flow | None = None
-    """None where flow control is off."""
+    """None if flow control is off."""
     stamp: Stamp | None = None
-    """What a causal order needs beside the block number."""
+    """The causal stamp, besides the block number."""
     more: bool = False
-    """The one payload is a piece of a message that the sender's next data frame continues."""
+    """The single payload is a fragment of a message that the sender's next data frame continues."""
     sequence: int = 0
     """On datagrams: its place among all that the sender multicast in the group, from 1 (E-66)."""
     excluded: tuple[ProcessId, ...] = ()
     """The mark x: members that the sender had excluded or confirmed failed when this left, sorted (E-45)."""
     notice: Notice | None = None
     state: int | None = None
-    """The payload is the application's state of this class of a formed group, by its place in the first view."""
+    """The payload is the application's state of this class of a formed group, by its place in the first view.
+
+    `WORD`: it is a word about primary views, for the protocol alone."""
     ordering: Ordering | None = None
-    """In an asymmetric group, on all that its sequencer numbers; there a frame without it is evidence of life alone."""
+    """In an asymmetric group, on every frame that its sequencer numbers; a frame without it only shows life."""
 
     @property
     def author(self) -> ProcessId:
-        """Whose message it is: the sender's, unless the sender numbered it for another."""
+        """The author of the message: the sender, unless it numbered the message for another member."""
         return self.sender if self.ordering is None else self.ordering.origin
 
     @property
@@ -114,14 +124,14 @@ class BlockFrame(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`data`; `fragment`, a piece that is not the last; `state`, `remove`, `flush`, `view`; or `null`: nothing."""
+        """`data`; `fragment`, a piece that is not the last; `state`, `word`, a notice; or `null`: nothing."""
         if self.payloads:
-            return "fragment" if self.more else "data" if self.state is None else "state"
+            return "fragment" if self.more else _CONTENTS.get(self.state, "state")
         return "null" if self.notice is None else self.notice.kind
 
     @property
     def serial(self) -> int:
-        """Numbers of one sender in one group strictly increase, but for the null of E-6 as printed."""
+        """Numbers of one sender in one group strictly increase, except for the null of E-6 as printed."""
         return self.block
 
     @property
@@ -139,9 +149,9 @@ class _SubmitFields(NamedTuple):
     group: GroupId
     sender: ProcessId
     block: int
-    """m.c: the number that its sender would have given it; it gets a larger one."""
+    """m.c: the number that its sender would have assigned; the sequencer assigns a larger one."""
     place: int
-    """Its place among all that its sender has submitted in the group, from 1."""
+    """Its place among all submissions of its sender in the group, from 1."""
     stable: int
     """As in the `Ordering` that it gets."""
     payloads: tuple[bytes, ...]
@@ -149,15 +159,15 @@ class _SubmitFields(NamedTuple):
     more: bool = False
     """These three as in a numbered frame."""
     excluded: tuple[ProcessId, ...] = ()
-    """As in a numbered frame; a sequencer that has not excluded them too lets it wait."""
+    """As in a numbered frame; a sequencer that has not excluded them too keeps it waiting."""
     state: int | None = None
     """As in a numbered frame."""
 
 
 class SubmitFrame(_SubmitFields, FrameDefaults):
-    """To the sequencer of an asymmetric group: please number this for all (docs/spec/newtop.md 11.3 rule 1).
+    """A message for the sequencer of an asymmetric group to number (docs/spec/newtop.md 11.3 rule 1).
 
-    Sent again until it comes back, unchanged but for what its sender has learned meanwhile.
+    Sent again until it comes back; only its knowledge about stability is updated.
     """
 
     __slots__ = ()
@@ -169,7 +179,7 @@ class SubmitFrame(_SubmitFields, FrameDefaults):
 
     @property
     def kind(self) -> str:
-        """`submit`; or `piece` of a larger message, not the last, or of a state."""
+        """`submit`; or `piece`: a fragment of a larger message (not the last one) or of a state."""
         return "piece" if self.more or self.state is not None else "submit"
 
 
@@ -183,14 +193,14 @@ class _Control(FrameDefaults):
 
 @dataclass(frozen=True, slots=True)
 class NeedFrame(_Control):
-    """To the sequencer: a message or a view of another group waits until this one gets to a number (11.3 rule 5)."""
+    """To the sequencer: a message or a view of another group waits until this one reaches a number (11.3 rule 5)."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Unnumbered(_Control):
-    """A control frame with a place in its sender's stream: it uses no number, and tells the last one used (E-20)."""
+    """A control frame with a place in its sender's stream: it uses no number, and carries the last one used (E-20)."""
 
     block: int
     """The sender's last number in the group."""
@@ -199,24 +209,24 @@ class _Unnumbered(_Control):
 
     @property
     def clock(self) -> int:
-        """Where among its sender's numbers it stands."""
+        """Its position among its sender's numbers."""
         return self.block
 
 
 @dataclass(frozen=True, slots=True)
 class AliveFrame(_Unnumbered):
-    """An announcement: what the sender has completed, when no numbered message is there to say it (E-51)."""
+    """An announcement of what the sender has completed, when no numbered message carries it (E-51)."""
 
     complete_block: int
     flow: Flow | None = None
     stalled: bool = False
-    """The sender owes a null that flow control holds back."""
+    """The sender's application takes nothing, or flow control holds back a null that the sender owes."""
     blocked: bool = False
-    """A message of the sender's application has been refused for long: it wants to hear who is alive (9.2 d)."""
+    """A message of the sender's application has been refused for long: the receivers answer (9.2 d)."""
 
     @property
     def announces(self) -> bool:
-        """Whether it is more than a sign of life."""
+        """True if it is more than a sign of life."""
         return self.complete_block > 0 or self.flow is not None
 
 
@@ -230,12 +240,12 @@ class SuspectFrame(_Unnumbered):
 
 @dataclass(frozen=True, slots=True)
 class RefuteFrame(_Unnumbered):
-    """A suspicion is wrong: here is what the suspect sent after `last_block`, as far as we have it (9.4 iii)."""
+    """A suspicion is wrong: this frame contains the suspect's messages after `last_block` that we have (9.4 iii)."""
 
     suspect: ProcessId
     last_block: int
     messages: tuple[BlockFrame, ...]
-    """All of the suspect, unchanged, in the order of their numbers."""
+    """All from the suspect, unchanged, in the order of their numbers."""
 
     @property
     def copies(self) -> tuple[BlockFrame, ...]:
@@ -245,7 +255,7 @@ class RefuteFrame(_Unnumbered):
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedFrame(_Unnumbered):
-    """All who are not suspected agree: these have failed, together (9.4 vii)."""
+    """All members that are not suspected agree: these have failed together (9.4 vii)."""
 
     failed: tuple[Suspicion, ...]
     """Sorted."""
@@ -257,12 +267,12 @@ class StatusFrame(_Control):
 
     last: int
     settled: int = 0
-    """Everybody has acknowledged the stream up to here; copies need not be kept."""
+    """All members have acknowledged the stream up to here; copies need not be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class AckFrame(_Control):
-    """The answer to a status: everything of the addressee up to `upto` is here."""
+    """The answer to a status: the sender has everything of the addressee up to `upto`."""
 
     upto: int
 
@@ -289,12 +299,17 @@ class RepairFrame(_Control):
 
 @dataclass(frozen=True, slots=True)
 class LeavingFrame(_Unnumbered):
-    """By its own word, the sender is not in the group any more (docs/spec/newtop.md 11.2 rule 1)."""
+    """The sender has left the group (docs/spec/newtop.md 11.2 rule 1)."""
+
+    passes_vote: bool = False
+    """Everything that the sender has was stable: its vote on primary views passes to the others (15)."""
+    stalled: bool = False
+    """It leaves because its application has read nothing for too long (docs/spec/newtop.md 9.9)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantFrame(_Unnumbered):
-    """The sender wants everybody to complete this number, and to say so: it is about to leave (newtop.md 8)."""
+    """The sender asks all members to complete this number and to say so: it is about to leave (newtop.md 8)."""
 
     wanted: int
 
@@ -304,42 +319,46 @@ class WantFrame(_Unnumbered):
 
 @dataclass(frozen=True, slots=True)
 class ProposeFrame(_Control):
-    """The initiator would like these to form a group."""
+    """The initiator proposes that these form a group."""
 
     members: tuple[tuple[ProcessId, GroupId | None], ...]
     """Sorted, each with the group of that name that it is believed to be in."""
+    settings: Values = ()
+    """The settings of the sender that others compare with theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoteFrame(_Control):
-    """The answer: the sender has stopped delivering at this number; or None, it will not take part."""
+    """The answer: the sender has stopped delivering at this number; or None: it does not take part."""
 
     number: int | None
     epoch: int
-    """The largest epoch of that name that the sender has heard of: what is formed must be above it."""
+    """The largest epoch of that name that the sender knows: a new group must be above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseFrame(_Control):
-    """All are willing: deliver everything up to this number."""
+    """All take part: deliver everything up to this number."""
 
     base: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyFrame(_Control):
-    """The sender has done so, and is in this view of its old group; None if it had none."""
+    """The sender has delivered everything, and is in this view of its old group; None if it had none."""
 
     view: ViewId | None
     members: tuple[ProcessId, ...]
     """Of that view."""
     primary: bool
     """As that view says."""
+    last: int = 0
+    """The number of the last primary view that the sender's state comes from, where views are voted on."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallFrame(_Control):
-    """The group is formed; the first frame of it that its sender sends to anybody."""
+    """The group is formed; the sender's first frame in it, to every member."""
 
     base: int
     companies: tuple[Company, ...]
@@ -353,24 +372,62 @@ class AbortFrame(_Control):
 
 @dataclass(frozen=True, slots=True)
 class ProbeFrame(_Control):
-    """Asks a process out of view which group of that name it is in; or asks to join."""
+    """Asks a process outside the view for its group of that name; or asks to join."""
 
     joins: bool
+    settings: Values = ()
+    """As in a proposal."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFrame(_Control):
-    """The answer: the group that the sender is in, and with whom."""
+    """The answer: the sender's group and its members."""
 
     members: tuple[ProcessId, ...]
 
 
-FormationFrame = ProposeFrame | VoteFrame | BaseFrame | ReadyFrame | InstallFrame | AbortFrame | ProbeFrame | FoundFrame
-"""How groups are formed. These have no place in any stream: they may be lost and doubled, and are repeated."""
+@dataclass(frozen=True, slots=True)
+class RefuseFrame(_Control):
+    """To a process that probed or proposed: no group of that name with it, because its settings differ from these."""
+
+    settings: Values = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InquireFrame(_Control):
+    """Asks what the receiver is to the group of that name, and says the same of the sender."""
+
+    round: int
+    """Repeated in the answer."""
+    presence: Presence
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceFrame(_Control):
+    """The answer."""
+
+    round: int
+    presence: Presence
+
+
+FormationFrame = (
+    ProposeFrame
+    | VoteFrame
+    | BaseFrame
+    | ReadyFrame
+    | InstallFrame
+    | AbortFrame
+    | ProbeFrame
+    | FoundFrame
+    | RefuseFrame
+    | InquireFrame
+    | PresenceFrame
+)
+"""Frames of formations. They have no place in any stream: they may be lost or duplicated, and are repeated."""
 MembershipFrame = SuspectFrame | RefuteFrame | ConfirmedFrame | LeavingFrame | WantFrame
-"""How members agree on who has failed."""
+"""Frames of the agreement on failures."""
 SequencedFrame = BlockFrame | AliveFrame | SuspectFrame | RefuteFrame | ConfirmedFrame | LeavingFrame | WantFrame
-"""What a member multicasts in a group."""
+"""Frames that a member multicasts in a group."""
 NewtopFrame = (
     BlockFrame
     | AliveFrame
@@ -385,4 +442,4 @@ NewtopFrame = (
     | RepairFrame
 )
 ToSequencer = SubmitFrame | NeedFrame
-"""What members of an asymmetric group send to its sequencer alone; outside all streams, and repeated if need be."""
+"""Frames to the sequencer of an asymmetric group only; outside all streams, repeated if necessary."""

@@ -1,6 +1,6 @@
-"""One group at one member: its parts, and what concerns several of them (Macedo94 ch. 3, 4, 6, 8; Macedo95).
+"""One group at one member: its parts, and operations on several of them (Macedo94 ch. 3, 4, 6, 8; Macedo95).
 
-Each part has a file of its own, owns its state, and nobody else writes to it:
+Each part has a file of its own and owns its state; no other part writes to it:
 
     roster       who is in the view                          news         what to announce when no message says it
     numbers      sent, seen, owed                            outgoing     what waits to leave
@@ -9,9 +9,10 @@ Each part has a file of its own, owns its state, and nobody else writes to it:
     holdings     frames that a member may lack               voice        how frames leave
     consumption  what the application has taken              fragments    pieces to messages
     suspector, agreement, change   members that fail         transfer     states under way in a formed group
+    concerns     what is wrong with members that stay
 
-The discipline decides when a member speaks and what a number means: `symmetric.py`, or `sequencing/asymmetric.py`. When
-a frame may be delivered is decided over all groups of the process, by the ordering part (`ordering/`).
+The discipline decides when a member sends and what a number means: `symmetric.py`, or `sequencing/asymmetric.py`. The
+ordering part (`ordering/`) decides, over all groups of the process, when a frame may be delivered.
 """
 
 from collections.abc import Iterable
@@ -26,11 +27,12 @@ from antiphon.protocols.newtop.discipline import Discipline
 from antiphon.protocols.newtop.flow.buffers import Buffers
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.fragments import Fragments
-from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, MembershipFrame
+from antiphon.protocols.newtop.frames import WORD, AliveFrame, BlockFrame, MembershipFrame
 from antiphon.protocols.newtop.gate import Gate, Reason
 from antiphon.protocols.newtop.holdings import Holdings
 from antiphon.protocols.newtop.leaving import Leaving
 from antiphon.protocols.newtop.membership.agreement import Detection, Surroundings
+from antiphon.protocols.newtop.membership.concerns import Concerns
 from antiphon.protocols.newtop.membership.roster import Roster
 from antiphon.protocols.newtop.membership.views import ViewChange
 from antiphon.protocols.newtop.news import News
@@ -58,6 +60,7 @@ class NewtopGroup:
         "_repair_max_ns",
         "agreement",
         "change",
+        "concerns",
         "consumption",
         "discipline",
         "flow",
@@ -90,7 +93,7 @@ class NewtopGroup:
         name, size = name_of(view.group), len(view.members)
         sequenced = name in settings.asymmetric
         windows = settings
-        if sequenced:  # the window of an origin takes the place of flow control
+        if sequenced:  # the window of an origin replaces flow control
             settings = replace(settings, flow_control=0)
         safe = settings.service == "total-safe" and name not in settings.merely_total
         self.roster = roster = Roster(me, view)
@@ -111,8 +114,9 @@ class NewtopGroup:
         self.leaving = Leaving()
         self.voice = Voice(self.numbers, self.news, recovery, early)
         self.transfer: Transfer | None = None
-        """Of a formed group, the states that are under way between its members."""
+        """In a formed group, the state transfers between its members."""
         self.suspector = (rules.steady if sequenced else rules.suspector)(size, settings, now)
+        self.concerns = Concerns(settings, sequenced=sequenced)
         self.agreement = rules.agreement(me, self, settings, around)
         sequencer_change = rules.sequencing() if sequenced else None
         self.change: ViewChange = sequencer_change or rules.change(settings)
@@ -126,12 +130,12 @@ class NewtopGroup:
 
     @property
     def view(self) -> View:
-        """The view in force."""
+        """The current view."""
         return self.roster.view
 
     @property
     def complete_block(self) -> int:
-        """D: the largest number that nobody can still send into."""
+        """D: the largest number into which no member can still send."""
         return self.discipline.horizon.minimum
 
     def reached(self, process: ProcessId) -> int:
@@ -141,10 +145,12 @@ class NewtopGroup:
     # What comes in
 
     def heard(self, frame: AliveFrame, now: int) -> bool:
-        """An announcement of another member; True if something may follow."""
+        """An announcement of another member; True if it may have consequences."""
         if not self.sign_of_life(frame.sender, now):
             return False
         rank = self.roster.ranks[frame.sender]
+        self.discipline.require(frame)
+        self.concerns.said(rank, stalled=frame.stalled)
         self.progress.completed.raise_to(rank, frame.complete_block)
         if frame.flow is not None and self.flow is not None:
             self.flow.heard(rank, frame.flow)
@@ -153,7 +159,7 @@ class NewtopGroup:
         return True
 
     def sign_of_life(self, process: ProcessId, now: int) -> bool:
-        """Something came directly from there; False if it is not in our view, or it is ourselves."""
+        """A frame came directly from this process; False if it is not in our view, or is ourselves."""
         rank = self.roster.rank_of(process)
         if rank is None or rank == self.roster.my_rank:
             return False
@@ -161,7 +167,7 @@ class NewtopGroup:
         return True
 
     def deliver(self, frame: BlockFrame) -> BlockFrame | None:
-        """The turn of a frame has come; returns what the application gets, or None for a piece or a notice."""
+        """A frame is delivered; returns what the application gets, or None for a fragment or a notice."""
         whole = None
         if frame.notice is None:
             whole = self.fragments.join(frame) if frame.more or self.fragments.open else frame
@@ -169,23 +175,23 @@ class NewtopGroup:
         if number is None:
             return whole
         if whole is not None and frame.state is None and self.transfer is None:
-            self.consumption.hand(number)  # nearly always
+            self.consumption.hand(number)  # the usual case
         else:
-            waits = self.transfer is not None and self.transfer.waits  # for a state, which must get through (11.2)
+            waits = self.transfer is not None and self.transfer.waits  # for a state, which must not be blocked (11.2)
             self.consumption.delivered(number, whole=whole is not None, state=frame.state is not None, waits=waits)
         return whole
 
     # What goes out
 
     def multicast(self, frame: MembershipFrame, now: int) -> None:
-        """Let a frame of the agreement leave, whatever flow control says (E-20)."""
+        """Transmit a frame of the agreement, independent of flow control (E-20)."""
         self.voice.say(frame, now, self.voice.early)
 
     # Members that fail
 
     @property
     def unanswered(self) -> bool:
-        """Whether something else than a number is owed to us: room in the window, a vote, a word, a connection."""
+        """True if we wait for something other than a number: room in the window, a vote, a notice, a connection."""
         leaving, recovery = self.leaving, self.voice.recovery
         return (
             self.gate.blocked
@@ -200,17 +206,17 @@ class NewtopGroup:
 
     @property
     def unacknowledged(self) -> bool:
-        """Whether deliveries may wait for the word of a member that it has what we have (14, rule 3)."""
+        """True if deliveries may wait for acknowledgments of members (14, rule 3)."""
         return self._awaits_acknowledgments and self.progress.stable_block < self.awaited_block
 
     @property
     def awaited_block(self) -> int:
-        """Up to this number we wait to hear that others have what we have: for messages, not for nulls (E-83)."""
+        """Up to this number we wait for acknowledgments: of messages, not of nulls (E-83)."""
         return min(self.progress.received.minimum, self.news.awaited)
 
     @property
     def unheard(self) -> list[ProcessId]:
-        """Members of which nothing has come since the group was formed."""
+        """Members from which nothing was received since the group was formed."""
         clock, roster = self.suspector.clock, self.roster
         return [process for process, rank in roster.ranks.items() if rank != roster.my_rank and not clock[rank]]
 
@@ -219,7 +225,7 @@ class NewtopGroup:
         return None if self.voice.recovery is None else self.voice.recovery.deaf_since(process)
 
     def exclude(self, detection: Detection, dropped: Iterable[BlockFrame]) -> None:
-        """These have failed: nobody waits for them any more, and nobody will deliver what is dropped of them."""
+        """These have failed: stop waiting for them, and drop their messages that no member will deliver."""
         for process, _ in detection.failed:
             rank = self.roster.columns[process]
             self.progress.fail(rank)
@@ -232,7 +238,7 @@ class NewtopGroup:
             self.gate.hold(Reason.VIEW_CHANGING)
 
     def install(self, view: View) -> None:
-        """The view changes to one without some of us."""
+        """The view changes to one without some members."""
         before = self.roster.view.members[0]
         for process in self.roster.install(view):
             self.fragments.forget(process)
@@ -242,30 +248,30 @@ class NewtopGroup:
         self.await_application()
 
     def installed(self, now: int) -> None:
-        """The application has been told of the view."""
+        """The view was reported to the application."""
         self.agreement.installed(now)
         self.gate.hold(Reason.VIEW_CHANGING, closed=self.change.holds_senders and bool(self.agreement.failed))
         self.mark()
 
     def await_application(self) -> None:
-        """In closed mode, what an application sends before it sees a view would belong to the old one."""
+        """In closed mode, a message sent before the application reads the view would belong to the old view."""
         self.gate.hold(Reason.VIEW_UNSEEN, closed=self.change.closes and self.change.holds_senders)
 
     def viewed(self, view: View) -> None:
-        """The application has got to a view: what it sends from now on, it sends in this one."""
+        """The application has read a view: its messages from now on belong to it."""
         self.gate.hold(Reason.NOT_ENTERED, closed=False)
         if self.view.id == view.id:
             self.gate.hold(Reason.VIEW_UNSEEN, closed=False)
 
     def mark(self) -> None:
-        """From now on our messages say that they are not for those who have failed (E-45)."""
+        """From now on our messages carry the mark that excludes the failed members (E-45)."""
         self.roster.mark(self.agreement.failed)
 
     # Groups that change
 
     @property
     def parts(self) -> bool:
-        """Whether members are agreed to have failed, and the view without them begins at a message (E-88)."""
+        """True if failures are agreed, and the view without the failed members begins at a message (E-88)."""
         return self.change.kind is not None and bool(self.change.open)
 
     def request_completion(self, number: int, now: int) -> None:
@@ -274,15 +280,15 @@ class NewtopGroup:
         self.discipline.reach(number, now)
 
     def stop_at(self, number: int | None) -> None:
-        """A formation takes us to another group when everything up to there is delivered; None: it does not.
+        """A formation takes us to another group when everything up to this number is delivered; None: no formation.
 
-        In a safe group a member that acknowledges a message will deliver it in that view, for others may have done so.
+        In a safe group, a member that acknowledges a message must deliver it in that view: others may have done so.
         """
         self.gate.hold(Reason.STOPPED, closed=number is not None)
         self.leaving.stop_at(number if self.progress.safe else None)
 
     def begin_transfer(self, transfer: "Transfer") -> None:
-        """The group is formed: its application has not got to the first view, and states may be under way."""
+        """The group is formed: the application has not read the first view, and states may be under way."""
         self.transfer = transfer
         self.fragments.owns(transfer.own)
         self.gate.hold(Reason.NOT_ENTERED)
@@ -297,6 +303,10 @@ class NewtopGroup:
         """The state of our class leaves before anything of the application."""
         self.outgoing.donate(place, source)
         self.weigh_state()
+
+    def tell_word(self, source: Outbox) -> None:
+        """A word about primary views leaves before anything of the application (15)."""
+        self.outgoing.donate(WORD, source)
 
     def weigh_state(self) -> None:
         """Our application must not send before our state has left."""

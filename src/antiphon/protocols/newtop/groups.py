@@ -1,4 +1,4 @@
-"""The groups of one process: by identity, by name, and those in which something may follow."""
+"""The groups of one process: by identity, by name, and those with possible consequences to compute."""
 
 from collections.abc import Container
 
@@ -30,13 +30,13 @@ class Groups:
         self.names = {name_of(group): own for group, own in groups.items()}
         """By the name that applications know."""
         self.stirred = dict(groups)
-        """Groups in which something may follow from what was fed since the last drain; entered by those who feed."""
+        """Groups that inputs since the last drain may have changed; the caller that feeds an input adds them."""
         self.turns = None if turns is None else turns(groups)
-        """Where a group is asymmetric: in which group we may send."""
+        """If a group is asymmetric: decides in which group we may send."""
         self.safe: list[NewtopGroup] = []
-        """Those with safe delivery."""
+        """Groups with safe delivery."""
         self.formed = False
-        """Whether a group was ever formed here: then states may be under way."""
+        """True if a group was ever formed here: then states may be under way."""
         self.crossing = False
         """Whether numbers of one group are answered in others."""
         self.stirs = False
@@ -46,11 +46,11 @@ class Groups:
         self._weigh()
 
     def stir(self, group: NewtopGroup) -> None:
-        """Something may follow in that group."""
+        """That group may have changed."""
         self.stirred[group.roster.view.group] = group
 
     def stir_all(self) -> None:
-        """Something may follow in any group."""
+        """Any group may have changed."""
         self.stirred.update(self.by_id)
 
     def enter(self, group: NewtopGroup) -> None:
@@ -61,14 +61,14 @@ class Groups:
         self._weigh()
 
     def close(self, group: NewtopGroup) -> None:
-        """We are not in this group any more; its name is free, or taken by its successor."""
+        """We have left this group; its name is free, or used by its successor."""
         identity = group.view.group
         self.stirred.pop(identity, None)
         del self.by_id[identity], self.names[name_of(identity)]
         self._weigh()
 
     def sever(self, peer: ProcessId, now: int, among: Container[GroupId] | None = None) -> None:
-        """Frames of that peer are lost: whatever still comes, it counts as silent (E-47). None: in all groups."""
+        """Frames of that peer are lost: it counts as silent, even if some still arrive (E-47). None: in all groups."""
         for identity, group in self.by_id.items():
             if peer in group.roster.ranks and (among is None or identity in among):
                 group.suspector.severed(group.roster.ranks[peer], now)
@@ -76,7 +76,7 @@ class Groups:
                     self.stirred[identity] = group
 
     def expect(self, name: GroupId) -> None:
-        """We are about to be in a group of that name: applications may send already."""
+        """We are joining a group of that name: applications may already send."""
         self._early_sends.setdefault(name, [])
 
     def send_early(self, name: GroupId, payload: bytes, label: int) -> None:
@@ -84,7 +84,7 @@ class Groups:
         self._early_sends[name].append((payload, label))
 
     def early_sends(self, name: GroupId) -> int:
-        """How many wait."""
+        """Number of waiting messages."""
         return len(self._early_sends.get(name, ()))
 
     def take_early(self, name: GroupId) -> list[Unsent]:

@@ -1,4 +1,4 @@
-"""What one member keeps of a group because another may lack it: frames, their buffers, and when they are freed."""
+"""Frames of a group that one member keeps because another may lack them: their buffers, and when they are freed."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from antiphon.types import ProcessId
 
 
 class Holdings:
-    """Invariant: a frame stays here until its number is stable, it is evicted (rule fb2), or nobody will deliver it."""
+    """Invariant: a frame stays until its number is stable, it is evicted (rule fb2), or no member will deliver it."""
 
     __slots__ = (
         "_by_block",
@@ -40,9 +40,9 @@ class Holdings:
     ) -> None:
         self.buffers = buffers
         self.bounded = buffers.bounded
-        """What flow control bounds; the symmetric discipline puts frames in directly while `unbounded`."""
+        """Frames that flow control bounds; the symmetric discipline adds frames directly while `unbounded`."""
         self.unbounded = flow is None and not buffers.tracing
-        """Whether nobody counts frames: then they need no bookkeeping beside their number."""
+        """True if frames are not counted: then they need no bookkeeping besides their number."""
         self.freed = 0
         """The stable number up to which buffers were freed."""
         self._columns = roster.columns
@@ -53,9 +53,9 @@ class Holdings:
         self._by_block = by_block
 
     def hold(self, frame: BlockFrame, rank: int) -> bool:
-        """Keep a frame until everybody has it; one that flow control counts takes a buffer of the pool.
+        """Keep a frame until all members have it; one that flow control counts takes a buffer of the pool.
 
-        False if there is none: no correct peer sends so much.
+        False if no buffer is free: a correct peer never sends that much.
         """
         buffers, flow = self.buffers, self._flow
         if flow is None or frame.flow is None:
@@ -65,20 +65,20 @@ class Holdings:
             if buffers.bounded.frames >= buffers.size and not self._make_room(flow):
                 return False
             if rank != self._my_rank and (frame.payloads or frame.notice is not None):
-                flow.unconsumed.add(number)  # it is not complete before our application has taken it (Δ, E-18)
+                flow.unconsumed.add(number)  # it is not complete before our application has consumed it (Δ, E-18)
             buffers.hold(number, rank, frame)
         else:
             buffers.nulls.hold(frame.block, frame)
         return True
 
     def stored(self, process: ProcessId, above: int) -> list[BlockFrame]:
-        """All that we hold of a member above a number, in the order of numbers."""
+        """All frames of a member above a number that we hold, in the order of numbers."""
         held = [frame for frame in self.buffers.held() if frame.sender == process and frame.block > above]
         held.sort(key=lambda frame: frame.block)
         return held
 
     def drop(self, frames: Iterable[BlockFrame]) -> None:
-        """Forget messages that nobody will deliver."""
+        """Forget messages that no member will deliver."""
         flow = self._flow
         for frame in frames:
             number = frame.block if flow is None or frame.flow is None else frame.flow.number
@@ -87,7 +87,7 @@ class Holdings:
                 flow.unconsumed.remove(number)
 
     def free(self, stable: int, effects: list[Effect]) -> None:
-        """Everybody has everything up to that number."""
+        """All members have everything up to that number."""
         self.freed = stable
         self._forget(self.buffers.free(stable, effects))
 
@@ -96,7 +96,7 @@ class Holdings:
         self._forget(self.buffers.nulls.free(stable))
 
     def stabilised(self, stable: int, effects: list[Effect]) -> None:
-        """All have every block up to there: blocks that flow control does not count may go."""
+        """All members have every block up to this number: free the blocks that flow control does not count."""
         self.buffers.tell_safe(stable, effects)
         if self._flow is None:
             self.free(stable, effects)
@@ -104,17 +104,17 @@ class Holdings:
             self.free_nulls(stable)
 
     def account(self, flow: FlowControl) -> None:
-        """Tell flow control what the application has taken, and let it draw its consequences."""
+        """Report consumption to flow control, and update its numbers."""
         consumption = self._consumption
         if consumption.accounted < consumption.position:
             consumption.account()
         flow.settle()
 
     def settle(self, flow: FlowControl, effects: list[Effect]) -> None:
-        """The same; then free what flow control calls stable."""
+        """The same; then free the frames that are stable for flow control."""
         told = self.buffers.told
         if told:
-            effects += told  # first what happened first
+            effects += told  # in the order of the events
             told.clear()
         self.account(flow)
         if flow.stable > self.freed:
@@ -132,6 +132,6 @@ class Holdings:
         return evicted is not None
 
     def _forget(self, freed: list[BlockFrame]) -> None:
-        """Nobody will ask for these again."""
+        """No member will request these again."""
         if freed and self._recovery is not None:
             self._recovery.stable(freed)

@@ -1,9 +1,9 @@
-"""News: what others may wait for that only we can say, and when to say it without a message to carry it (E-51, E-19b).
+"""News: progress that others may wait for, and when to announce it without a message that carries it (E-51, E-19b).
 
-Every message says what its sender has completed. After the last one of a burst nobody would ever hear of the rest,
-so it is announced when the sender has been silent for the silence timeout. Where silence is answered at once a short
-pause takes its place, except that half a window of news does not wait: a sender may be blocked for it. Nor does, in
-safe delivery, that we have a message: all others deliver it only then (docs/spec/newtop.md 14, rule 2).
+Every message says what its sender has completed. After the last message of a burst no member would learn the rest,
+so the sender announces it after the silence timeout. With a timeout of 0, a short pause replaces it. Two kinds of news
+do not wait: half a window, because a sender may be blocked; and, in safe delivery, the receipt of a message, because
+all others deliver it only then (docs/spec/newtop.md 14, rule 2).
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from antiphon.protocols.newtop.settings import NewtopSettings
 
 
 class News:
-    """What our last message in a group said, and when the next announcement is due."""
+    """The progress that our last message in a group announced, and when the next announcement is due."""
 
     __slots__ = (
         "_algorithm",
@@ -35,14 +35,14 @@ class News:
 
     def __init__(self, settings: NewtopSettings, base: int, *, by_block: bool, safe: bool = False) -> None:
         self.at: int | None = None
-        """When to look whether something must be announced."""
+        """When to check for an announcement."""
         self.block = base
-        """The largest complete block, as we said last; `complete` and `stable` are likewise flow control's."""
+        """The largest complete block that we announced last; `complete` and `stable` are those of flow control."""
         self.complete = self.stable = base if settings.flow_control and by_block else 0
-        self._untold: deque[tuple[int, int]] = deque()  # delivered, and not said to be complete: number, size
+        self._untold: deque[tuple[int, int]] = deque()  # delivered, and not announced as complete: number, size
         self._untold_bytes = 0
         self.awaited = 0
-        """The largest number of a message; kept where safe delivery asks for it."""
+        """The largest number of a message; kept for safe delivery."""
         self._eager = safe and not settings.silence_timeout_ns
         self._pressing, self._pressing_bytes = max(1, settings.window // 2), settings.window_bytes // 2
         if settings.silence_timeout_ns or not settings.flow_control:
@@ -53,16 +53,16 @@ class News:
         self._by_block = by_block
 
     def set_alarm(self, at: int | None) -> None:
-        """Look at this time whether something must be announced."""
+        """Check at this time for an announcement."""
         self.at = at
 
     def await_word(self, block: int) -> None:
-        """A message with this number waits for the word of every member that has it."""
+        """A message with this number waits for the acknowledgment of every member."""
         if block > self.awaited:
             self.awaited = block
 
     def spoken(self, complete_block: int, flow: Flow | None, now: int) -> None:
-        """A message of ours left, and said this. Its alarm stays: there may be more news before it rings."""
+        """A message of ours left and announced this. The alarm stays: there may be more news before it fires."""
         self._spoke_at = now
         self.block = complete_block
         if flow is not None:
@@ -71,12 +71,12 @@ class News:
                 self._untold_bytes -= self._untold.popleft()[1]
 
     def delivered(self, number: int, size_bytes: int) -> None:
-        """A message of another member, which may wait to hear that it is complete here."""
+        """A message of another member, which may wait for our completion."""
         self._untold.append((number, size_bytes))
         self._untold_bytes += size_bytes
 
     def presses(self, complete: int) -> bool:
-        """Whether that we have completed so much, in numbers or bytes, does not wait."""
+        """True if our progress, in numbers or bytes, must be announced at once."""
         if complete - self.complete >= self._pressing:
             return True
         if self._untold_bytes < self._pressing_bytes or complete <= self.complete:
@@ -84,11 +84,11 @@ class News:
         return sum(size for number, size in self._untold if number <= complete) >= self._pressing_bytes
 
     def awaits(self, complete_block: int) -> bool:
-        """Whether that we have completed so much does not wait, for deliveries elsewhere do."""
+        """True if this must be announced now, because others' safe deliveries wait for it."""
         return self._eager and self.awaited > self.block < complete_block
 
     def weigh(self, complete_block: int, flow: FlowControl | None, now: int) -> None:
-        """Set the alarm if there is something to say."""
+        """Set the alarm if there is something to announce."""
         waiting = self.waiting(flow)
         if (waiting > 0 and self.presses(self.complete + waiting)) or self.awaits(complete_block):
             self.at = now
@@ -96,7 +96,7 @@ class News:
             self.at = now + self._pause_ns
 
     def due(self, complete_block: int, flow: FlowControl | None, now: int) -> bool:
-        """The alarm rang: whether it is time to speak. If we spoke meanwhile, it is not silence yet."""
+        """The alarm fired: True if an announcement is due. If we sent something meanwhile, the silence starts again."""
         self.at = None
         waiting = self.waiting(flow)
         if waiting <= 0 and complete_block <= self.block:
@@ -111,11 +111,11 @@ class News:
         return True
 
     def waiting(self, flow: FlowControl | None) -> int:
-        """How far what we could say of flow control is ahead of what we said last.
+        """How far our flow-control numbers are ahead of the last announced ones.
 
-        Stability follows from what all have completed, so it is news for algorithm 1 alone, which asks who knows it.
-        A flow number of others that we have not answered counts too: their completion waits for ours (E-19b). In
-        block numbering nulls answer, for there they take part in flow control.
+        Stability follows from what all have completed, so it is news only for algorithm 1, which asks who knows it.
+        An unanswered flow number of others counts too: their completion waits for ours (E-19b). In block numbering
+        nulls answer it, because there they take part in flow control.
         """
         if flow is None:
             return 0

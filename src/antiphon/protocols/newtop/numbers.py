@@ -18,11 +18,11 @@ class Numbers:
         self.received = base
         """RECD: the largest number received."""
         self.row_at = now
-        """When a number above all others last came or left."""
+        """When a number above all others was last received or sent."""
         self.spoke_at = now
         """When we last multicast something here."""
         self.stalled = False
-        """Whether a null is due and flow control holds it back."""
+        """True if a null is due and flow control delays it."""
 
     @property
     def largest(self) -> int:
@@ -30,7 +30,7 @@ class Numbers:
         return max(self.sent, self.received)
 
     def raised(self, block: int, now: int) -> bool:
-        """A number above `received` has come; True if we owe an answer to it."""
+        """A number above `received` has arrived; True if we owe an answer to it."""
         self.received = block
         if block <= self.sent:
             return False
@@ -39,7 +39,7 @@ class Numbers:
         return True
 
     def expect(self, block: int, now: int) -> bool:
-        """A number was named elsewhere. Its sender may be gone, so we owe the answer (E-63); False if it is old."""
+        """A stamp names a number of this group. Its sender may be gone: we owe an answer (E-63); False: it is old."""
         if block <= self.largest:
             return False
         self.silence.owe(block, now)
@@ -58,9 +58,9 @@ class Numbers:
             self.stalled = self.stalled and silence.deadline is not None
 
     def spoke(self, now: int) -> None:
-        """Something without a number has left."""
+        """A frame without a number has left."""
         self.spoke_at = now
 
     def stall(self, *, stalled: bool) -> None:
-        """Whether flow control holds back the null that is due."""
+        """True if flow control delays the null that is due."""
         self.stalled = stalled

@@ -2,11 +2,13 @@
 
 from typing import Final, Literal, cast
 
+from msgspec import UNSET, UnsetType
+
 from antiphon.scenario.model import Change, Options, Scenario
 from antiphon.scenario.units import Duration
 
 WINDOW_MIN: Final = {1: 3, 2: 2, 3: 2}
-"""By algorithm of flow control, the least window with which it can send at all (flow-control invariant I7)."""
+"""By algorithm of flow control, the smallest window with which it can send (flow-control invariant I7)."""
 
 
 class NewtopOptions(Options, frozen=True, kw_only=True):
@@ -15,27 +17,29 @@ class NewtopOptions(Options, frozen=True, kw_only=True):
     time_silence: Duration = Duration(0)
     """Silence before a null message; "0s" answers at once."""
     packing: bool = True
-    """False: one application message a frame, as in the papers' experiments."""
+    """False: one application message per frame, as in the papers' experiments."""
     frame_bytes: int = 65_536
-    """How many payload bytes a frame carries at most; a larger message travels as fragments."""
+    """Maximum payload bytes of a frame; a larger message is sent as fragments."""
     flow_control: int = 3
     """Algorithm 1, 2 or 3 of Macedo95; 0 turns it off."""
     window: int = 64
     """N: blocks (algorithms 1, 2) or own frames (3) that may be unstable; without effect while flow control is off."""
     window_bytes: int = 1_048_576
-    """How many payload bytes of its own a member may have unstable; without effect while flow control is off."""
+    """Maximum unstable payload bytes of a member's own messages; without effect while flow control is off."""
     compression: bool = False
     """causal-fast, causal-vector: a stamp says what changed since its sender's previous message in the group."""
     suspect_after: Duration = Duration(500_000_000)
-    """ω: silence after which a member is suspected; "0s": no member ever is, and groups have no membership."""
+    """ω: silence after which a member is suspected; "0s": never, and groups have no membership."""
     idle_probe: Duration = Duration(1_000_000_000)
     """How often an idle group looks for crashed members; "0s": never. Acts with membership only."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
-    """How a view is installed when a member fails (docs/spec/newtop.md 9.6); all but "cut" go with total order."""
+    """How a view is installed when a member fails (docs/spec/newtop.md 9.6); all except "cut" need total order."""
     merge_every: Duration = Duration(0)
-    """τ_probe: how often a member looks for others of its group that are out of its view, to merge; "0s": never."""
+    """τ_probe: how often a member searches for members of its group outside its view, to merge; "0s": never."""
+    primary: Literal["dynamic"] | int | UnsetType = UNSET
+    """How a view becomes primary (docs/spec/newtop.md 15): "dynamic" voting, or most of this many; unset: no voting."""
     form_within: Duration = Duration(0)
-    """τ_form: how long forming or leaving a group may take before it is given up; "0s": four times suspect_after."""
+    """τ_form: timeout for forming or leaving a group; "0s": four times suspect_after."""
 
 
 def options_of(scenario: Scenario) -> NewtopOptions:
@@ -63,19 +67,19 @@ def asymmetric(scenario: Scenario) -> bool:
 
 
 def form_within(options: NewtopOptions) -> Duration:
-    """τ_form, as it acts."""
+    """The effective τ_form."""
     return options.form_within or Duration(4 * options.suspect_after)
 
 
 def settling(options: NewtopOptions) -> Duration:
-    """Members that are gone are excluded within this time, if nothing else breaks."""
+    """Failed members are excluded within this time, if nothing else fails."""
     return Duration(options.idle_probe + options.time_silence + 6 * options.suspect_after)
 
 
 def uniting(scenario: Scenario) -> Duration:
-    """Connected members that look for each other are in one view within this time: three rounds, and forming.
+    """Connected members that search for each other are in one view within this time: three rounds, and forming.
 
-    L1 asks for it after that time, by its own count.
+    L1 demands it after that time, by its own computation.
     """
     options = options_of(scenario)
     rounds = 3 * (len(scenario.processes) * options.merge_every + form_within(options))

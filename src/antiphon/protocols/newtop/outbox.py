@@ -1,8 +1,8 @@
-"""Packing without a timer: what the application asked for, until it may leave (docs/design/adr/0002).
+"""Packing without a timer: messages of the application until they may leave (docs/design/adr/0002).
 
-Idle, a message leaves alone and at once. While the transport is full or the window shut, messages gather and leave
-together: the cost per message falls as load rises, and latency at low load stays one round. A message too large for
-a frame leaves in pieces, each in a frame of its own.
+In an idle group, a message leaves alone and at once. While the transport is full or the window closed, messages gather
+and leave together: the cost per message falls as load rises, and latency at low load stays one round. A message that
+is too large for a frame leaves in fragments, each in its own frame.
 """
 
 from collections import deque
@@ -11,11 +11,11 @@ from typing import Final
 from antiphon.core.contract import StateSource
 
 _ENTRY_BYTES: Final = 4
-"""What each further message costs in a frame beside its own bytes; so even empty ones fill a frame."""
+"""Cost of each further message in a frame besides its own bytes; so even empty messages fill a frame."""
 
 
 Parcel = tuple[int, tuple[bytes, ...], bool]
-"""What one frame will carry: label of the first message, payloads, and whether they are a piece that others follow."""
+"""Contents of one frame: label of the first message, payloads, and whether it is a fragment before the last."""
 
 
 Unsent = tuple[bytes, int]
@@ -31,19 +31,19 @@ class Outbox:
         self._packing = packing
         self._frame_bytes_max = frame_bytes_max
         self.waiting: deque[bytes] = deque()
-        """The messages that have not left, the first perhaps in part."""
+        """The messages that have not left; the first may have left in part."""
         self.in_pieces = False
-        """Whether a message has ever left in pieces."""
+        """True if a message has ever left in fragments."""
         self._label = 0
-        self._taken_bytes = 0  # of the first message, which is leaving in pieces
+        self._taken_bytes = 0  # of the first message, which is leaving in fragments
 
     @property
     def least_bytes(self) -> int:
-        """How much the next frame carries at least; there must be something waiting."""
+        """Minimum size of the next frame; something must be waiting."""
         return min(len(self.waiting[0]) - self._taken_bytes, self._frame_bytes_max)
 
     def put(self, payload: bytes, label: int) -> None:
-        """Keep a message; labels count up by one, so the first one waiting says them all."""
+        """Keep a message; labels count up by one, so the label of the first one determines all."""
         if not self.waiting:
             self._label = label
         self.waiting.append(payload)
@@ -55,14 +55,14 @@ class Outbox:
         self.waiting.extend(payloads)
 
     def remove_all(self) -> list[Unsent]:
-        """Everything that has not left as a whole, with its label: it will leave elsewhere."""
+        """All messages that have not left completely, with their labels: they will leave in another group."""
         found = [(payload, self._label + place) for place, payload in enumerate(self.waiting)]
         self.waiting.clear()
         self._taken_bytes = 0
         return found
 
     def take(self, room_bytes: int) -> Parcel:
-        """The next frame's worth: at least `least_bytes`, and no more than fits in a frame and in `room_bytes`."""
+        """The contents of the next frame: at least `least_bytes`, at most what fits in a frame and in `room_bytes`."""
         waiting = self.waiting
         if self._taken_bytes or len(waiting[0]) > self._frame_bytes_max:
             return self._take_piece()
@@ -75,7 +75,7 @@ class Outbox:
         return label, tuple(payloads), False
 
     def _pack(self, room_bytes: int) -> list[bytes]:
-        """As many as fit, at least one. Messages are often alike: as many are taken at once as would fit then."""
+        """As many messages as fit, at least one. Sizes are often equal, so the expected number is taken at once."""
         waiting = self.waiting
         alike = max(1, room_bytes // (len(waiting[0]) + _ENTRY_BYTES))
         if alike < len(waiting):
@@ -106,9 +106,9 @@ class Outbox:
 
 
 class Stream:
-    """A state that is read while it leaves, one piece ahead: for a piece says whether others follow.
+    """A state that is read while it leaves, one piece ahead, because a piece says whether others follow.
 
-    One that cannot be read to its end stops in the middle: its last piece never leaves. Its size is its label.
+    If it cannot be read to its end, its last piece never leaves. Its label is its size.
     """
 
     __slots__ = ("_frame_bytes_max", "_next", "_source")
@@ -120,17 +120,17 @@ class Stream:
 
     @property
     def waiting(self) -> bool:
-        """Whether there is a piece that can leave."""
+        """True if a piece can leave."""
         return self._next is not None
 
     @property
     def least_bytes(self) -> int:
-        """How much the next frame carries; there must be something waiting."""
+        """Size of the next frame; something must be waiting."""
         assert self._next is not None
         return len(self._next)
 
     def take(self, room_bytes: int) -> Parcel:  # noqa: ARG002
-        """The next frame's worth."""
+        """The contents of the next frame."""
         piece, following = self._next, self._source.read(self._frame_bytes_max)
         assert piece is not None
         self._next = following or None

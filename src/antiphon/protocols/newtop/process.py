@@ -1,23 +1,26 @@
 """A process under Newtop: one block counter, its groups, one order of delivery over all of them (Macedo94 ch. 4, 5).
 
-Offers the contract of `core/contract.py`. Groups are joined at three places: the counter; the nulls that a number in
-one group causes in the others (rule CA4); and the ordering part, which decides whose turn it is. The parts:
+Implements the contract of `core/contract.py`. Groups are connected at three places: the counter; the nulls that a
+number in one group causes in the others (rule CA4); and the ordering part, which decides what is deliverable. Parts:
 
-    Groups      by identity and name, those that were stirred     Reception      what comes in, by kind of frame
-    Answers     rule CA4                                          Delivery       what has its turn
+    Groups      by identity and name, those that were stirred     Reception      received frames, by kind
+    Answers     rule CA4                                          Delivery       deliverable frames
     Cuts        where views change                                ViewInstaller  failures to views
-    Alarms      when to look again                                States         of applications, under way
-    HeldBack    what waits for a state                            Formations     join, leave, merge, through Passage
+    Alarms      the next alarm of each group                      States         of applications, under way
+    HeldBack    effects that wait for a state                     Formations     join, leave, merge, through Passage
+    Primaries   which views are primary
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar, cast
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.contract import Capabilities, StateSource
+from antiphon.core.contract import Answer, Capabilities, StateSource
 from antiphon.core.effects import Effect, Frame, InstallView
 from antiphon.protocols.newtop.alarms import FORMATIONS, Alarms
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations
@@ -33,6 +36,7 @@ from antiphon.protocols.newtop.membership.agreement import Detection, Surroundin
 from antiphon.protocols.newtop.membership.cuts import Cuts
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
 from antiphon.protocols.newtop.ordering.contract import FormingOrder, Order
+from antiphon.protocols.newtop.primary.rounds import Primaries
 from antiphon.protocols.newtop.reception import Reception
 from antiphon.protocols.newtop.rules import ADOPTED, Rules
 from antiphon.protocols.newtop.settings import NewtopSettings
@@ -41,7 +45,7 @@ from antiphon.types import GroupId, ProcessId, View
 
 
 class NewtopProcess:
-    """Invariant: between two calls, what may have consequences is in `Groups.stirred` or among the early effects."""
+    """Invariant: between two calls, all possible consequences are in `Groups.stirred` or among the early effects."""
 
     capabilities: ClassVar = Capabilities(suspects=True, counts_connections=True, changes=True)
 
@@ -56,6 +60,8 @@ class NewtopProcess:
             own = counter if rules.one_counter else BlockCounter()
             return NewtopGroup(me, view, own, settings, rules, around, post.early, base, now)
 
+        if settings.primary is not None:  # views are voted on
+            views = {name: replace(view, primary=False) for name, view in views.items()}
         self._early = post.early  # effects of what happened between drains, in order
         self._groups = {view.group: new_group(view) for view in views.values()}
         self._order: Order = rules.orders[settings.service](me, self._groups, settings)
@@ -64,38 +70,41 @@ class NewtopProcess:
         self._table = groups = Groups(self._groups, crosses=self._order.crosses, turns=turns)
         self._alarms = Alarms()
         self._answers = Answers()
+        bounds = Bounds(counter, self._groups, by_block=bool(settings.block_numbered))
         self._cuts = Cuts()
         held_back = HeldBack(self._transfer_of)
+        primaries = Primaries(me, settings, held_back)
         self._states = States(held_back, settings.frame_bytes_max)
         self._connections = Connections(frozenset(self._groups), EarlyProposals(me, post.transmit))
         self.admits = self._connections.admits
-        """`Connected.admits`, without a call in between: it is asked of every frame."""
+        """`Connected.admits`, without a call in between: it runs for every frame."""
         self._suspecting = settings.suspect_after_ns > 0
         self._formations: Formations | None = None
         if self._suspecting and self._order.forms:
             passage = Passage(
                 me, counter, groups, cast("FormingOrder", self._order), self._cuts, self._answers, self._alarms,
-                held_back, self._connections, post, new_group,
+                held_back, self._connections, post, new_group, primaries, bounds,
             )  # fmt: skip
             self._formations = rules.formations(me, settings, passage)
         self._installer = ViewInstaller(
             groups, self._order, self._cuts, self._answers, held_back, self._states, rules, self._formations,
-            post.early,
+            primaries, post.early,
         )  # fmt: skip
         self.heeds_application = bool(settings.flow_control)
-        """Whether `consumed` matters; a driver in a hurry may leave it out otherwise."""
-        self._delivery = Delivery(groups, self._installer, held_back, self._states, plain=not self.heeds_application)
+        """True if `consumed` has an effect; otherwise a driver may skip the call."""
+        plain = not self.heeds_application and not primaries.on
+        self._delivery = Delivery(groups, self._installer, held_back, self._states, plain=plain)
         self._reception = Reception(
-            groups, self._order, self._answers, self._delivery, self._connections, self._formations,
+            groups, self._order, self._answers, self._delivery, self._connections, self._formations, bounds,
             suspecting=self._suspecting,
         )  # fmt: skip
         self.receive: Callable[[Frame, int], None] = (
             self._reception.restore if settings.datagrams else self._reception.take
         )
-        """A frame has come; on datagrams it may be anywhere in its stream."""
+        """A frame is received; on datagrams it may be anywhere in its stream."""
         self._writable = True
         self.deadline: int | None = None
-        """When time alone makes something due; a plain attribute, for it is read after every event."""
+        """The next time at which something is due; a plain attribute, because it is read after every event."""
         self._begin(views)
 
     def _begin(self, views: Mapping[GroupId, View]) -> None:
@@ -104,12 +113,14 @@ class NewtopProcess:
             group.suspector.rest(group, 0)
             if self._formations is not None:
                 self._formations.entered(group, 0)
+            self._installer.primaries.configured(group.view)
+            self._installer.primaries.entered(group)
         self._arm_formations()
 
     # Inputs of every core
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:  # noqa: ARG002
-        """Keep a message until `drain` numbers it; if we are about to become a member, until we are."""
+        """Keep a message until `drain` numbers it; if we are joining, until we are a member."""
         own = self._table.names.get(group)
         if own is None:
             self._table.send_early(group, payload, label)
@@ -118,7 +129,7 @@ class NewtopProcess:
         own.outgoing.outbox.put(payload, label)
 
     def send_all(self, group: GroupId, payloads: list[bytes], now: int, label: int = 0) -> None:
-        """The same of many; `label` is that of the first."""
+        """The same for many messages; `label` is that of the first."""
         own = self._table.names.get(group)
         if own is None:
             for place, payload in enumerate(payloads):
@@ -128,7 +139,7 @@ class NewtopProcess:
         own.outgoing.outbox.put_all(payloads, label)
 
     def tick(self, now: int) -> None:
-        """Nothing but the passing of time: `drain` looks at what is due."""
+        """Time has passed: `drain` does what is due."""
         for name in self._alarms.rung(now):
             group = self._groups.get(name)
             if group is not None:
@@ -139,10 +150,10 @@ class NewtopProcess:
         self.deadline = self._alarms.deadline
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
-        """The application has taken messages: flow control counts them as complete here (Δ)."""
+        """The application has consumed messages: flow control counts them as complete here (Δ)."""
         own = self._groups.get(group) if self.heeds_application else None
         if own is None:
-            return False  # nobody counts, or the group is no more
+            return False  # consumption is not counted, or the group is gone
         own.consumption.took(position)
         if own.discipline.awaits_application:
             self._table.stirred[group] = own
@@ -150,14 +161,14 @@ class NewtopProcess:
         return False
 
     def writable(self, ready: bool, now: int) -> None:  # noqa: ARG002
-        """While the transport is full, application messages gather; nulls still leave, others wait for them."""
+        """While the transport is full, application messages gather; nulls still leave, because others wait for them."""
         self._table.stir_all()
         self._writable = ready
 
     # Members that fail
 
     def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
-        """The application has got to a view: what it sends from now on, it sends in this one."""
+        """The application has read a view: its messages from now on belong to it."""
         group = self._groups.get(view.group)
         if group is not None:
             group.viewed(view)
@@ -168,11 +179,11 @@ class NewtopProcess:
         return self._connections.is_bound(frame)
 
     def connected(self, peer: ProcessId, connection: int, now: int) -> list[ProposeFrame]:  # noqa: ARG002
-        """Frames to that peer leave by this connection; returns the proposals that waited for it."""
+        """Frames to that peer use this connection; returns the proposals that waited for it."""
         return self._connections.connected(peer, connection)
 
     def disconnected(self, peer: ProcessId, now: int) -> None:  # noqa: ARG002
-        """No connection leads to that peer."""
+        """There is no connection to that peer."""
         self._connections.disconnected(peer)
 
     def broke(
@@ -185,11 +196,17 @@ class NewtopProcess:
             self.severed(peer, now, concerned)
 
     def severed(self, peer: ProcessId, now: int, groups: frozenset[GroupId] | None = None) -> None:
-        """Frames of that peer are lost: whatever still comes, it counts as silent (E-47). None: in all groups."""
+        """Frames of that peer are lost: it counts as silent, even if some still arrive (E-47). None: in all groups."""
         self._table.sever(peer, now, groups)
 
+    def gone(self, peer: ProcessId, now: int) -> None:
+        """The transport has evidence that a peer is dead: members agree on it without waiting for its silence."""
+        for group in self._groups.values() if self._suspecting else ():
+            self._table.stir(group)
+            group.agreement.vanished(peer, now)
+
     def suspect(self, process: ProcessId, now: int) -> None:
-        """A suspicion from outside, right or wrong, in all groups that we share; not where nobody is ever suspected."""
+        """A suspicion from outside, right or wrong, in all common groups; without effect if suspicion is off."""
         for group in self._groups.values() if self._suspecting else ():
             self._table.stir(group)
             group.agreement.suspect(process, "injected", now)
@@ -198,6 +215,7 @@ class NewtopProcess:
 
     def form(self, name: GroupId, members: tuple[ProcessId, ...], now: int) -> None:
         """Form a new group of these."""
+        self._installer.primaries.forms(name)
         self._about_to_enter(name).form(name, members, now)
         self._arm_formations()
 
@@ -207,20 +225,37 @@ class NewtopProcess:
         self._arm_formations()
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:  # noqa: ARG002
-        """Look for these at once."""
+        """Search for these at once."""
         assert self._formations is not None
         self._formations.merge(name, others)
         self._table.stir_all()
 
+    def entitle(self, name: GroupId, now: int) -> None:  # noqa: ARG002
+        """We may found the first primary view of that group."""
+        group = self.current(name)
+        self._installer.primaries.entitle(name, group)
+        if group is not None:
+            self._table.stir(group)
+
+    def inquire(self, name: GroupId, peers: tuple[ProcessId, ...], now: int, *, founding: bool) -> None:  # noqa: ARG002
+        """Ask these whether they are in that group."""
+        assert self._formations is not None
+        self._formations.inquiries.inquire(name, peers, founding=founding)
+
+    def answers(self, name: GroupId) -> Mapping[ProcessId, Answer]:
+        """What processes have said about that group."""
+        assert self._formations is not None
+        return self._formations.inquiries.answers(name)
+
     def leave(self, name: GroupId, now: int) -> None:
-        """Leave as soon as everybody has what we sent."""
+        """Leave as soon as all members have what we sent."""
         assert self._formations is not None
         self._table.take_early(name)
         self._formations.leave(name, now)
         self._table.stir_all()
 
     def state(self, view: View, state: bytes | StateSource, now: int) -> None:  # noqa: ARG002
-        """What our application's state was when it got to that view."""
+        """The state of our application when it read that view."""
         group = self._groups.get(view.group)
         awaited = group is not None and group.transfer is not None
         self._states.snapshot(group, state)
@@ -234,21 +269,21 @@ class NewtopProcess:
         return self._table.names.get(name)
 
     def incoming(self, name: GroupId) -> list[tuple[int, int]]:
-        """Of each state that our application waits for, how many bytes have come, and of how many; 0: not known."""
+        """For each state that our application waits for: bytes received and total; 0: unknown."""
         group = self.current(name)
         if group is None or group.transfer is None:
             return []
         return group.transfer.incoming(group.fragments)
 
     def waiting(self, name: GroupId) -> int:
-        """How many messages of our application in that group have not left, if only because we are not in it yet."""
+        """Number of messages of our application in that group that have not left, also if we are still joining it."""
         group = self.current(name)
         return self._table.early_sends(name) if group is None else len(group.outgoing.outbox.waiting)
 
     def retains(self, name: GroupId) -> bool:
-        """Whether we hold messages that a member may lack, or a state; nulls do not count, there are always some.
+        """True if we hold messages that a member may lack, or a state; nulls do not count: there are always some.
 
-        Messages on their way to a sequencer count.
+        Messages under way to a sequencer count.
         """
         group = self.current(name)
         if group is None:
@@ -257,14 +292,14 @@ class NewtopProcess:
         return under_way or any(frame.payloads for frame in group.holdings.buffers.held())
 
     def unstable(self, group: GroupId) -> int:
-        """Frames held, nulls included; none of a group we are not in. Asked by identity, or by name."""
+        """Number of held frames, including nulls; 0 for a group that we are not in. By identity or by name."""
         own = self._groups.get(group) or self.current(group)
         return own.holdings.buffers.frames if own is not None else 0
 
     # The drain, in phases
 
     def drain(self, now: int) -> list[Effect]:
-        """Speak, deliver, draw the consequences; once more as long as that lets something else happen."""
+        """Send, deliver, settle; repeat while that has further consequences."""
         stirred, early, formations = self._table.stirred, self._early, self._formations
         if not stirred and not early and (formations is None or not formations.busy):
             return []
@@ -275,18 +310,17 @@ class NewtopProcess:
             early.clear()
             self._speak(now, effects)
             ready = self._take_turns(effects)
-            if ready:
-                self._delivery.deliver(ready, now, effects)
-            again = self._suspecting and self._installer.change(now, effects)
+            again = self._delivery.deliver(ready, now, effects) if ready else False
+            if self._suspecting:
+                again = self._installer.change(now, effects) or again
             again = again or (formations is not None and formations.busy and formations.advance(now))
             again = self._settle(now, effects) or again or bool(early)
         stirred.clear()
-        if formations is not None and formations.at != self._alarms.armed.get(FORMATIONS):
-            self._arm_formations()
+        self._arm_formations()
         return effects
 
     def _speak(self, now: int, effects: list[Effect]) -> None:
-        """Let leave what waits, and the nulls that are owed and due."""
+        """Send waiting messages, and the nulls that are owed and due."""
         table = self._table
         in_turn, crossing = table.turns is not None, table.crossing
         if in_turn:
@@ -297,12 +331,12 @@ class NewtopProcess:
             if waits and self._writable and not in_turn:
                 self._send_waiting(group, now, effects)
             if group.numbers.silence.deadline is not None and not crossing:
-                group.discipline.answer(now, effects)  # else a message of another group may pay what is owed
+                group.discipline.answer(now, effects)  # else a message of another group may be the answer
         if crossing:
             self._answer_everywhere(now, effects)
 
     def _send_in_turn(self, now: int, effects: list[Effect]) -> None:
-        """Where a group is asymmetric: first what its members owe each other, then what applications want."""
+        """If a group is asymmetric: first what members owe each other, then messages of applications."""
         turns = self._table.turns
         if not self._writable or turns is None:
             return
@@ -312,7 +346,7 @@ class NewtopProcess:
                 self._send_waiting(group, now, effects)
 
     def _send_waiting(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
-        """Let leave what the application asked for, and note what follows for other groups and for delivery."""
+        """Send messages of the application, and note the consequences for other groups and for delivery."""
         block = group.discipline.send_waiting(self._order, now, effects)
         if block > self._answers.wanted:
             self._answers.want(block)
@@ -332,14 +366,14 @@ class NewtopProcess:
                 group.discipline.answer(now, effects)
 
     def _take_turns(self, effects: list[Effect]) -> list[BlockFrame]:
-        """Whatever has its turn, up to where a view changes or a formation has stopped us."""
+        """Deliver all deliverable frames, up to a view change or the limit of a formation."""
         for group in self._table.safe:
             group.discipline.stabilise(effects)
         upto, formations = self._cuts.upto, self._formations
         return self._order.take(upto if formations is None or upto < formations.stage.limit else formations.stage.limit)
 
     def _settle(self, now: int, effects: list[Effect]) -> bool:
-        """Draw the consequences in every group, and set its alarm; True if something may follow from it."""
+        """Settle every changed group, and set its alarm; True if this may have further consequences."""
         again, watched, armed = False, [], self._alarms.armed
         for name, group in self._table.stirred.items():
             group.discipline.settle(now, effects)
@@ -360,17 +394,18 @@ class NewtopProcess:
                 self.deadline = self._alarms.deadline
         for group in watched:
             group.suspector.look(group, now)
+            group.concerns.look(group, now, effects)
         return again
 
     def _may_go_on(self, group: NewtopGroup) -> bool:
-        """Whether a message that was refused may leave now."""
+        """True if a refused message may leave now."""
         turns = self._table.turns
         return self._writable and group.discipline.released and (turns is None or turns.permits(group))
 
-    # What the agreements of the groups ask for; the groups are made before the parts that do it
+    # Callbacks of the groups' agreements; the groups are built before the parts that carry them out
 
     def _take(self, frame: Frame, now: int) -> None:
-        self._reception.take(frame, now)
+        self._reception.take_or_sever(frame, now)  # it has waited: nobody is there to be told that it is refused
 
     def _relayed(self, frame: BlockFrame, now: int) -> bool:
         return self._reception.relayed(frame, now)
@@ -390,8 +425,9 @@ class NewtopProcess:
         return self._formations
 
     def _arm_formations(self) -> None:
-        if self._formations is not None:
-            self._alarms.arm(FORMATIONS, self._formations.at)
+        formations = self._formations
+        if formations is not None and formations.at != self._alarms.armed.get(FORMATIONS):
+            self._alarms.arm(FORMATIONS, formations.at)
             self.deadline = self._alarms.deadline
 
 

@@ -1,10 +1,10 @@
-"""What every member of one group has sent and completed, as far as we know."""
+"""The progress of every member of one group, as far as we know: sent and completed numbers."""
 
 from antiphon.core.vectors import BEYOND, MinVector
 
 
 class Progress:
-    """Invariant: `complete` and `stable` are what the vectors said when we last drew the consequences."""
+    """Invariant: `complete` and `stable` are the values of the vectors at the last settle."""
 
     __slots__ = ("_my_rank", "complete", "completed", "received", "safe", "stable")
 
@@ -12,23 +12,23 @@ class Progress:
         self.received = MinVector(size, base)
         """LRV (RV in Macedo95): the last number of each member here, our own included."""
         self.completed = MinVector(size, base)
-        """What each member said it had completed (m.lcb)."""
+        """The completed number that each member announced (m.lcb)."""
         self.complete = base
-        """Our own claim."""
+        """Our own completed number."""
         self.stable = base
-        """The largest number that all who have not failed are known to have completed."""
+        """The largest number that all members that have not failed are known to have completed."""
         self.safe = safe
-        """Whether messages are delivered only when they are stable (14)."""
+        """True if messages are delivered only when they are stable (14)."""
         self._my_rank = my_rank
 
     @property
     def stable_block(self) -> int:
-        """S, as the vector says it now."""
+        """The current S, from the vector."""
         return self.completed.minimum
 
     @property
     def safe_block(self) -> int:
-        """Messages up to this number need not wait to become stable."""
+        """Messages up to this number need not wait for stability."""
         return self.completed.minimum if self.safe else BEYOND
 
     @property
@@ -37,11 +37,11 @@ class Progress:
         return self.completed.values[self._my_rank] if self.safe else 0
 
     def acknowledged(self, rank: int) -> int:
-        """What that member said it had completed."""
+        """The completed number that a member announced."""
         return self.completed.values[rank]
 
     def advance(self, complete: int) -> None:
-        """We have completed this number, and may say so."""
+        """We have completed this number, and may announce it."""
         self.complete = complete
         self.completed.raise_to(self._my_rank, complete)
 
@@ -50,10 +50,10 @@ class Progress:
         self.complete = complete
 
     def note_stable(self, stable: int) -> None:
-        """All have everything up to this number."""
+        """All members have everything up to this number."""
         self.stable = stable
 
     def fail(self, rank: int) -> None:
-        """Nobody waits for that member any more: it counts as having sent and completed everything."""
+        """Stop waiting for that member: it counts as having sent and completed everything."""
         self.received.raise_to(rank, BEYOND)
         self.completed.raise_to(rank, BEYOND)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from antiphon.core.effects import Frame
+from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.frames import (
@@ -43,6 +45,7 @@ class Reception:
 
     __slots__ = (
         "_answers",
+        "_bounds",
         "_connections",
         "_delivery",
         "_formations",
@@ -62,6 +65,7 @@ class Reception:
         delivery: Delivery,
         connections: Connections,
         formations: "Formations | None",
+        bounds: Bounds,
         *,
         suspecting: bool,
     ) -> None:
@@ -71,6 +75,7 @@ class Reception:
         self._order = order
         self._ordinary = table.turns is None and not order.stamps  # a message is a number and its payloads
         self._answers = answers
+        self._bounds = bounds
         self._delivery = delivery
         self._suspecting = suspecting
         self._connections = connections
@@ -88,13 +93,27 @@ class Reception:
         recovery = group.voice.recovery
         if recovery is None or not isinstance(frame, NewtopFrame):
             return
+        self._bounds.require_frame(frame, now)  # before it has a place in a stream
         self._stirred[frame.group] = group
         ready = recovery.receive(frame, now)
         known = group.suspector.remember()
-        for each in ready:
-            self.take(each, now)
+        refused = [violation for each in ready if (violation := self.take_or_sever(each, now)) is not None]
         group.suspector.recall(known)  # a copy says nothing about who is alive now, except of its sender
         group.sign_of_life(frame.sender, now)
+        if refused:
+            raise refused[0]
+
+    def take_or_sever(self, frame: Frame, now: int) -> ProtocolViolation | None:
+        """Take a frame whose place in its stream is passed. If it is refused, the rest of the stream is of no use.
+
+        Its sender counts as silent from then on, as if a connection had lost frames (E-47).
+        """
+        try:
+            self.take(frame, now)
+        except ProtocolViolation as violation:
+            self._table.sever(frame.sender, now, (frame.group,))
+            return violation
+        return None
 
     def take(self, frame: Frame, now: int) -> None:
         """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
@@ -114,15 +133,19 @@ class Reception:
         known = group.suspector.remember()
         taken = self.record(group, frame, now)
         group.suspector.recall(known)
+        if group.voice.recovery is not None:
+            group.voice.recovery.refuted(frame)
         return taken
 
     def record(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
         """Enter a numbered frame; False if it is not the next one of its sender, or nothing of ours."""
+        if frame.block > self._bounds.limit:
+            self._bounds.require(frame.block, now)
         if frame.notice is not None:
             return self._record_notice(group, frame, frame.notice, now)
         payloads = frame.payloads
         ordinary = self._ordinary and frame.stamp is None and frame.ordering is None
-        if payloads and not ordinary and not self._fits(group, frame):
+        if payloads and not ordinary and not self._fits(group, frame, now):
             return False
         follows = group.discipline.receive(frame, now)
         if follows is None:
@@ -141,6 +164,7 @@ class Reception:
 
     def _record_notice(self, group: NewtopGroup, frame: BlockFrame, notice: Notice, now: int) -> bool:
         """Enter a notice; False likewise, or if its sender and we do not agree how views change."""
+        self._bounds.require_frame(frame, now)
         known = all(process in group.roster.columns for process, _ in notice.failed)
         if notice.kind != group.change.kind or not known:
             return False
@@ -161,8 +185,9 @@ class Reception:
             self._stirred[frame.group] = group
         return True
 
-    def _fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
+    def _fits(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
         """Whether its sender and we agree whether there is a sequencer, and on the order."""
+        self._bounds.require_frame(frame, now)
         if (frame.ordering is not None) is not group.discipline.sequenced:
             return False
         return self._order.fits(group, frame) if self._order.stamps else frame.stamp is None
@@ -172,6 +197,7 @@ class Reception:
         if isinstance(frame, FormationFrame):
             self._take_strange(frame, now)
             return
+        self._bounds.require_frame(frame, now)  # before it is kept
         self._stirred[frame.group] = group
         if not group.agreement.admits(frame, now):
             group.sign_of_life(frame.sender, now)
@@ -187,6 +213,7 @@ class Reception:
         if handler is None:
             self._take_strange(frame, now)
         else:
+            self._bounds.require_frame(frame, now)
             handler(self, group, frame, now)
 
     def _on_block(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Which classes a process is made of: the adopted rules, or a printed one in place of one of them (`as_printed.py`)."""
+"""The classes that a process is built from: the adopted rules, or printed ones instead (`as_printed.py`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -43,36 +43,36 @@ _CHANGES: Mapping[str, type[ViewChange]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force; the defaults are the adopted ones."""
+    """The rules of a process; the defaults are the adopted ones."""
 
     orders: Mapping[Service, type[Order]] = field(default_factory=lambda: _ORDERS)
     silence: type[Silence] = Silence
     flow: type[FlowControl] = FlowControl
     announces: bool = True
-    """Whether members say what they have completed when no message is there to carry it (E-51, E-19b)."""
+    """True if members announce what they have completed when no message carries it (E-51, E-19b)."""
     one_counter: bool = True
-    """Whether a process numbers its messages of all groups from one counter (E-14)."""
+    """True if a process numbers its messages of all groups from one counter (E-14)."""
     answers_cuts: bool = True
-    """Whether all groups of a process get to the number behind which a view of one of them changes (E-43)."""
+    """True if all groups of a process reach the number after which a view of one of them changes (E-43)."""
     awaits_acknowledgments: bool = True
-    """Whether, in safe delivery, a member that owes nothing but an acknowledgment is suspected too (E-74)."""
+    """True if, in safe delivery, a member that owes only an acknowledgment is suspected too (E-74)."""
     suspector: type[Suspector] = Suspector
     steady: type[SteadySuspector] = SteadySuspector
     """The suspector of asymmetric groups."""
     sequencing: type[SequencerChange] = SequencerChange
     """How views change in asymmetric groups."""
     turns: type[Turns] = Turns
-    """Who may send in which of its groups, where one of them is asymmetric."""
+    """Decides in which of its groups a process may send, if one of them is asymmetric."""
     agreement: type[Agreement] = Agreement
     formations: type[Formations] = Formations
     states: Callable[[], StateSink] = Pieces
-    """What puts a state together that comes from elsewhere; a driver may have a way that costs less."""
+    """Joins the pieces of a received state; a driver may have a cheaper implementation."""
     changes: Mapping[str, type[ViewChange]] = field(default_factory=lambda: _CHANGES)
     signature: Callable[[View], str] | None = None
-    """What a member adds to its name in a view, where that is not the members it has excluded (E-29)."""
+    """The signature of a member in a view, if it is not the set of excluded members (E-29)."""
 
     def change(self, settings: NewtopSettings) -> ViewChange:
-        """How views change under these settings: orders that have no number to cut at flush."""
+        """How views change with these settings: orders without a number to cut at use a flush."""
         cuts = self.orders[settings.service].cut_after is not None
         return self.changes[settings.view_change if cuts else "flush"]()
 

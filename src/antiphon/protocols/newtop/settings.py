@@ -7,6 +7,9 @@ from antiphon.types import GroupId
 
 Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 
+Values = tuple[tuple[str, str], ...]
+"""Settings as they are told to other processes: name and text, sorted by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewtopSettings:
@@ -21,17 +24,17 @@ class NewtopSettings:
     announce_pause_ns: int = 10_000_000
     """How long a member whose silence timeout is 0 waits for a message to carry its news before it announces them."""
     packing: bool = True
-    """Whether messages that wait together leave in one frame; False is one message a frame, as in the papers."""
+    """True: messages that wait together leave in one frame; False: one message per frame, as in the papers."""
     frame_bytes_max: int = 65_536
-    """How many bytes of payloads and their lengths a frame carries; a larger message travels as fragments."""
+    """Maximum bytes of payloads and their lengths in a frame; a larger message is sent as fragments."""
     message_bytes_max: int = 16_777_216
-    """How large a message may be; a peer that sends a larger one is not waited for."""
+    """Maximum size of a message; a larger one is never delivered."""
     flow_control: int = 0
     """0 off, or algorithm 1, 2 or 3 of Macedo95."""
     window: int = 64
     """N of the algorithm."""
     window_bytes: int = 1_048_576
-    """How many payload bytes of its own a member may have unstable in a group."""
+    """Maximum unstable payload bytes of a member's own messages in a group."""
     block_numbered: frozenset[GroupId] = frozenset()
     """Groups in which flow control counts blocks, nulls too, as the papers do; their members are in no other group."""
     asymmetric: frozenset[GroupId] = frozenset()
@@ -39,20 +42,36 @@ class NewtopSettings:
     compression: bool = False
     """Fast order: stamps say only what changed since the sender's previous message in the group."""
     datagrams: bool = False
-    """Whether the transport may lose, double and reorder: then frames are sequenced and repaired."""
+    """True if the transport may lose, duplicate and reorder: then frames are sequenced and repaired."""
     repair_ns: int = 20_000_000
-    """How long to wait before asking or telling again, at first; doubled at each repetition."""
+    """First wait before a request or status is repeated; doubled at each repetition."""
     repair_max_ns: int = 125_000_000
-    """The longest such wait; also how often a member that flow control holds back says that it is alive."""
+    """The longest such wait; also the period of signs of life while flow control blocks a member."""
     suspect_after_ns: int = 0
-    """ω: silence after which a member is suspected; 0: nobody ever is (docs/spec/newtop.md 9.2)."""
+    """ω: silence after which a member is suspected; 0: never (docs/spec/newtop.md 9.2)."""
     idle_probe_ns: int = 0
     """After how long without a message an idle group is probed for crashed members; 0: never."""
+    stuck_after_ns: int = 0
+    """A member that is heard, but does not advance for this time, is suspected all the same; 0: never (newtop.md 9.9).
+
+    Off in the simulator: it would end a standstill that campaigns must see."""
+    exclude_stalled_after_ns: int = 0
+    """After this time without reading, a process leaves the group for its application; 0: never (newtop.md 9.9)."""
     view_change: Literal["cut", "remove", "closed"] = "cut"
-    """How a view without those who failed is installed (newtop.md 9.6); others than total order take `cut`."""
+    """How a view without failed members is installed (newtop.md 9.6); orders other than total use `cut`."""
     merge_every_ns: int = 0
-    """τ_probe: how often a member looks for others of its group that are out of its view; 0: never (newtop.md 11.2)."""
+    """τ_probe: how often a member searches for members of its group outside its view; 0: never (newtop.md 11.2)."""
     form_within_ns: int = 2_000_000_000
-    """τ_form: how long a formation, or a leave, may take before it is given up (docs/spec/newtop.md 11.1, 11.2)."""
+    """τ_form: timeout of a formation or a leave (docs/spec/newtop.md 11.1, 11.2)."""
+    doubts_restarts: bool = False
+    """Whether another process may have the name of a member. An earlier incarnation in the view then has to vote."""
+    agreed: Values = ()
+    """What group formation compares: processes with other values form no group with us. Empty: nothing is told."""
+    invitations: bool = True
+    """Whether others may put this process into a new group that its application did not ask for (11.1 step 1)."""
+    primary: Literal["dynamic"] | int | None = None
+    """How a view becomes primary (newtop.md 15): by dynamic voting, or with most of this many; None: by its members."""
+    entitled: bool = False
+    """Whether a process that forms a group may found its first primary view, as in scenarios."""
     tracing: bool = False
-    """Whether effects that only a trace wants are built."""
+    """True if effects that only a trace needs are built."""

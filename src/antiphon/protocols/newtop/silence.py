@@ -1,8 +1,8 @@
-"""Time-silence: when a member that has nothing to say must speak (Macedo94 §4.3, §4.4; Macedo95 §2.2.1).
+"""Time-silence: when a member without messages must send a null (Macedo94 §4.3, §4.4; Macedo95 §2.2.1).
 
-A block completes only when everyone has sent into it or above it. A member that receives a number above its own last
-one owes an answer; if the application sends nothing for `timeout_ns`, a null pays it. With a timeout of 0 the answer
-is eager: it leaves with the next drain.
+A block completes only when every member has sent into it or above it. A member that receives a number above its own
+last one owes an answer. If the application sends nothing for `timeout_ns`, a null answers. With a timeout of 0 the
+answer leaves with the next drain.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ class Silence:
 
     def __init__(self, timeout_ns: int) -> None:
         self.deadline: int | None = None
-        """When the oldest duty falls due, or None when nobody waits for us."""
+        """When the oldest duty is due, or None if no member waits for us."""
         self._timeout_ns = timeout_ns
         self._duties: deque[tuple[int, int]] = deque()
 
@@ -30,12 +30,12 @@ class Silence:
             self.deadline = due
 
     def spoke(self, block: int) -> None:
-        """We sent number `block` in this group: every duty up to it is paid."""
+        """We sent number `block` in this group: every duty up to it is done."""
         duties = self._duties
         while duties and duties[0][0] <= block:
             duties.popleft()
         self.deadline = duties[0][1] if duties else None
 
     def due(self, now: int) -> bool:
-        """Whether a null must leave now."""
+        """True if a null must leave now."""
         return self.deadline is not None and self.deadline <= now

@@ -1,13 +1,14 @@
 """The symmetric discipline: every member numbers its own messages, and nulls let blocks complete (Macedo94 ch. 3, 4).
 
-Here is decided when a member speaks, and what it says: messages while the gate and the window permit, nulls that it
-owes, announcements of what nothing else has said.
+This module decides when a member sends what: messages while the gate and the window permit, nulls that it
+owes, and announcements of progress that no other frame carries.
 """
 
 from typing import TYPE_CHECKING, ClassVar
 
 from antiphon.core.effects import Effect, Scope, Transmit
 from antiphon.core.vectors import MinVector
+from antiphon.protocols.newtop import bounds
 from antiphon.protocols.newtop.flow.windows import FlowControl
 from antiphon.protocols.newtop.frames import AliveFrame, BlockFrame, Flow, Notice, ToSequencer
 from antiphon.protocols.newtop.gate import Reason
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Symmetric:
-    """Invariant: `_named` is the largest number that was named elsewhere; nobody need have sent those before it."""
+    """Invariant: `_named` is the largest number named by another group or stamp; perhaps no member has sent it."""
 
     __slots__ = (
         "_announces",
@@ -46,7 +47,7 @@ class Symmetric:
     sequenced: ClassVar[bool] = False
 
     def __init__(self, group: "NewtopGroup", settings: NewtopSettings, *, by_block: bool, announces: bool) -> None:
-        # The parts that every frame needs are kept here: one look-up less for each of them
+        # The parts that every frame needs are kept here, which saves a look-up for each
         self._group = group
         self._roster = group.roster
         self._numbers = group.numbers
@@ -58,7 +59,7 @@ class Symmetric:
         self._outgoing = group.outgoing
         self._leaving = group.leaving
         self._voice = group.voice
-        self._heard_at = group.suspector.clock  # entered in place, for a call per frame costs more
+        self._heard_at = group.suspector.clock  # entered in place, because a call per frame costs more
         self._by_block = by_block  # whether flow control counts blocks, nulls included
         self._announces = announces and len(group.roster.view.members) > 1
         self._named = 0
@@ -77,7 +78,7 @@ class Symmetric:
 
     @property
     def released(self) -> bool:
-        """Whether a message that was refused would be permitted now."""
+        """True if a refused message would be permitted now."""
         if not self._gate.blocked or (self._gate.shut and not self._outgoing.privileged):
             return False
         flow = self._flow
@@ -85,7 +86,7 @@ class Symmetric:
 
     @property
     def deadline(self) -> int | None:
-        """When this group must be looked at again."""
+        """The time of the next alarm of this group."""
         numbers, recovery = self._numbers, self._voice.recovery
         times = (
             self._news.at,
@@ -97,9 +98,9 @@ class Symmetric:
 
     @property
     def awaits_application(self) -> bool:
-        """Whether something may follow at once when our application takes a message.
+        """True if a message that our application consumes may have an effect at once.
 
-        That we have completed more is news, but it can wait for the alarm that is set already.
+        The new completion is news, but it can wait for the alarm that is already set.
         """
         flow, news = self._flow, self._news
         if self._gate.refused is not None or self._numbers.stalled or news.at is None:
@@ -119,13 +120,13 @@ class Symmetric:
     # What comes in
 
     def follows(self, frame: BlockFrame) -> bool:
-        """Whether it is the next one of its sender."""
+        """True if it is the next frame of its sender."""
         return frame.previous_block == self._group.reached(frame.sender)
 
     def receive(self, frame: BlockFrame, now: int) -> bool | None:
-        """Record a numbered frame of another member (5.3); anything but the next one of its sender is refused: None.
+        """Record a numbered frame of another member (5.3); None: it is a copy, or nothing of ours.
 
-        True if something follows from it: an answer owed, a block complete, a block stable. In a large group most
+        True if it has consequences: an answer owed, a block complete, a block stable. In a large group most
         frames only fill a cell of a row.
         """
         roster = self._roster
@@ -136,12 +137,13 @@ class Symmetric:
         progress, holdings, flow = self._progress, self._holdings, self._flow
         block, header, received, completed = frame.block, frame.flow, progress.received, progress.completed
         if not frame.previous_block == received.values[rank] < block:
-            return None  # a copy or a gap: below us the channel is FIFO and lossless
+            bounds.refuse_gap(frame, received.values[rank])
+            return None  # a copy
+        if frame.complete_block > self._numbers.sent:
+            bounds.refuse("complete block", frame.complete_block, self._numbers.sent)  # we are not that far
         if header is None and holdings.unbounded:
             holdings.bounded.hold(block, frame)
-        elif (header is None) is not (flow is None):
-            return None  # its sender and we do not agree whether there is flow control
-        elif not holdings.hold(frame, rank):  # it takes a buffer before its header is read (Macedo95 §3.2, remark)
+        elif not self._hold(frame, rank):
             return None
         received.raise_to(rank, block)
         if frame.complete_block > completed.values[rank]:
@@ -154,12 +156,19 @@ class Symmetric:
             return True
         return follows
 
+    def require(self, frame: AliveFrame) -> None:
+        """Nobody has completed a block that we have not sent into."""
+        if frame.complete_block > self._numbers.sent:
+            bounds.refuse("complete block", frame.complete_block, self._numbers.sent)
+        if frame.flow is not None and self._flow is not None:
+            self._flow.require(frame.flow)
+
     def submitted(self, frame: ToSequencer) -> bool:  # noqa: ARG002
-        """Nobody numbers messages of others here."""
+        """Refused: no member numbers messages of others here."""
         return False
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """The end of its stream without a gap: all members have what is freed."""
+        """The held end of its stream, without a gap: all members have the freed part."""
         held = self._holdings.stored(process, above)
         begin = len(held) - 1
         while begin > 0 and held[begin].previous_block == held[begin - 1].block:
@@ -167,7 +176,7 @@ class Symmetric:
         return tuple(held[max(begin, 0) :])
 
     def delivered(self, frame: BlockFrame) -> int | None:
-        """Its flow number, where there is flow control."""
+        """Its flow number, if there is flow control."""
         flow, header = self._flow, frame.flow
         if flow is None or header is None:
             return None
@@ -180,7 +189,7 @@ class Symmetric:
     # What goes out
 
     def settle(self, now: int, effects: list[Effect]) -> None:
-        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        """Compute completion, then stability, from what was received, sent and consumed."""
         progress, flow, news, leaving = self._progress, self._flow, self._news, self._leaving
         complete = progress.received.minimum
         if complete > progress.complete:
@@ -203,7 +212,7 @@ class Symmetric:
             self._watch(complete, now)
 
     def stabilise(self, effects: list[Effect]) -> None:
-        """Learn what is stable before anything is delivered for it (14, rule 1)."""
+        """Compute stability before deliveries that depend on it (14, rule 1)."""
         progress = self._progress
         complete = progress.received.minimum
         if complete > progress.complete:
@@ -212,13 +221,13 @@ class Symmetric:
             self._stabilised(effects)
 
     def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:  # noqa: ARG002
-        """Nothing beside what waits."""
+        """Nothing besides waiting messages."""
         return 0
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Let leave what members and the application asked for, as far as that is permitted; the last number, or 0."""
+        """Send waiting notices and messages, as far as permitted; returns the last number, or 0."""
         block, outgoing, gate, flow = 0, self._outgoing, self._gate, self._flow
-        notices, messages = outgoing.notices, outgoing.outbox.waiting  # looked at for each message, without a call
+        notices, messages = outgoing.notices, outgoing.outbox.waiting  # read for each message, without a call
         header, room = None, self._window_bytes
         while messages or notices or outgoing.donation is not None:
             if notices and outgoing.flushes:
@@ -237,11 +246,11 @@ class Symmetric:
                 gate.permit(effects)
             block = self._send_next(room, header, order, now, effects)
         if gate.refused is not None and not outgoing.waiting:
-            gate.permit(effects)  # a notice had been refused, and the application has nothing to wait for
+            gate.permit(effects)  # a notice had been refused, and no message of the application waits
         return block
 
     def answer(self, now: int, effects: list[Effect]) -> None:
-        """Send the null that is owed and due (rule CA3), unless flow control counts nulls and holds it back."""
+        """Send the null that is owed and due (rule CA3), unless flow control counts nulls and delays it."""
         numbers = self._numbers
         if numbers.silence.due(now):
             self.null(numbers.received, now, effects)
@@ -251,7 +260,7 @@ class Symmetric:
     def null(self, block: int, now: int, effects: list[Effect]) -> None:
         """A null with this number (rules CA3, CA4), if it may leave now."""
         numbers, flow, header = self._numbers, self._flow, None
-        assert block >= numbers.sent  # that own numbers never even repeat (pr1') is the rule of `Silence` (E-6)
+        assert block >= numbers.sent  # `Silence` ensures that own numbers never repeat (pr1', E-6)
         if flow is not None:
             self._holdings.account(flow)
             if self._by_block:
@@ -271,9 +280,9 @@ class Symmetric:
         self._transmit(frame, now, effects)
 
     def reach(self, number: int, now: int) -> None:
-        """A null with this number, if we have sent none as large; a formation or a leave asks for it.
+        """Send a null with this number, if we have not reached it; for a formation or a leave.
 
-        It may come from another group, far beyond the window of this one: then we go there in steps (E-90).
+        The number may come from another group, far above the window of this one: then we reach it in steps (E-90).
         """
         numbers = self._numbers
         if numbers.sent < number:
@@ -282,9 +291,9 @@ class Symmetric:
             numbers.expect(number, now)
 
     def begin(self, now: int) -> None:
-        """Where blocks are counted, our next number must be near what all have (E-91).
+        """If blocks are counted, our next number must be near the completed numbers of all (E-91).
 
-        While the group was formed, nulls may have taken us beyond its base, and beyond its window.
+        During the formation, nulls may have raised our counter above the base and the window of the group.
         """
         if self._flow is not None and self._by_block:
             self.reach(self._numbers.counter.value, now)
@@ -295,15 +304,16 @@ class Symmetric:
         block = numbers.counter.value + 1
         self.null(block, now, self._voice.early)
         if numbers.sent < block:
-            numbers.expect(block, now)  # flow control holds it back for now
+            numbers.expect(block, now)  # flow control delays it for now
 
     def say_alive(self, now: int, *, blocked: bool = False) -> None:
         """A sign of life, outside the stream.
 
-        So it tells nothing else: what we call complete or stable is true only behind what we agreed on before (E-66).
+        So it carries nothing else: our completion and stability are valid only after earlier frames (E-66).
         """
         roster, numbers = self._roster, self._numbers
-        frame = AliveFrame(roster.view.group, roster.me, numbers.sent, 0, None, numbers.stalled, blocked)
+        stalled = numbers.stalled or self._group.concerns.stalled
+        frame = AliveFrame(roster.view.group, roster.me, numbers.sent, 0, None, stalled, blocked)
         self._voice.say_aside(frame, now)
 
     def alive(self) -> AliveFrame:
@@ -312,10 +322,11 @@ class Symmetric:
         if flow is not None:
             header = flow.header(flow.sent if self._by_block else flow.largest)  # settled just before
             flow.carried(header.number)
-        return AliveFrame(roster.view.group, roster.me, numbers.sent, self._acknowledged, header, numbers.stalled)
+        stalled = numbers.stalled or self._group.concerns.stalled
+        return AliveFrame(roster.view.group, roster.me, numbers.sent, self._acknowledged, header, stalled)
 
     def finish(self, now: int, effects: list[Effect]) -> None:
-        """Do what time has brought: announcements, repairs."""
+        """Do what is due: announcements, repairs."""
         if self._news.at is not None and self._news.at <= now:
             self._announce(now, effects)
         if self._voice.recovery is not None:
@@ -324,34 +335,43 @@ class Symmetric:
     # Members that fail, and groups that change
 
     def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:
-        """Where the view changes follows from the last numbers that all have of those who failed."""
+        """The place of the view change follows from the last common numbers of the failed members."""
         return self._group.change.confirmed(detection), None if cut_after is None else detection.last + cut_after
 
     def installed(self, before: ProcessId) -> None:  # noqa: ARG002
-        """A member that is left alone has nobody to announce anything to."""
+        """A member that is left alone announces nothing."""
         flow, alone = self._flow, len(self._roster.view.members) == 1
         self._announces = self._announces and not alone
         if alone and flow is not None and not self._by_block:
             flow.carried(flow.largest)  # nothing else would raise it
 
     def waits_for(self, rank: int) -> bool:
-        """Whether flow control holds our application back because of that member."""
+        """True if flow control blocks our application because of that member."""
         flow = self._flow
         if flow is None or not self._gate.blocked or self._gate.shut:
             return False
         return flow.waits_for(rank)
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:  # noqa: ARG002
-        """What has not left; whatever has left is numbered."""
+        """Messages that have not left; those that have left are numbered."""
         return self._outgoing.outbox.remove_all(), 0
 
     # Steps of the above
 
     @property
     def _acknowledged(self) -> int:
-        """D, as far as others may hear of it."""
+        """D, limited to what we may announce."""
         complete, ceiling = self._progress.received.minimum, self._leaving.ceiling
         return min(ceiling, complete)
+
+    def _hold(self, frame: BlockFrame, rank: int) -> bool:
+        """Give a frame a buffer, before its header is read (Macedo95 §3.2, remark); False: it is not taken in."""
+        header, flow = frame.flow, self._flow
+        if (header is None) is not (flow is None):
+            return False  # its sender and we do not agree whether there is flow control
+        if header is not None and flow is not None:
+            flow.require(header)
+        return self._holdings.hold(frame, rank)
 
     def _stabilised(self, effects: list[Effect]) -> None:
         stable = self._progress.completed.minimum
@@ -367,7 +387,7 @@ class Symmetric:
         self._voice.say(self.alive(), now, self._voice.early)
 
     def _watch(self, complete: int, now: int) -> None:
-        """The suspector begins to look as soon as a member owes something."""
+        """The suspector starts as soon as a member owes something."""
         numbers, group = self._numbers, self._group
         if numbers.received > complete or numbers.sent > complete or group.unanswered:
             group.suspector.begin(group, now)
@@ -386,7 +406,7 @@ class Symmetric:
         return None
 
     def _send_next(self, room_bytes: int, header: Flow | None, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Number what is next, and let it leave."""
+        """Number the next message, and transmit it."""
         roster, flow = self._roster, self._flow
         outgoing, notice, state = self._outgoing, None, None
         if outgoing.notices or outgoing.donation is not None:
@@ -407,7 +427,7 @@ class Symmetric:
         return block
 
     def _flush(self, notice: Notice, now: int, effects: list[Effect]) -> int:
-        """A line that must not wait for the window: messages behind other lines keep it shut until the view (E-79)."""
+        """A flush must not wait for the window: messages after other flushes keep it closed until the view (E-79)."""
         roster, numbers, flow = self._roster, self._numbers, self._flow
         block = numbers.counter.advance()
         header = None if flow is None else flow.header(flow.largest)
@@ -437,11 +457,11 @@ class Symmetric:
         return frame
 
     def _announce(self, now: int, effects: list[Effect]) -> None:
-        """Say what nobody has heard from us yet, if no message did for a while."""
+        """Announce our progress, if no message has carried it for some time."""
         numbers, news = self._numbers, self._news
         complete = self._acknowledged
         if numbers.silence.deadline is not None and not numbers.stalled:
-            news.set_alarm(numbers.silence.deadline)  # the null that we owe will say it
+            news.set_alarm(numbers.silence.deadline)  # the null that we owe will carry it
             return
         if not news.due(complete, self._flow, now) and not numbers.stalled:
             return
@@ -450,10 +470,10 @@ class Symmetric:
             news.set_alarm(now + self._repair_max_ns)
 
     def _step(self, block: int, flow: FlowControl, now: int, effects: list[Effect]) -> None:
-        """A null is refused. Its number may be out of reach for ever: go there in steps (E-76, E-90).
+        """A null is refused. Its number may never be permitted: reach it in steps (E-76, E-90).
 
-        Members that have failed had opened the window for it, or it was named elsewhere: nobody else owes the numbers
-        between.
+        Failed members had opened the window for it, or another group named it: no other member owes the numbers
+        in between.
         """
         numbers = self._numbers
         step = min(block - 1, flow.limit) if self._roster.excluded or block <= self._named else 0
@@ -465,7 +485,7 @@ class Symmetric:
             self._stall(now)
 
     def _stall(self, now: int) -> None:
-        """A null is refused: it leaves when it may; until then we say from time to time that we live."""
+        """A null is refused: it leaves when permitted; until then we send signs of life."""
         self._numbers.stall(stalled=True)
         if self._news.at is None:
             self._news.set_alarm(now + self._repair_max_ns)

@@ -1,6 +1,8 @@
-"""What Newtop asks of a scenario beyond what every family asks."""
+"""Requirements of Newtop on scenarios, beyond those of every family."""
 
 from typing import Final
+
+from msgspec import UnsetType
 
 from antiphon.protocols.newtop.options import WINDOW_MIN, asymmetric, membership, options_of
 from antiphon.protocols.newtop.settings import NewtopSettings
@@ -10,6 +12,7 @@ from antiphon.scenario.model import (
     Change,
     Crash,
     Cut,
+    Gone,
     Group,
     Partition,
     Recover,
@@ -25,22 +28,23 @@ _REPAIR_NS: Final = NewtopSettings().repair_ns
 _ROUND_TRIP_NS: Final = 20_000_000
 """2δ: a question and its answer (docs/spec/newtop.md 12)."""
 _QUIET_SUSPICIONS: Final = 8
-"""How many times `suspect_after` may pass, in a bad case, from the last fault to the view without the failed."""
+"""Time from the last fault to the view without the failed members, at worst, as a multiple of `suspect_after`."""
 _BY_NUMBER: Final = frozenset({"total", "total-safe", "causal-slow"})
 """Services under which views change by numbers."""
 _ONE_ORDER: Final = frozenset({"total", "total-safe"})
-"""Services that a process may have side by side: one order, and only what a message waits for differs."""
+"""Services that a process may have together: one order; only the conditions of delivery differ."""
 FORMING: Final = ("total", "total-safe")
-"""The services of groups that can be formed, joined, left and merged: the freeze is one of the total order."""
+"""Services of groups that can be formed, joined, left and merged: the freeze needs total order."""
 
 
 def problems(scenario: Scenario) -> Problems:
-    """Every (key, what is wrong with it)."""
+    """All problems, as (key, message)."""
     yield from _option_problems(scenario)
     yield from _suspicion_problems(scenario)
     for i, group in enumerate(scenario.group):
         yield from _overlap_problems(i, group, scenario.group[:i])
     yield from _service_problems(scenario)
+    yield from _primary_problems(scenario)
     yield from _formation_problems(scenario)
     yield from _asymmetric_problems(scenario)
     yield from _fault_problems(scenario)
@@ -52,7 +56,7 @@ def _option_problems(scenario: Scenario) -> Problems:
     if scenario.quiet <= options.time_silence:
         yield "quiet", "must be longer than options.time_silence: members may stay silent that long before they answer"
     if options.flow_control not in (0, *WINDOW_MIN):
-        yield "options.flow_control", "is 0 (off), or algorithm 1, 2 or 3"
+        yield "options.flow_control", "must be 0 (off), 1, 2 or 3"
     if not 1 <= options.frame_bytes <= PAYLOAD_BYTES_MAX:
         yield "options.frame_bytes", f"must be between 1 and {PAYLOAD_BYTES_MAX:,}"
     if options.window < (least := WINDOW_MIN.get(options.flow_control, 1)):
@@ -68,7 +72,7 @@ def _suspicion_problems(scenario: Scenario) -> Problems:
     if not options.suspect_after:
         return
     if options.suspect_after < 4 * _REPAIR_NS:
-        yield "options.suspect_after", "must be at least 80ms: four tries to repair a loss must fit in it"
+        yield "options.suspect_after", "must be at least 80ms, time for four attempts to repair a loss"
     if options.suspect_after <= options.time_silence + _ROUND_TRIP_NS:
         yield (
             "options.suspect_after",
@@ -76,53 +80,69 @@ def _suspicion_problems(scenario: Scenario) -> Problems:
         )
     if scenario.fault and scenario.quiet < options.idle_probe + _QUIET_SUSPICIONS * options.suspect_after:
         least = f"options.idle_probe and {_QUIET_SUSPICIONS} times options.suspect_after together"
-        yield "quiet", f"must be at least {least}: that long it may take to agree on who has failed"
+        yield "quiet", f"must be at least {least}: agreement on a failure may take that long"
 
 
 def _overlap_problems(i: int, group: Group, earlier: tuple[Group, ...]) -> Problems:
-    """Groups that share a process are ordered together, so what they promise must go together."""
+    """Groups that share a process are ordered together, so their services must be compatible."""
     for other in earlier:
         shared = sorted({*members_of(group)} & {*members_of(other)})
         if shared and group.service != other.service and not {group.service, other.service} <= _ONE_ORDER:
-            yield f"group[{i}].service", f"{shared[0]} is in group {other.name} too, which gets {other.service}"
+            yield f"group[{i}].service", f"{shared[0]} is also in group {other.name}, which has service {other.service}"
         if shared and "block" in (group.numbering, other.numbering):
             yield (
                 f"group[{i}].members",
-                f'{shared[0]} is in group {other.name} too; numbering = "block" goes with members in one group only',
+                f'{shared[0]} is also in group {other.name}; numbering = "block" needs members with one group only',
             )
 
 
 def _service_problems(scenario: Scenario) -> Problems:
     options, services = options_of(scenario), frozenset(group.service for group in scenario.group)
     if options.compression and not {"causal-fast", "causal-vector"} & services:
-        yield "options.compression", "goes with causal-fast and causal-vector only; others have nothing to compress"
+        yield (
+            "options.compression",
+            "needs service causal-fast or causal-vector; other services have nothing to compress",
+        )
     if scenario.member:
-        yield "member", "every member of a newtop group sends and receives alike"
+        yield "member", "every member of a newtop group sends and receives"
     if options.view_change != "cut" and "total-safe" in services:
-        why = "only at a cut is it settled what the old view must still deliver"
-        yield "options.view_change", f"{options.view_change!r} does not go with service total-safe; {why}"
+        why = "only a cut decides what the old view must still deliver"
+        yield "options.view_change", f"{options.view_change!r} is not possible with service total-safe; {why}"
     elif options.view_change != "cut" and services != {"total"}:
         why = "causal orders install a view at a cut or by a flush"
-        yield "options.view_change", f"{options.view_change!r} goes with service total only; {why}"
+        yield "options.view_change", f"{options.view_change!r} needs service total; {why}"
     if options.view_change != "cut" and not options.suspect_after:
-        yield "options.view_change", "changes nothing: with options.suspect_after = 0s views never change"
+        yield "options.view_change", "has no effect: with options.suspect_after = 0s views never change"
     for i, group in enumerate(scenario.group):
         if group.numbering == "block" and options.suspect_after and group.service not in _BY_NUMBER:
-            why = f"under {group.service} a view changes by a flush, which no window may hold back"
+            why = f"under {group.service} a view changes by a flush, and flow control must not delay a flush"
             yield f"group[{i}].numbering", f'"block" needs options.suspect_after = "0s" here: {why}'
+
+
+def _primary_problems(scenario: Scenario) -> Problems:
+    """What voting on primary views asks for (docs/spec/newtop.md 15)."""
+    primary = options_of(scenario).primary
+    if isinstance(primary, UnsetType):
+        return
+    if isinstance(primary, int) and primary < 1:
+        yield "options.primary", "must be 'dynamic', or the size of a group"
+    if not membership(scenario):
+        yield "options.primary", "needs membership: with options.suspect_after = 0s views never change"
+    if not {group.service for group in scenario.group} <= _ONE_ORDER:
+        yield "options.primary", f"goes with service {' and '.join(FORMING)} only: a vote has its place in one order"
 
 
 def _fault_problems(scenario: Scenario) -> Problems:
     if membership(scenario):
         return
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Crash | Partition | Cut | Suspect):
-            why = "with options.suspect_after = 0s nobody would ever find out"
+        if isinstance(fault, Crash | Partition | Cut | Suspect | Gone):
+            why = "with options.suspect_after = 0s no member would notice it"
             yield f"fault[{i}].kind", f"{kind(fault)!r} needs membership: {why}"
 
 
 def _formation_problems(scenario: Scenario) -> Problems:
-    """What groups that change ask for (docs/spec/newtop.md 11)."""
+    """Requirements of groups that change (docs/spec/newtop.md 11)."""
     options = options_of(scenario)
     keys = [(f"fault[{i}].kind", fault) for i, fault in enumerate(scenario.fault) if isinstance(fault, Change)]
     asking = [(key, kind(fault), _concerned(scenario, fault)) for key, fault in keys]
@@ -133,9 +153,9 @@ def _formation_problems(scenario: Scenario) -> Problems:
     ]
     yield from _unable_problems(scenario, asking)
     if asking and options.form_within and options.form_within < options.suspect_after:
-        yield "options.form_within", "must be at least options.suspect_after: that long nobody knows who has failed"
+        yield "options.form_within", "must be at least options.suspect_after: failures are not known earlier"
     if options.form_within and not asking:
-        yield "options.form_within", "changes nothing: no group is formed, joined, left or merged"
+        yield "options.form_within", "has no effect: no group is formed, joined, left or merged"
     if 0 < options.merge_every < options.suspect_after:
         yield "options.merge_every", "must be at least options.suspect_after, or 0s"
     yield from _group_problems(scenario)
@@ -151,14 +171,14 @@ def _unable_problems(scenario: Scenario, asking: list[tuple[str, str, tuple[str,
             if services.get(name) not in FORMING:
                 yield (
                     key,
-                    f"{what!r} goes with service {' and '.join(FORMING)} only; group {name} gets {services[name]}",
+                    f"{what!r} needs service {' or '.join(FORMING)}; group {name} has {services[name]}",
                 )
 
 
 def _group_problems(scenario: Scenario) -> Problems:
     for i, group in enumerate(scenario.group):
         if not group.formed and {*members_of(group)} == absent_at_first(scenario, group.name):
-            yield f"group[{i}].members", "somebody must be in it at first; or it is formed = true"
+            yield f"group[{i}].members", "must have a member at the start, unless formed = true"
         if not STATE_BYTES_MIN <= group.state_bytes <= _STATE_BYTES_MAX:
             yield f"group[{i}].state_bytes", f"must be between {STATE_BYTES_MIN} and {_STATE_BYTES_MAX:,}"
 
@@ -170,18 +190,21 @@ def _concerned(scenario: Scenario, fault: Change) -> tuple[str, ...]:
 
 
 def _asymmetric_problems(scenario: Scenario) -> Problems:
-    """What goes with a sequencer (docs/spec/newtop.md 11.3 rule 8)."""
+    """Requirements of groups with a sequencer (docs/spec/newtop.md 11.3 rule 8)."""
     options = options_of(scenario)
     for i, group in enumerate(scenario.group):
         if group.mode != "asymmetric":
             continue
         if group.service != "total":
-            yield f"group[{i}].mode", f"a sequencer gives one order to all: service total, not {group.service!r}"
+            yield f"group[{i}].mode", f"a sequencer needs service total, not {group.service!r}"
         if group.numbering == "block":
-            yield f"group[{i}].numbering", '"block" is for symmetric groups: a sequencer alone fills blocks'
+            yield (
+                f"group[{i}].numbering",
+                '"block" is for symmetric groups: with a sequencer, only the sequencer sends into blocks',
+            )
     if asymmetric(scenario) and options.view_change != "cut":
-        why = "where one group is asymmetric its sequencer says where views change, and others take cuts"
+        why = "if one group is asymmetric, its sequencer decides where views change, and the other groups use cuts"
         yield "options.view_change", f"{options.view_change!r} is for symmetric groups: {why}"
     if asymmetric(scenario) and options.flow_control in (1, 2):
-        why = "an origin knows its own messages and not the numbers of others, so its window is algorithm 3's"
-        yield "options.flow_control", f"{options.flow_control} is for symmetric groups, take 3 or 0: {why}"
+        why = "an origin does not know the numbers of other members, so only the window of algorithm 3 works"
+        yield "options.flow_control", f"{options.flow_control} is for symmetric groups; use 3 or 0: {why}"

@@ -1,4 +1,4 @@
-"""How frames of one member leave in one group: their place in the stream, the channel, and what they have told."""
+"""Transmits the frames of one member in one group: place in the stream, channel, and announced progress."""
 
 from typing import TypeVar
 
@@ -20,13 +20,13 @@ Sequenced = TypeVar("Sequenced", bound=SequencedFrame)
 
 
 class Voice:
-    """Invariant: whatever is multicast in the group leaves through here."""
+    """Invariant: every multicast in the group leaves through here."""
 
     __slots__ = ("_news", "_numbers", "channel", "early", "recovery")
 
     def __init__(self, numbers: Numbers, news: News, recovery: Recovery | None, early: list[Effect]) -> None:
         self.early = early
-        """Effects of what happens between two drains, in order; one list for all groups of the process."""
+        """Effects between two drains, in order; one list for all groups of the process."""
         self.recovery = recovery
         """On datagrams: the streams of this group."""
         self.channel = Channel.STREAM if recovery is None else Channel.DATAGRAM
@@ -34,15 +34,15 @@ class Voice:
         self._news = news
 
     def place(self, frame: Sequenced, now: int) -> Sequenced:
-        """On datagrams, give a frame the next place in our stream."""
+        """On datagrams, assign the next place in our stream to a frame."""
         return frame if self.recovery is None else self.recovery.outgoing(frame, now)
 
     def multicast(self, frame: BlockFrame | AliveFrame, effects: list[Effect]) -> None:
-        """To the view, as it is."""
+        """Transmit to the view, unchanged."""
         effects.append(Transmit(frame, Scope.VIEW, self.channel))
 
     def say(self, frame: AliveFrame | MembershipFrame, now: int, effects: list[Effect]) -> None:
-        """To the view, without a number, in its place on the channel of the group."""
+        """Transmit to the view, without a number, in order with the channel of the group."""
         frame = self.place(frame, now)
         self._numbers.spoke(now)
         if isinstance(frame, AliveFrame):
@@ -50,23 +50,23 @@ class Voice:
         effects.append(Transmit(frame, Scope.VIEW, self.channel))
 
     def say_aside(self, frame: AliveFrame, now: int) -> None:
-        """To the view, outside the stream: what is said again soon need not be repaired."""
+        """Transmit to the view, outside the stream: frames that are soon repeated need no repair."""
         self._numbers.spoke(now)
         self.multicast(frame, self.early)
 
     def submit(self, frame: ToSequencer, sequencer: ProcessId, effects: list[Effect]) -> None:
-        """To the sequencer alone."""
+        """Transmit to the sequencer only."""
         effects.append(Transmit(frame, sequencer, self.channel))
 
 
 class Post:
-    """How frames that belong to no group yet leave, each to one process."""
+    """Transmits frames that belong to no group yet, each to one process."""
 
     __slots__ = ("_channel", "early")
 
     def __init__(self, *, datagrams: bool) -> None:
         self.early: list[Effect] = []
-        """Effects of what happens between two drains, in order; shared with the groups of the process."""
+        """Effects between two drains, in order; shared with the groups of the process."""
         self._channel = Channel.DATAGRAM if datagrams else Channel.STREAM
 
     def transmit(self, frame: FormationFrame, to: ProcessId) -> None:

@@ -14,6 +14,7 @@ TransportMaker = Callable[[ProcessId], Transport]
 """Makes the transport of a process of its own kind, such as `MemoryNetwork.attach`."""
 
 TRANSPORTS: Final = ("tcp", "udp")
+ANYWHERE: Final = ("0.0.0.0", "::", "*")  # noqa: S104 - only recognised, not bound
 
 
 def make_transport(
@@ -37,6 +38,10 @@ def make_transport(
         raise ConfigurationError(f"there is no transport {chosen!r}; take one of {', '.join(TRANSPORTS)}")
     address, seeds = parse_address(bind), [parse_address(peer) for peer in peers]
     shown = None if advertise is None else parse_address(advertise)
+    if shown is None and address[0] in ANYWHERE:
+        raise ConfigurationError(
+            f"bind={bind!r} listens at every address of this machine: name the one that others reach, as advertise=…"
+        )
     if chosen == "udp":
         group = None if multicast is None else _parse_multicast(multicast)
         return UdpMesh(me, address, seeds, advertise=shown, multicast=group, datagram_bytes=datagram_bytes)
@@ -45,8 +50,10 @@ def make_transport(
     return TcpMesh(me, address, seeds, advertise=shown)
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: object) -> Address:
     """`host:port`."""
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{text!r} is not an address such as '10.0.0.5:7400'")
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:
         raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")

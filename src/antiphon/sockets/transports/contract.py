@@ -1,13 +1,45 @@
 """What a transport offers a driver, and what it tells it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from enum import StrEnum
+from typing import NamedTuple, Protocol
 
+from antiphon.sockets.offenders import Offence
 from antiphon.types import ProcessId
 from antiphon.wire.frame import Sealed
 
 Address = tuple[str, int]
 """Host and port."""
+
+
+class Unreached(StrEnum):
+    """Why an address leads to no process."""
+
+    UNTRIED = "not tried yet"
+    REFUSED = "connection refused"
+    UNREACHABLE = "host unreachable"
+    UNRESOLVED = "name not resolved"
+    STRANGE = "no antiphon process: the greeting is something else"
+    CLOSED = "closed before the greeting"
+    SILENT = "no answer"
+    VERSION = "another version of the wire format"
+    CUT = "connection lost"
+    OWN = "own address"
+
+
+class Seed(NamedTuple):
+    """One address that the user gave."""
+
+    address: Address
+    peer: ProcessId | None
+    """The process that answers there, if frames pass between us."""
+    reason: Unreached | None
+    """Why there is none."""
+
+    @property
+    def own(self) -> bool:
+        """Whether this process itself listens there."""
+        return self.reason is Unreached.OWN
 
 
 class Receiver(Protocol):
@@ -26,6 +58,9 @@ class Receiver(Protocol):
     def broke(self, peer: ProcessId, connection: int) -> None:
         """A connection has ended, and may have lost what was on it, in both directions."""
 
+    def gone(self, peer: ProcessId) -> None:
+        """There is evidence that a peer is dead. Its connection may not have been reported as broken yet."""
+
     def writable(self, ready: bool) -> None:
         """Whether the transport takes more."""
 
@@ -38,8 +73,8 @@ class Transport(Protocol):
         """Whether frames arrive in order and without loss while a connection lasts; else there are no connections."""
 
     @property
-    def alone(self) -> bool:
-        """Whether no peers were named: there are none until one finds us."""
+    def seeds(self) -> tuple[Seed, ...]:
+        """The addresses that the user gave, each with the process that answers there, or the reason why none does."""
 
     @property
     def address(self) -> Address:
@@ -51,6 +86,10 @@ class Transport(Protocol):
     @property
     def peers(self) -> tuple[ProcessId, ...]:
         """The peers that frames pass to now, sorted."""
+
+    @property
+    def offenders(self) -> tuple[Offence, ...]:
+        """Which processes broke a rule of the transport, and how often; the latest first."""
 
     def connection(self, peer: ProcessId) -> int | None:
         """The number of the connection with that peer; None: there is none, and frames to it are lost."""

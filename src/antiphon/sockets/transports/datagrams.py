@@ -58,6 +58,11 @@ class DatagramSocket:
         self._loop.add_reader(bound.fileno(), self._read)
 
     @property
+    def family(self) -> int:
+        """Of its addresses."""
+        return self._socket.family
+
+    @property
     def name(self) -> Sockaddr:
         """Where it is bound."""
         name: Sockaddr = self._socket.getsockname()

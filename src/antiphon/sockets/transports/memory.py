@@ -8,12 +8,16 @@ them: what is under way when a connection is cut is lost, in both directions.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from typing import Final
 
-from antiphon.errors import ConfigurationError
-from antiphon.sockets.transports.contract import Address, Receiver
+from antiphon.errors import ConfigurationError, ProtocolViolation
+from antiphon.sockets.offenders import Offence
+from antiphon.sockets.transports.contract import Address, Receiver, Seed
 from antiphon.types import ProcessId
+
+_log: Final = logging.getLogger("antiphon.memory")
 
 
 class MemoryNetwork:
@@ -41,6 +45,12 @@ class MemoryNetwork:
         """Let them connect again: a new connection, with the next number."""
         self._cut.discard(frozenset({one, other}))
         self._connect(one, other)
+
+    def replace(self, one: ProcessId, other: ProcessId) -> None:
+        """End the connection of two processes; they connect again at once."""
+        if frozenset({one, other}) not in self._cut:
+            self.cut(one, other)
+            self.heal(one, other)
 
     def opened(self, transport: "MemoryTransport") -> None:
         """A process is there."""
@@ -74,7 +84,8 @@ class MemoryTransport:
     """The transport of one process."""
 
     streams: Final = True
-    alone: Final = True  # whoever is on the network is a peer at once
+    seeds: Final[tuple[Seed, ...]] = ()  # processes on the network are peers at once
+    offenders: tuple[Offence, ...] = ()
 
     def __init__(self, me: ProcessId, network: MemoryNetwork) -> None:
         self.me = me
@@ -140,8 +151,13 @@ class MemoryTransport:
         """The other side has closed; perhaps it is there again already, and this is about what was before."""
         if self._links.get(peer) == number:
             self.broken(peer)
+            self._receiver.gone(peer)
 
     def arrive(self, peer: ProcessId, number: int, frames: list[bytes]) -> None:
         """Frames of a peer, unless their connection has ended meanwhile."""
         if self._links.get(peer) == number:
-            self._receiver.arrived(peer, number, frames)
+            try:
+                self._receiver.arrived(peer, number, frames)
+            except ProtocolViolation as violation:
+                _log.warning("closing the connection with %s: %s", peer, violation)
+                self._network.replace(self.me, peer)

@@ -6,7 +6,6 @@ is one datagram, so what is lost is lost by itself, as in the simulator.
 """
 
 import asyncio
-import logging
 import random
 import socket
 from collections.abc import Iterable, Mapping
@@ -14,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.sockets.transports.contract import Address, Receiver
+from antiphon.limited_log import LimitedLog
+from antiphon.sockets.offenders import Offence
+from antiphon.sockets.transports.contract import Address, Receiver, Seed
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
 from antiphon.types import GroupId, ProcessId, split_process_id
 from antiphon.wire.codec import sender_of
-
-_log = logging.getLogger("antiphon.multicast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,15 @@ class MulticastMesh:
     """The transport of one process."""
 
     streams: Final = False
-    alone: Final = False
+    seeds: Final[tuple[Seed, ...]] = ()
+    offenders: tuple[Offence, ...] = ()
 
     def __init__(self, me: ProcessId, bind: Address, weather: Weather | None = None) -> None:
         self.address = bind
         """Where others find us; with port 0, known once we are bound."""
         self._me = me
         self._weather = weather or Weather()
+        self._log = LimitedLog("antiphon.multicast")
         self._peers: dict[ProcessId, Address] = {}
         self._groups: dict[GroupId, Address] = {}
         self._listening: dict[GroupId, DatagramSocket] = {}
@@ -130,7 +131,7 @@ class MulticastMesh:
         try:
             sender = sender_of(datagram)
         except ProtocolViolation as violation:
-            _log.warning("a datagram from %s is dropped: %s", source, violation)
+            self._log.warn(f"datagram from {source[0]}", "a datagram from %s is dropped: %s", source, violation)
             return
         if sender not in self._peers or split_process_id(sender)[0] in self._forbidden:
             return

@@ -19,7 +19,13 @@ PIECE: Final = 65
 _DIGEST_BYTES: Final = 16
 _PLACE: Final = struct.Struct(f">{_DIGEST_BYTES}sII")
 _OPEN_MAX: Final = 4
-"""So many frames of one peer may be incomplete; of an older one nothing more will come."""
+"""Frames of one peer that may be incomplete; of an older one nothing more will come."""
+_PIECE_BYTES: Final = 128
+"""What a piece costs beside its content: many small ones must count too."""
+MEMBER_BYTES_MAX: Final = (20 << 20, 64 << 20)
+"""Bytes of incomplete frames: of one member, enough for the largest frame, and of all members."""
+GUEST_BYTES_MAX: Final = (1 << 19, 4 << 20)
+"""The same of processes in no view with us, which send formations alone."""
 
 
 def cut(sealed: bytes, sender: ProcessId, size: int) -> list[bytes]:
@@ -48,34 +54,77 @@ class Piece:
             raise ProtocolViolation("body", f"there is no piece {self.place} of {self.count}")
 
 
-class Puzzles:
-    """What has come of the frames of one peer that are not complete."""
+class _Puzzle:
+    """What has come of one frame."""
+
+    __slots__ = ("content", "size_bytes")
 
     def __init__(self) -> None:
-        self._open: dict[bytes, dict[int, bytes]] = {}
-        self._bytes: dict[bytes, int] = {}
+        self.content: dict[int, bytes] = {}
+        self.size_bytes = 0
+        """With what the pieces cost beside their content."""
+
+
+class Puzzles:
+    """The frames of all peers of one kind that are not complete.
+
+    Invariant: no peer has more than `each_bytes`, and all together have no more than `total_bytes`.
+    """
+
+    def __init__(self, each_bytes: int = MEMBER_BYTES_MAX[0], total_bytes: int = MEMBER_BYTES_MAX[1]) -> None:
+        self._open: dict[tuple[ProcessId, bytes], _Puzzle] = {}  # the oldest first
+        self._held: dict[ProcessId, tuple[int, int]] = {}  # by peer, how many frames and bytes
+        self.held_bytes = 0
+        """What is kept now."""
+        self._each_bytes = each_bytes
+        self._total_bytes = total_bytes
 
     def add(self, piece: Piece) -> bytes | None:
         """Gives the frame that it completes."""
-        found = self._open.setdefault(piece.digest, {})
-        if piece.place not in found:
-            found[piece.place] = piece.content
-            self._bytes[piece.digest] = self._bytes.get(piece.digest, 0) + len(piece.content)
-        if self._bytes[piece.digest] > BODY_BYTES_MAX + ENVELOPE_BYTES:
-            self._forget(piece.digest)
+        key = piece.sender, piece.digest
+        puzzle = self._open.get(key)
+        if puzzle is None:
+            puzzle = self._open[key] = _Puzzle()
+            self._count(piece.sender, 1, 0)
+        if piece.place not in puzzle.content:
+            puzzle.content[piece.place] = piece.content
+            puzzle.size_bytes += len(piece.content) + _PIECE_BYTES
+            self._count(piece.sender, 0, len(piece.content) + _PIECE_BYTES)
+        if puzzle.size_bytes > self._each_bytes:
+            self._forget(key)
             raise ProtocolViolation("length", "the pieces of a frame are longer than any may be")
-        if len(found) < piece.count:
-            if len(self._open) > _OPEN_MAX:
-                self._forget(next(iter(self._open)))
+        if len(puzzle.content) < piece.count:
+            self._make_room(piece.sender)
             return None
-        self._forget(piece.digest)
-        whole = b"".join(found[place] for place in sorted(found))
+        self._forget(key)
+        whole = b"".join(puzzle.content[place] for place in sorted(puzzle.content))
         if _digest(whole) != piece.digest:
             raise ProtocolViolation("checksum", "the pieces of a frame do not give what they are said to be of")
         return whole
 
-    def _forget(self, digest: bytes) -> None:
-        del self._open[digest], self._bytes[digest]
+    def forget(self, sender: ProcessId) -> None:
+        """Nothing more will come of this peer."""
+        for key in [key for key in self._open if key[0] == sender]:
+            self._forget(key)
+
+    def _make_room(self, sender: ProcessId) -> None:
+        """Give up the oldest frame: of this peer if it has too many, else of all."""
+        frames, size = self._held[sender]
+        if frames > _OPEN_MAX or size > self._each_bytes:
+            self._forget(next(key for key in self._open if key[0] == sender))
+        while self.held_bytes > self._total_bytes:
+            self._forget(next(iter(self._open)))
+
+    def _forget(self, key: tuple[ProcessId, bytes]) -> None:
+        self._count(key[0], -1, -self._open.pop(key).size_bytes)
+
+    def _count(self, sender: ProcessId, frames: int, size_bytes: int) -> None:
+        before = self._held.get(sender, (0, 0))
+        self.held_bytes += size_bytes
+        if before[0] + frames:
+            self._held[sender] = before[0] + frames, before[1] + size_bytes
+        else:
+            del self._held[sender]
 
 
 def _digest(sealed: bytes) -> bytes:

@@ -1,58 +1,49 @@
 """Datagrams between processes, each of which has one address: what is lost, the cores repair (newtop.md 4, 11.4).
 
-There are no connections. Whoever knows an address says there who it is and whom it hears (`hello`), again and again
-until it is answered, and more slowly after that: so one address is enough to get to know everybody, and who answers no
-more is noticed. A datagram holds as many frames for one peer as fit; a frame larger than that leaves in pieces. With a
-multicast address, what is for several leaves once, for all who listen there.
+There are no connections. A process that knows an address says there which process it is and which others it hears
+(`hello`), again and again until it is answered, and more slowly after that. So one address is enough to get to know
+all, and a peer that answers no more is noticed. A datagram holds as many frames for one peer as fit; a frame larger
+than that leaves in pieces. With a multicast address, a frame for several peers leaves once, for all that listen there.
+
+Anybody can forge a source address. So a process is a peer only after it has repeated a number that was sent to its
+address (`challenges.py`). Before that it gets no more bytes than came from it, and nothing of it is remembered.
 """
 
 import asyncio
-import logging
 import math
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from antiphon.errors import ConfigurationError, ProtocolViolation
-from antiphon.sockets.transports.contract import Address, Receiver
+from antiphon.sockets.offenders import Offence, Offenders
+from antiphon.sockets.transports.challenges import Challenges
+from antiphon.sockets.transports.contract import Address, Receiver, Seed, Unreached
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
-from antiphon.sockets.transports.pieces import PIECE, Piece, Puzzles, cut
+from antiphon.sockets.transports.pieces import GUEST_BYTES_MAX, PIECE, Piece, Puzzles, cut
+from antiphon.sockets.transports.seeds import Companions, Seeds, reason_of
+from antiphon.sockets.transports.udp_greeting import HELLO, TOLD_MAX, Hello, hello_in
 from antiphon.types import ProcessId, split_process_id
 from antiphon.wire.codec import sender_of
-from antiphon.wire.frame import envelopes, open_envelope, seal
+from antiphon.wire.frame import envelopes, seal
 from antiphon.wire.names import decode_process
 
-_log = logging.getLogger("antiphon.udp")
-_HELLO: Final = 64
 _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two hellos to an address; the longest also between those that are answered."""
 _LOST_S: Final = 10.0
 """Whoever is not heard for so long is no peer until it is heard again."""
 _FORGET_S: Final = 60.0
-"""For so long it is called all the same; addresses that the user has named are called for ever."""
+"""How long it is called all the same. The user's addresses and members of our views are called for ever."""
 _TRIES_MAX: Final = 8
 """So often somebody is called of whom we have only heard; who hears it now will tell us again."""
-_TOLD_MAX: Final = 16
-"""So many others are named in one hello, all of them in turn."""
+_CALL_BYTES: Final = 512
+"""A first greeting has at least this size: the answer to a stranger is never longer than what it sent."""
+_CONTACTS_MAX: Final = (256, 1024)
+"""Addresses that are called and were not named by the user: told by one address, and in total."""
 _ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - not bound here, but told by others
-
-
-class _Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Who speaks, where it is, and where others are."""
-
-    process: str
-    host: str
-    port: int
-    multicast: str = ""
-    """The address at which it listens beside its own."""
-    asks: bool = False
-    """It wants to be answered."""
-    gone: bool = False
-    """It will not be here any more."""
-    others: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +62,10 @@ class _Contact:
     heard_at: float = -math.inf
     told: int = 0
     """How many others we have told it of, the same ones again too."""
-    puzzles: Puzzles = field(default_factory=Puzzles)
+    told_by: str = ""
+    """The host that told us of it; empty if the user named it."""
+    token: int = 0
+    """The last token of the process there."""
 
 
 class UdpMesh:
@@ -96,9 +90,8 @@ class UdpMesh:
         self.address = advertise or bind
         """Where others find us; with port 0, known once we are bound."""
         self._multicast = multicast
-        self._listens_at = "" if multicast is None else "{}:{}".format(*multicast)
-        self._seeds = {*peers}
-        self.alone = not self._seeds
+        self._seeds = Seeds(peers)
+        self._companions = Companions()
         self._datagram_bytes = datagram_bytes
         self._contacts: dict[Address, _Contact] = {}
         self._met: dict[ProcessId, _Contact] = {}
@@ -106,15 +99,23 @@ class UdpMesh:
         self._forbidden: frozenset[str] = frozenset()
         self._waiting: dict[Sockaddr, list[bytes]] = {}
         self._sockets: list[DatagramSocket] = []
+        self._members: frozenset[ProcessId] = frozenset()
+        """The peers in views with us."""
+        self._offenders = Offenders("antiphon.udp")
+        self._challenges = Challenges()
+        self._puzzles = Puzzles(), Puzzles(*GUEST_BYTES_MAX)
+        """Pieces of frames of members, and of others."""
 
     async def open(self, receiver: Receiver) -> None:
         """Be bound, then call the peers."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         host, port = self._bind
-        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
-        self._family: int = found[0][0]
-        bound = bound_socket(self._family, found[0][4])
+        try:
+            found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+            bound = bound_socket(found[0][0], found[0][4])
+        except OSError as error:
+            raise ConfigurationError(f"cannot bind to {host}:{port}: {error.strerror or error}") from None
         if self._multicast is not None:
             try:
                 listening = listening_socket(self._multicast, bound)
@@ -133,8 +134,23 @@ class UdpMesh:
         """Whom we hear."""
         return tuple(sorted(self._met))
 
+    @property
+    def seeds(self) -> tuple[Seed, ...]:
+        """The addresses that the user gave, and what became of each."""
+        heard = {address: contact.process for address, contact in self._contacts.items() if contact.process is not None}
+        return self._seeds.states(self._met, heard)
+
+    @property
+    def offenders(self) -> tuple[Offence, ...]:
+        """Which processes broke a rule, and how often; the latest first."""
+        return self._offenders.recent
+
+    @property
+    def _listens_at(self) -> str:
+        return "" if self._multicast is None else "{}:{}".format(*self._multicast)
+
     def connection(self, peer: ProcessId) -> int | None:
-        """There are none; whom we hear has, as it were, one for ever."""
+        """There are none; a peer that we hear counts as connected, by number 0."""
         return 0 if peer in self._met else None
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
@@ -160,7 +176,12 @@ class UdpMesh:
         self._sockets[0].send(datagrams, to)
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """No socket waits for a peer."""
+        """No socket waits for a peer. Members may tell us of others, and send larger frames.
+
+        They are called for ever: after a long cut they must find each other again.
+        """
+        self._companions.meet(members)
+        self._members = members
 
     async def close(self) -> None:
         """Say so, and be gone."""
@@ -201,30 +222,51 @@ class UdpMesh:
 
     # Calling
 
-    def _call(self, address: Address, *, named: bool = False) -> _Contact | None:
-        """Whoever is there; nobody where we are ourselves."""
+    def _call(self, address: Address, *, named: bool = False, told_by: str = "") -> _Contact | None:
+        """The contact at this address; None where we are ourselves, and where there are too many."""
         contact = self._contacts.get(address)
-        if contact is None and address != self.address:
-            contact = self._contacts[address] = _Contact(address, named, self._literal(address))
+        if address == self.address:
+            self._seeds.failed(address, Unreached.OWN)
+        elif contact is None and (named or self._make_room(told_by)):
+            contact = self._contacts[address] = _Contact(address, named, self._literal(address), told_by=told_by)
             self._callers[contact] = caller = self._loop.create_task(self._keep_calling(contact))
             caller.add_done_callback(lambda _: self._callers.pop(contact, None))
         return contact
 
+    def _make_room(self, told_by: str) -> bool:
+        """Give up the oldest address at which nobody was heard, of that host if it has told too many."""
+        others = [contact for contact in self._contacts.values() if not contact.named]
+        same = [contact for contact in others if contact.told_by == told_by]
+        each, total = _CONTACTS_MAX
+        crowd = same if len(same) >= each else others if len(others) >= total else []
+        if not crowd:
+            return True
+        self._offenders.note(told_by, "tells of too many addresses")
+        unheard = next((contact for contact in crowd if not self._hears(contact)), None)
+        if unheard is not None:
+            self._stop_calling(unheard)
+        return unheard is not None
+
     async def _keep_calling(self, contact: _Contact) -> None:
         pause, longest = _RETRY_S
         tries = 0
-        while contact.named or tries < _TRIES_MAX or self._loop.time() - contact.heard_at <= _FORGET_S:
+        while tries < _TRIES_MAX or self._is_worth_calling(contact):
             heard = None if contact.process is None else self._met.get(contact.process)
             if heard is None:
                 await self._locate(contact)
+                self._seeds.unanswered(contact.address, resolved=contact.to is not None)
             if heard in (None, contact):  # else it is called by the address that it tells itself
                 self._greet(contact, asks=True)
             tries += 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, longest)
-            if self._hears(contact) and self._loop.time() - contact.heard_at > _LOST_S:
+            if self._hears(contact) and not self._is_fresh(contact):
                 self._part(contact)
         del self._contacts[contact.address]
+
+    def _is_worth_calling(self, contact: _Contact) -> bool:
+        recent = self._loop.time() - contact.heard_at <= _FORGET_S
+        return contact.named or recent or contact.process in self._companions
 
     def _hears(self, contact: _Contact) -> bool:
         return contact.process is not None and self._met.get(contact.process) is contact
@@ -236,35 +278,53 @@ class UdpMesh:
             contact.to = literal
             return
         try:
-            found = await self._loop.getaddrinfo(*contact.address, family=self._family, type=socket.SOCK_DGRAM)
+            found = await self._loop.getaddrinfo(
+                *contact.address, family=self._sockets[0].family, type=socket.SOCK_DGRAM
+            )
         except (OSError, UnicodeError):
             return
         contact.to = found[0][4]
 
     def _literal(self, address: Address) -> Sockaddr | None:
         try:
-            socket.inet_pton(self._family, address[0])
+            socket.inet_pton(self._sockets[0].family, address[0])
         except (OSError, ValueError):
             return None
-        return address if self._family == socket.AF_INET else (*address, 0, 0)
+        return address if self._sockets[0].family == socket.AF_INET else (*address, 0, 0)
 
     def _greet(self, contact: _Contact, *, asks: bool = False, gone: bool = False) -> None:
         if contact.to is None:
             return
-        others = self._others(contact)
-        while True:
-            hello = _Hello(self._me, *self.address, self._listens_at, asks, gone, others)
-            sealed = seal(_HELLO, msgspec.msgpack.encode(hello))
-            if len(sealed) <= self._datagram_bytes or not others:
-                break
+        known = self._hears(contact)
+        others = self._others(contact) if known else ()
+        hello = self._hello(contact.to, contact.token, asks=asks, gone=gone, others=others)
+        while len(hello) > self._datagram_bytes and others:
             others = others[: len(others) // 2]
-        self.transmit([sealed], contact.to)
+            hello = self._hello(contact.to, contact.token, asks=asks, gone=gone, others=others)
+        if asks and not known:
+            padding = bytes(max(0, _CALL_BYTES - len(hello)))
+            hello = self._hello(contact.to, contact.token, asks=True, padding=padding)
+        self.transmit([hello], contact.to)
+
+    def _hello(
+        self,
+        to: Sockaddr,
+        echo: int,
+        *,
+        asks: bool = False,
+        gone: bool = False,
+        others: tuple[Address, ...] = (),
+        padding: bytes = b"",
+    ) -> bytes:
+        token = self._challenges.token(to)
+        hello = Hello(self._me, *self.address, self._listens_at, asks, gone, others, token, echo, padding)
+        return seal(HELLO, msgspec.msgpack.encode(hello))
 
     def _others(self, contact: _Contact) -> tuple[Address, ...]:
         known = [self._met[peer].address for peer in sorted(self._met) if self._met[peer] is not contact]
         begin = contact.told % len(known) if known else 0
-        contact.told += _TOLD_MAX
-        return tuple((known[begin:] + known[:begin])[:_TOLD_MAX])
+        contact.told += TOLD_MAX
+        return tuple((known[begin:] + known[:begin])[:TOLD_MAX])
 
     # What comes
 
@@ -278,62 +338,115 @@ class UdpMesh:
         try:
             frames = envelopes(datagram)
             kind = frames[0][5]
-            if kind == _HELLO:
-                self._greeted(_hello_in(frames[0]), source)
+            if kind == HELLO:
+                self._greeted(frames[0], source)
             elif kind == PIECE:
                 self._join(Piece(frames[0]), overheard=overheard)
             else:
                 self._hand_over(sender_of(frames[0]), frames, overheard=overheard)
         except ProtocolViolation as violation:
-            _log.warning("a datagram from %s is dropped: %s", source, violation)
+            self._offenders.note(source[0], "sends what is no frame", detail=str(violation))
+            for contact in self._contacts.values():
+                if contact.named and contact.to == source:
+                    self._seeds.failed(contact.address, reason_of(violation))
 
     def _hand_over(self, peer: ProcessId, frames: list[bytes], *, overheard: bool) -> None:
         contact = self._met.get(peer)
         if contact is not None:
-            contact.heard_at = self._loop.time()
+            contact.heard_at = now_s = self._loop.time()
+            if peer not in self._members and not self._challenges.reads(contact.address[0], len(frames), now_s):
+                self._offenders.note(contact.address[0], "sends too many frames", peer)
+                return
             self._receiver.arrived(peer, 0, frames, overheard=overheard)
 
     def _join(self, piece: Piece, *, overheard: bool) -> None:
-        contact = self._met.get(piece.sender)
-        whole = None if contact is None else contact.puzzles.add(piece)
+        if piece.sender not in self._met:
+            return
+        whole = self._puzzles[piece.sender not in self._members].add(piece)
         if whole is not None:
             self._hand_over(piece.sender, [whole], overheard=overheard)
 
-    def _greeted(self, hello: _Hello, source: Sockaddr) -> None:
+    def _greeted(self, sealed: bytes, source: Sockaddr) -> None:
+        """A process says which one it is."""
+        hello = hello_in(sealed)
         peer = decode_process(hello.process.encode())
         address = source[0] if hello.host in _ANYWHERE else hello.host, hello.port
+        contact = self._contacts.get(address)
+        known = contact is not None and self._met.get(peer) is contact
+        if not known and not self._challenges.admits(source, self._loop.time()):
+            self._offenders.note(source[0], "greets too often", peer)
+            return
+        to = (None if contact is None else contact.to) or self._literal(address) or source
+        proven = hello.echo == self._challenges.token(to)
         if peer == self._me:
-            self._forget(source)
+            self._met_ourselves(hello, source)
         elif hello.gone:
-            self._farewell(peer)
-        elif not any(_succeeds(other, peer) for other in self._met):
-            contact = self._call(address)
-            if contact is not None:
-                contact.to = contact.to or source
-                self._meet(peer, contact, hello)
-                self._note_names(peer, contact, source)
+            if proven:
+                self._farewell(peer)
+        elif not known and self._is_outdated(peer):
+            return
+        elif proven:
+            self._take_in(peer, address, hello, source)
+        elif hello.asks:
+            self._challenge(to, hello.token, len(sealed))
 
-    def _meet(self, peer: ProcessId, contact: _Contact, hello: _Hello) -> None:
-        """Somebody is there: it hears us, if it asks, and we hear it."""
+    def _met_ourselves(self, hello: Hello, source: Sockaddr) -> None:
+        """Our own greeting has come back: that is our own address, by another name."""
+        if hello.token == self._challenges.token(source):
+            for contact in [contact for contact in self._contacts.values() if contact.to == source]:
+                self._seeds.failed(contact.address, Unreached.OWN)
+                self._stop_calling(contact)
+
+    def _challenge(self, to: Sockaddr, echo: int, size_bytes: int) -> None:
+        """Ask for the proof, with no more bytes than came."""
+        answer = self._hello(to, echo, asks=True)
+        if len(answer) <= size_bytes:
+            self.transmit([answer], to)
+
+    def _take_in(self, peer: ProcessId, address: Address, hello: Hello, source: Sockaddr) -> None:
+        """The process receives at that address."""
+        elsewhere = self._met.get(peer)
+        if elsewhere is not None and elsewhere.address != address and self._is_fresh(elsewhere):
+            self._offenders.note(source[0], "claims the name of a process that is heard elsewhere", peer)
+            return
+        contact = self._call(address, told_by=source[0])
+        if contact is not None:
+            contact.to = contact.to or source
+            self._meet(peer, contact, hello)
+            self._note_names(peer, contact, source)
+
+    def _is_outdated(self, peer: ProcessId) -> bool:
+        return any(_succeeds(other, peer) for other in self._met)
+
+    def _is_fresh(self, contact: _Contact) -> bool:
+        return self._loop.time() - contact.heard_at <= _LOST_S
+
+    def _meet(self, peer: ProcessId, contact: _Contact, hello: Hello) -> None:
+        """A process is there: it hears us, if it asks, and we hear it."""
         known = self._met.get(peer) is contact
         if not known:
             self._replace(peer, contact)
         contact.heard_at = self._loop.time()
         contact.listens = hello.multicast == self._listens_at
+        contact.token = hello.token
         for other in hello.others:
-            self._call(other)
+            self._call(other, told_by="" if peer in self._members else contact.address[0])
         if hello.asks:
             self._greet(contact)
         if not known:
             self._receiver.connected(peer)
 
     def _replace(self, peer: ProcessId, contact: _Contact) -> None:
-        """Whoever was at that address is gone; so are earlier incarnations, and it is not elsewhere any more."""
+        """The process that was at that address is gone; so are earlier incarnations, unless they are heard elsewhere.
+
+        An earlier incarnation that is heard elsewhere may be another process with the same name.
+        """
         if self._hears(contact):
             self._part(contact)
-        for other in [other for other in self._met if other == peer or _succeeds(peer, other)]:
-            self._farewell(other)
-        contact.process, contact.puzzles = peer, Puzzles()
+        for other, known in [*self._met.items()]:
+            if other == peer or (_succeeds(peer, other) and not self._is_fresh(known)):
+                self._farewell(other)
+        contact.process = peer
         self._met[peer] = contact
 
     def _note_names(self, peer: ProcessId, contact: _Contact, source: Sockaddr) -> None:
@@ -345,19 +458,20 @@ class UdpMesh:
     def _part(self, contact: _Contact) -> None:
         assert contact.process is not None
         del self._met[contact.process]
+        self._drop_pieces(contact.process)
 
     def _farewell(self, peer: ProcessId) -> None:
         """It will not come back; whoever was named may, as another."""
         contact = self._met.pop(peer, None)
+        self._drop_pieces(peer)
         if contact is not None:
             contact.process = None
             if not contact.named:
                 self._stop_calling(contact)
 
-    def _forget(self, source: Sockaddr) -> None:
-        """That is our own address, by another name."""
-        for contact in [contact for contact in self._contacts.values() if contact.to == source]:
-            self._stop_calling(contact)
+    def _drop_pieces(self, peer: ProcessId) -> None:
+        for puzzles in self._puzzles:
+            puzzles.forget(peer)
 
     def _stop_calling(self, contact: _Contact) -> None:
         del self._contacts[contact.address]
@@ -371,18 +485,6 @@ def _succeeds(one: ProcessId, other: ProcessId) -> bool:
     """Whether it is a later incarnation of the same process."""
     (name, incarnation), (other_name, other_incarnation) = split_process_id(one), split_process_id(other)
     return name == other_name and incarnation > other_incarnation
-
-
-def _hello_in(sealed: bytes) -> _Hello:
-    _, body = open_envelope(sealed)
-    try:
-        hello = msgspec.msgpack.decode(body, type=_Hello)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ProtocolViolation("body", f"a process says in a strange way who it is: {error}") from None
-    ports = [hello.port, *(port for _, port in hello.others)]
-    if len(hello.others) > _TOLD_MAX or not all(0 < port < 1 << 16 for port in ports):
-        raise ProtocolViolation("body", "a process tells of more others than it may, or of impossible ports")
-    return hello
 
 
 def _name(contact: _Contact) -> str | None:

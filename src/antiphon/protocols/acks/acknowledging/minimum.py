@@ -45,7 +45,7 @@ class Minimum:
         self.steps += len(self._heap).bit_length()
 
     def raise_to(self, key: ProcessId, value: int) -> None:
-        """Raise one entry; a smaller value changes nothing (a late frame brings one)."""
+        """Raise one entry; a smaller value, from a late frame, has no effect."""
         self.steps += 1
         if value > self._values[key]:
             self._values[key] = value

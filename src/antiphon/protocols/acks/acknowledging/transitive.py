@@ -13,7 +13,7 @@ static groups of the literature do not need:
   we hear from a sender has such a predecessor, namely the message of that sender before it.
 - So the walk through the past of what x lists ends at what x has acknowledged before, alone or not.
 - A sender counts a receiver only from its next message after it has heard one from the receiver. Then it has heard
-  every list that says *alone* about messages behind that one.
+  every list that says *alone* about messages after that one.
 """
 
 from collections import deque
@@ -99,7 +99,7 @@ class TransitiveAcks(AckProtocol):
         heard.waiting.append(frame)
         if heard.first is None:
             heard.first = frame.stamp
-            waiting = self._awaiting.pop(frame.sender, ())  # some of them wait in vain for earlier messages
+            waiting = self._awaiting.pop(frame.sender, ())  # some of them wait for earlier messages that never come
             self._advance([frame.sender, *waiting])
         elif len(heard.waiting) == 1:
             self._advance([frame.sender])

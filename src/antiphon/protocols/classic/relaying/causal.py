@@ -8,7 +8,7 @@ A receiver delivers those of them that are new to it, then the message itself. T
 - What every live member is known to have is removed from the list. R tells us at no cost: a member that relays a packet
   has it. A member that has relayed all packets of a sender up to some packet has F-delivered that packet, and so has
   delivered everything in it, before anything that we send from now on can reach it. So the context of a member that
-  never sends does not grow for ever, and in a quiet group it is empty.
+  never sends does not grow without bound, and in a quiet group it is empty.
 """
 
 from antiphon.protocols.classic.frames import DataFrame, MessageName

@@ -3,7 +3,7 @@
 From docs/spec/intergroup.md 4.5; docs/spec/stability.md 2; errata T3, T5, J0, J9, J16.
 
 A process that acknowledges a stamp has delivered everything up to it. Members of the view always count. A receiver
-counts while its acknowledgment rises: a receiver that hears nothing must not block all others for ever.
+counts while its acknowledgment rises: a receiver that receives nothing must not block all others forever.
 """
 
 from collections.abc import Iterable

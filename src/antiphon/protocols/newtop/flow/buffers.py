@@ -1,7 +1,7 @@
-"""The buffers of one member in one group: what it holds, within what bound, and what it lets go (Macedo95 §3.2-3.4).
+"""The buffers of one member in one group: which frames it holds, the bound, and what it frees (Macedo95 §3.2-3.4).
 
-Held by flow number are the messages that flow control bounds: data, and in block numbering (or without flow control)
-nulls too, which then have their block number. Other nulls are held by block. A row goes when its number is stable.
+Messages that flow control bounds are held by flow number: data, and in block numbering (or without flow control)
+also nulls, by their block number. Other nulls are held by block. A row is freed when its number is stable.
 """
 
 from collections.abc import Iterable
@@ -32,20 +32,20 @@ class Buffers:
 
     def __init__(self, view: View, settings: NewtopSettings, *, by_block: bool, safe: bool = False) -> None:
         self.bounded = Retained()
-        """What flow control bounds, where it is on."""
+        """The frames that flow control bounds, if it is on."""
         self.nulls = self.bounded if by_block else Retained()
         self.tracing = settings.tracing
         self.told: list[Effect] = []
-        """Trace of what happened while frames came in."""
+        """Trace effects of events during reception."""
         self._view = view
         self._algorithm = settings.flow_control
         self.size = settings.window * len(view.members)
-        """M: how many frames the pool may hold, where flow control is on."""
-        self._evicted = Retained()  # given up before they were stable here; kept to tell when they become so
+        """M: the capacity of the pool in frames, if flow control is on."""
+        self._evicted = Retained()  # evicted before they were stable here; kept to report when they become stable
         self._of_sender = [0] * len(view.members)  # frames in `bounded`, by rank of sender; counted for the trace
         self._highs: dict[str, int] = {}
         self._unsafe = Retained() if safe and settings.tracing and settings.flow_control else None
-        """By block what is not stable as safe delivery sees it, where flow control sees it otherwise; for the trace."""
+        """By block, frames that are unstable for safe delivery, if flow control counts differently; for the trace."""
 
     @property
     def frames(self) -> int:
@@ -53,7 +53,7 @@ class Buffers:
         return self.bounded.frames if self.nulls is self.bounded else self.bounded.frames + self.nulls.frames
 
     def hold(self, number: int, rank: int, frame: BlockFrame) -> None:
-        """Keep a frame that counts under this number."""
+        """Hold a frame that counts under this number."""
         self.bounded.hold(number, frame)
         if self.tracing:
             self._of_sender[rank] += 1
@@ -67,17 +67,17 @@ class Buffers:
             yield from self.nulls.held()
 
     def drop(self, number: int, rank: int, frame: BlockFrame) -> None:
-        """Forget a frame that nobody will deliver."""
+        """Forget a frame that no member will deliver."""
         if self.bounded.drop(number, frame) and self.tracing:
             self._of_sender[rank] -= 1
             if self._unsafe is not None:
                 self._unsafe.drop(frame.block, frame)
 
     def evict(self, unconsumed: int | None) -> BlockFrame | None:
-        """Nothing is free: give up the smallest number (fb2), if the algorithm allows it and our application has it.
+        """No buffer is free: evict the smallest number (fb2), if the algorithm allows it and it was consumed here.
 
-        Whatever has the smallest number is then known stable to a member (Lemmas 2.1, 3.1), hence taken here (E-39).
-        Algorithm 1 always has a free buffer (Corollary 1.1). So None means that a peer keeps another window than we.
+        A member then knows the smallest number to be stable (Lemmas 2.1, 3.1), so it was consumed here (E-39).
+        Algorithm 1 always has a free buffer (Corollary 1.1). So None means that a peer uses another window.
         """
         number = self.bounded.smallest
         if self._algorithm == 1 or (unconsumed is not None and number >= unconsumed):
@@ -91,7 +91,7 @@ class Buffers:
         return frame
 
     def free(self, stable: int, effects: list[Effect]) -> list[BlockFrame]:
-        """Let go what every member is now known to hold."""
+        """Free the frames that every member is now known to hold."""
         freed = self.bounded.free(stable)
         if self.tracing:
             for frame in freed:
@@ -104,15 +104,15 @@ class Buffers:
         return freed
 
     def tell_safe(self, stable_block: int, effects: list[Effect]) -> None:
-        """All members have these blocks, whether or not their applications have taken them: for safe delivery's sake.
+        """All members have these blocks, even if their applications have not consumed them; for safe delivery.
 
-        Flow control calls a message stable later, when all have taken it; then it is only freed.
+        For flow control a message is stable later, when all applications have consumed it; then it is only freed.
         """
         if self._unsafe is not None and (upto := _last_labels(self._unsafe.free(stable_block))):
             effects.append(Stable(self._view.group, upto))
 
     def gauge(self, own_bytes: int, effects: list[Effect]) -> None:
-        """Tell new highs of what flow control bounds."""
+        """Report new maxima of the values that flow control bounds."""
         self._high("unstable_blocks", self.bounded.rows, effects)
         self._high("buffers", self.bounded.frames, effects)
         most = max(self._of_sender)

@@ -1,6 +1,6 @@
-"""What a member keeps because another may still lack it (Macedo94 §7.2.2, Fig. 7.1: the message pool).
+"""Frames that a member keeps because another may still lack them (Macedo94 §7.2.2, Fig. 7.1: the message pool).
 
-Frames lie in rows by their number; a row goes when its number is known stable. Numbers are not consecutive (E-8), so
+Frames are in rows by their number; a row is freed when its number is stable. Numbers are not consecutive (E-8), so
 rows are a dict, with a heap of their numbers.
 """
 
@@ -19,13 +19,13 @@ class Retained:
 
     def __init__(self) -> None:
         self.frames = 0
-        """How many are held."""
+        """Number of frames held."""
         self._rows: dict[int, list[BlockFrame]] = defaultdict(list)
         self._numbers: list[int] = []
 
     @property
     def rows(self) -> int:
-        """How many different numbers are held."""
+        """Number of different numbers held."""
         return len(self._rows)
 
     @property
@@ -42,7 +42,7 @@ class Retained:
         self.frames += 1
 
     def free(self, stable: int) -> list[BlockFrame]:
-        """Give up every row that everybody has."""
+        """Free every row that all members have."""
         numbers = self._numbers
         freed: list[BlockFrame] = []
         while numbers and numbers[0] <= stable:
@@ -55,7 +55,7 @@ class Retained:
         return chain.from_iterable(self._rows.values())
 
     def drop(self, number: int, frame: BlockFrame) -> bool:
-        """Give up one frame; False if it is not held."""
+        """Free one frame; False if it is not held."""
         row = self._rows.get(number)
         if row is None or frame not in row:
             return False
@@ -68,7 +68,7 @@ class Retained:
         return True
 
     def evict(self) -> BlockFrame:
-        """Give up one frame with the smallest number: the first that came, so that a run can be repeated."""
+        """Free one frame with the smallest number: the first that arrived, so that runs are reproducible."""
         number = self._numbers[0]
         row = self._rows[number]
         frame = row.pop(0)

@@ -1,16 +1,21 @@
-"""Flow control: how far ahead of the slowest member anybody may send (Macedo95 §3; docs/spec/flow-control.md).
+"""Flow control: how far a member may send ahead of the slowest member (Macedo95 §3; docs/spec/flow-control.md).
 
 All numbers here are flow numbers: those of data messages alone, counted per group, or in groups with block numbering
-the block numbers. A number is *complete* here when everything up to it has come and our application has taken it,
+the block numbers. A number is *complete* here when everything up to it is received and our application consumed it,
 *stable* when it is complete at every member, *super-stable* when every member knows that it is stable.
 """
 
 from collections import deque
+from typing import Final
 
 from antiphon.core.pending import Pending
 from antiphon.core.vectors import BEYOND, MinVector
+from antiphon.protocols.newtop import bounds
 from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.settings import NewtopSettings
+
+_WINDOW_SLACK: Final = 1 << 16
+"""A peer may be this far beyond our window: windows are compared when a group is formed, not here."""
 
 
 class FlowControl:
@@ -49,7 +54,7 @@ class FlowControl:
         self.complete = 0
         """C: our own entry in `completed`, as of the last `settle`."""
         self.stable = 0
-        """S: the largest number anybody is known to have deduced stable; stability is a global fact (E-17)."""
+        """S: the largest number that any member is known to have found stable; stability is a global fact (E-17)."""
         self.super_stable = 0
         """Σ."""
         self.counter = 0
@@ -59,18 +64,18 @@ class FlowControl:
         self.largest = 0
         """max(SENT, RECD): never falls."""
         self.unconsumed = Pending()
-        """Numbers of data that came or left and that our application has not taken: Δ stays below them (E-18)."""
+        """Numbers of received or sent data that our application has not consumed: Δ stays below them (E-18)."""
         self.ahead_bytes = 0
         """Payload bytes of our own frames above `stable`."""
         self._ahead: deque[tuple[int, int]] = deque()  # our own frames above `stable`: (number, bytes)
-        self._settled = 0  # `stable` when the last consequences were drawn
+        self._settled = 0  # `stable` at the last `settle`
         self._my_rank = my_rank
         self._algorithm = settings.flow_control
         self._window = settings.window
         self._window_bytes = settings.window_bytes
 
     def begin(self, base: int) -> None:
-        """Numbers of the group begin above this one, where they are those of its blocks."""
+        """Numbers of the group begin above this one, if they are block numbers."""
         for vector in (self.received, self.completed, self.stable_at):
             for rank in range(len(vector.values)):
                 vector.raise_to(rank, base)
@@ -78,11 +83,26 @@ class FlowControl:
 
     @property
     def ahead(self) -> int:
-        """How many of our own frames are above `stable`."""
+        """Number of our own frames above `stable`."""
         return len(self._ahead)
 
+    def require(self, flow: Flow) -> None:
+        """Refuse a header that no correct member could send.
+
+        Nobody has completed what we have not sent, or knows to be stable what we have not completed. So its own number
+        is within a window of ours.
+        """
+        number, complete, stable, super_stable = flow
+        own = self.received.values[self._my_rank]
+        if complete > own:
+            bounds.refuse("completed flow number", complete, own)
+        if stable > self.complete or super_stable > self.complete:
+            bounds.refuse("stable flow number", max(stable, super_stable), self.complete)
+        if number > own + self._window + _WINDOW_SLACK:
+            bounds.refuse("flow number", number, own + self._window + _WINDOW_SLACK)
+
     def heard(self, rank: int, flow: Flow) -> bool:
-        """Take in the header of another member's message; by maximum, for a relayed one may be old.
+        """Enter the header of another member's message; by maximum, because a relayed one may be old.
 
         True if `settle` would find something new, or an answer is owed.
         """
@@ -108,10 +128,10 @@ class FlowControl:
         )
 
     def settle(self) -> None:
-        """After any change: our own entries, and what follows from them (Macedo95 §3.1, steps 1-3)."""
+        """Update our own entries and the derived numbers, after any change (Macedo95 §3.1, steps 1-3)."""
         complete, unconsumed = self.received.minimum, self.unconsumed.smallest
         if unconsumed is not None and unconsumed <= complete:
-            complete = unconsumed - 1  # numbers without data count as taken
+            complete = unconsumed - 1  # numbers without data count as consumed
         completed = self.completed
         if complete > self.complete:
             self.complete = complete
@@ -128,7 +148,7 @@ class FlowControl:
                 self.ahead_bytes -= ahead.popleft()[1]
 
     def header(self, number: int) -> Flow:
-        """What a message with this number carries; to be made before the number is entered."""
+        """The header of a message with this number; build it before the number is entered."""
         return Flow(number, self.complete, self.stable, self.super_stable)
 
     def carried(self, number: int) -> None:
@@ -141,18 +161,18 @@ class FlowControl:
         self.received.raise_to(self._my_rank, number)
 
     def delivered(self, number: int) -> None:
-        """A message with this number, above `counter`, has its turn."""
+        """A message with this number, above `counter`, is delivered."""
         self.counter = number
 
     def waits_for(self, rank: int) -> bool:
-        """Whether that member keeps the window from moving."""
+        """True if that member keeps the window closed."""
         completed, stable_at = self.completed, self.stable_at
         return completed.values[rank] == completed.minimum or (
             self._algorithm == 1 and stable_at.values[rank] == stable_at.minimum
         )
 
     def fail(self, rank: int) -> None:
-        """Nobody waits for that member any more."""
+        """Stop waiting for that member."""
         for vector in (self.received, self.completed, self.stable_at):
             vector.raise_to(rank, BEYOND)
 
@@ -172,7 +192,7 @@ class FlowControl:
         return complete + window - 1 if len(self._ahead) < window else 0
 
     def permits(self, number: int, size_bytes: int) -> bool:
-        """Whether a message that would get this number may leave now."""
+        """True if a message with this number may leave now."""
         if size_bytes and self._ahead and self.ahead_bytes + size_bytes > self._window_bytes:
             return False
         return number <= self.limit

@@ -1,49 +1,97 @@
-"""What is remembered of earlier formations: epochs, those that were refused, and processes that did not vote."""
+"""The memory of earlier formations: epochs, refused formations, and processes that did not vote."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
+from antiphon.protocols.newtop import bounds
 from antiphon.types import EPOCH_MAX, GroupId, ProcessId, epoch_of, formed_group, name_of
 
 _DOUBLINGS_MAX: Final = 6
 """How often the pause of a process that does not vote is doubled."""
+_MUTE_MAX: Final = 1024
+"""Limit of remembered processes that did not vote; the most recent are kept."""
 _REFUSED_MAX: Final = 4096
-"""How many refused formations are remembered; nobody waits for older ones."""
+"""Limit of remembered refused formations; no process waits for older ones."""
+_PROPOSED_MAX: Final = 64
+"""How many of our own proposals are remembered: a vote may come after the formation has ended."""
+_HEARD_STEP: Final = 1 << 14
+"""How far an epoch of a vote raises ours at once. One that is higher takes several attempts."""
+_STEP: Final = 1 << 16
+"""How far the epoch of a group may be above all that we have heard of."""
+_BUDGET: Final = 1 << 21
+"""How far epochs may rise in all, beside one for each second: faster than groups are formed."""
+_FRESH_MAX: Final = 1 << 23
+"""The largest epoch of a group whose name we have never been a member of: we do not know how old it is."""
+_SECOND_NS: Final = 1_000_000_000
 
 
 class Attempts:
-    """Invariant: a group that was refused is never entered; a new one has an epoch above all that we have heard of."""
+    """Invariant: a refused group is never entered; a new one has an epoch above all known ones."""
 
-    __slots__ = ("_attempts", "_pause_ns", "epochs", "mute", "refused")
+    __slots__ = ("_attempts", "_began", "_pause_ns", "_proposed", "epochs", "mute", "refused")
 
     def __init__(self, pause_ns: int) -> None:
         self.epochs: dict[GroupId, int] = {}
-        """By name, the largest that we have heard of."""
+        """By name, the largest known epoch."""
         self.refused: dict[GroupId, None] = {}
-        """Formations that came to nothing, in the order in which they did."""
+        """Failed formations, in their order."""
         self.mute: dict[ProcessId, tuple[int, int]] = {}
         """Processes that did not vote: how often, and until when they are left out."""
         self._attempts = 0
+        self._began: dict[GroupId, tuple[int, int]] = {}
+        """By name, the epoch at which we entered the first group of that name, and when."""
+        self._proposed: dict[GroupId, frozenset[ProcessId]] = {}
+        """Our own proposals and who was invited, the last ones."""
         self._pause_ns = pause_ns
 
     def epoch(self, name: GroupId) -> int:
-        """The largest that we have heard of."""
+        """The largest known epoch."""
         return self.epochs.get(name, 0)
 
-    def heard(self, name: GroupId, epoch: int) -> None:
-        """What we try next must be above this."""
+    def entered(self, group: GroupId, now: int) -> None:
+        """We are in this group: what we try next must be above its epoch."""
+        name, epoch = name_of(group), epoch_of(group)
+        self._began.setdefault(name, (epoch, now))
         self.epochs[name] = max(self.epoch(name), epoch)
 
-    def next_group(self, name: GroupId, initiator: ProcessId, predecessors: Iterable[GroupId]) -> GroupId | None:
-        """An identity that no group of that name has had; None if a peer that lies has used up all epochs."""
-        epoch = 1 + max(self.epoch(name), *(epoch_of(group) for group in predecessors), 0)
+    def heard(self, group: GroupId, sender: ProcessId, epoch: int, now: int) -> None:
+        """A process that we have invited to this group knows a group of that epoch: what we try next must be above it.
+
+        Believed only within a step, and only of an invited process.
+        """
+        if sender in self._proposed.get(group, ()):
+            name = name_of(group)
+            limit = min(self.epoch(name) + _HEARD_STEP, self._ceiling(name, now))
+            self.epochs[name] = max(self.epoch(name), min(epoch, limit))
+
+    def require(self, group: GroupId, now: int) -> None:
+        """Refuse a group whose epoch is too far ahead."""
+        if epoch_of(group) > (limit := self._ceiling(name_of(group), now)):
+            bounds.refuse(f"epoch of group {name_of(group)}", epoch_of(group), limit)
+
+    def _ceiling(self, name: GroupId, now: int) -> int:
+        began = self._began.get(name)
+        if began is None:
+            return _FRESH_MAX
+        return min(self.epoch(name) + _STEP, began[0] + _BUDGET + max(now - began[1], 0) // _SECOND_NS)
+
+    def next_group(
+        self, name: GroupId, initiator: ProcessId, members: Mapping[ProcessId, GroupId | None]
+    ) -> GroupId | None:
+        """An identity that no group of that name has had, for members with these predecessors; None if none is left."""
+        epochs = [epoch_of(group) for group in members.values() if group is not None]
+        epoch = 1 + max([self.epoch(name), *epochs])
         if epoch > EPOCH_MAX:
             return None
         self._attempts += 1
-        return formed_group(name, epoch, initiator, self._attempts)
+        group = formed_group(name, epoch, initiator, self._attempts)
+        self._proposed[group] = frozenset(members)
+        if len(self._proposed) > _PROPOSED_MAX:
+            del self._proposed[next(iter(self._proposed))]
+        return group
 
     def is_new(self, group: GroupId) -> bool:
-        """Whether it was not refused, and no group with its epoch was heard of."""
+        """True if it was not refused, and no group with its epoch is known."""
         return group not in self.refused and epoch_of(group) > self.epoch(name_of(group))
 
     def refuse(self, group: GroupId) -> None:
@@ -58,14 +106,16 @@ class Attempts:
         self.mute = {process: mute for process, mute in self.mute.items() if mute[1] > forgotten}
 
     def did_not_vote(self, process: ProcessId, now: int) -> None:
-        """It is left out for a while, longer each time."""
-        times = self.mute.get(process, (0, 0))[0] + 1
+        """Leave it out for some time, longer each time."""
+        times = self.mute.pop(process, (0, 0))[0] + 1
         self.mute[process] = times, now + (self._pause_ns << min(times, _DOUBLINGS_MAX))
+        if len(self.mute) > _MUTE_MAX:
+            del self.mute[next(iter(self.mute))]
 
     def voted(self, process: ProcessId) -> None:
-        """It answers again."""
+        """The process answers again."""
         self.mute.pop(process, None)
 
     def answers(self, process: ProcessId, now: int) -> bool:
-        """Whether it is worth asking."""
+        """True if the process should be asked."""
         return process not in self.mute or self.mute[process][1] <= now

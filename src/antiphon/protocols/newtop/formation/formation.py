@@ -1,4 +1,4 @@
-"""How groups come to be and go over into others: formation, join, merge, leave (docs/spec/newtop.md 11.1, 11.2).
+"""How groups are formed and replaced by others: formation, join, merge, leave (docs/spec/newtop.md 11.1, 11.2).
 
 One procedure serves all of them (`steps.py`). Delivery stays one order over all groups, and members that come from one
 view have delivered the same. A group that a process is in has one name, and one identity for each time it was formed.
@@ -6,7 +6,8 @@ view have delivered the same. A group that a process is in has one name, and one
     Stage          what we take part in            Steps     the steps of a formation
     Attempts       epochs, refusals, no votes      Leaves    the application wants to leave
     Intentions     what the application wants      Search    it wants to join; groups that look for each other
-    Acquaintances  processes to look for
+    Acquaintances  processes to look for           Terms     settings that must agree
+    Inquiries      which processes are in a group, or want to be
 """
 
 from collections.abc import Callable, Mapping
@@ -14,20 +15,27 @@ from typing import Any
 
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
 from antiphon.protocols.newtop.formation.attempts import Attempts
+from antiphon.protocols.newtop.formation.freezes import Freezes
+from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.inquiries import Inquiries
 from antiphon.protocols.newtop.formation.intentions import Intentions, Wish
 from antiphon.protocols.newtop.formation.leaves import Leaves
 from antiphon.protocols.newtop.formation.procedure import Formation, Leave, Stage
 from antiphon.protocols.newtop.formation.search import Search
-from antiphon.protocols.newtop.formation.steps import Grounds, Steps
+from antiphon.protocols.newtop.formation.steps import Steps
+from antiphon.protocols.newtop.formation.terms import Terms
 from antiphon.protocols.newtop.frames import (
     AbortFrame,
     BaseFrame,
     FormationFrame,
     FoundFrame,
+    InquireFrame,
     InstallFrame,
+    PresenceFrame,
     ProbeFrame,
     ProposeFrame,
     ReadyFrame,
+    RefuseFrame,
     VoteFrame,
 )
 from antiphon.protocols.newtop.group import NewtopGroup
@@ -46,6 +54,7 @@ class Formations:
         "at",
         "attempts",
         "busy",
+        "inquiries",
         "intentions",
         "leaves",
         "search",
@@ -55,7 +64,7 @@ class Formations:
 
     def __init__(self, me: ProcessId, settings: NewtopSettings, grounds: Grounds) -> None:
         self.busy = False
-        """Whether `advance` may find something to do; a plain attribute like `at`: both are read at every drain."""
+        """True if `advance` may have work; a plain attribute like `at`, because both are read at every drain."""
         self.at: int | None = None
         """When something must be repeated, given up or tried again."""
         self._me = me
@@ -63,11 +72,17 @@ class Formations:
         pause_ns = settings.suspect_after_ns
         self.stage = stage = Stage()
         self.attempts = attempts = Attempts(pause_ns)
-        self.intentions = intentions = Intentions()
+        self.intentions = intentions = Intentions(settings.invitations)
+        freezes = Freezes(settings.form_within_ns)
         self.acquaintances = known = Acquaintances(me, pause_ns, settings.merge_every_ns)
-        self.steps = steps = Steps(me, settings, grounds, stage, attempts, intentions, known)
+        terms = Terms(me, settings, grounds, intentions, known)
+        self.steps = steps = Steps(me, settings, grounds, stage, attempts, intentions, known, terms, freezes)
         self.leaves = Leaves(me, grounds, stage, steps, intentions, known)
-        self.search = search = Search(me, pause_ns, grounds, stage, steps, attempts, intentions, known)
+        self.search = search = Search(
+            me, pause_ns, grounds, stage, steps, attempts, intentions, known, terms,
+            doubts_restarts=settings.doubts_restarts,
+        )  # fmt: skip
+        self.inquiries = inquiries = Inquiries(me, grounds, stage, intentions)
         self._handlers: Mapping[type[FormationFrame], Callable[[Any, int], None]] = {
             ProposeFrame: steps.on_propose,
             VoteFrame: steps.on_vote,
@@ -77,6 +92,9 @@ class Formations:
             AbortFrame: steps.on_abort,
             ProbeFrame: search.on_probe,
             FoundFrame: search.on_found,
+            RefuseFrame: terms.on_refuse,
+            InquireFrame: inquiries.on_inquire,
+            PresenceFrame: inquiries.on_presence,
         }
 
     # What the application asks for
@@ -95,7 +113,8 @@ class Formations:
         self.search.merge(name, others)
 
     def leave(self, name: GroupId, now: int) -> None:
-        """Go, when all is stable or too long has passed."""
+        """Leave, when everything is stable or after the timeout."""
+        self.inquiries.forget(name)
         self.intentions.leave(name, now + self._patience_ns)
         self._look_ahead()
 
@@ -123,7 +142,7 @@ class Formations:
     # What time brings
 
     def tick(self, now: int) -> None:
-        """Repeat, give up, try again: whatever is due."""
+        """Repeat, abort and retry what is due."""
         self._look_at_formation(now)
         for name, until in [*self.intentions.leaves.items()]:
             if until <= now:
@@ -140,7 +159,7 @@ class Formations:
         self._look_ahead()
 
     def advance(self, now: int) -> bool:
-        """Something may have been delivered or become stable: go on. True if there was something to do."""
+        """Continue after deliveries or new stability; True if there was something to do."""
         moved = self._go_on(now)
         if moved:
             self._look_ahead()
@@ -165,12 +184,12 @@ class Formations:
             return
         if formation.until <= now:
             self.steps.note_mute(formation, now)
-            self.steps.abandon(formation)
+            self.steps.abandon(formation, now)
         elif formation.initiator == self._me and formation.repeat_at <= now:
             self.steps.ask(formation, now)
 
     def _look_ahead(self) -> None:
-        """Something may have changed: say when to be called again."""
+        """Compute when to call again, after a possible change."""
         procedure, intentions = self.stage.procedure, self.intentions
         times = [wish.at for wish in intentions.wishes.values()]
         times += self.acquaintances.probes.values()

@@ -1,4 +1,4 @@
-"""What the application of a process has asked for and has not got: groups to be in, groups to leave."""
+"""Open requests of the application: groups to join, groups to leave."""
 
 from typing import Final
 
@@ -22,11 +22,11 @@ class Wish:
 
     @property
     def contact(self) -> ProcessId:
-        """The process to ask now: each in turn."""
+        """The contact to ask now; one after the other."""
         return self.processes[(self.tries - 1) % len(self.processes)]
 
     def tried(self, now: int, pause_ns: int, spread_ns: int) -> None:
-        """Once more; the next time is later, for a formation that is repeated ever later."""
+        """Retry; the pauses grow, as for repeated formations."""
         doublings = min(self.tries, _DOUBLINGS_MAX) if self.forms else 0
         self.at = now + (pause_ns << doublings) + spread_ns
         self.tries += 1
@@ -35,15 +35,16 @@ class Wish:
 class Intentions:
     """Invariant: a name is never in `wishes` and in `leaves` at once."""
 
-    __slots__ = ("leaves", "left", "wishes")
+    __slots__ = ("_invitations", "leaves", "left", "wishes")
 
-    def __init__(self) -> None:
+    def __init__(self, invitations: bool) -> None:
+        self._invitations = invitations
         self.wishes: dict[GroupId, Wish] = {}
         """By name."""
         self.leaves: dict[GroupId, int] = {}
         """By name, until when a leave may be graceful."""
         self.left: set[GroupId] = set()
-        """Names that our application does not want to be in."""
+        """Names of groups that our application does not want to be in."""
 
     def want(self, name: GroupId, wish: Wish) -> None:
         """Be in a group of that name."""
@@ -65,5 +66,8 @@ class Intentions:
         self.leaves.pop(name, None)
 
     def welcomes(self, name: GroupId, members: dict[ProcessId, GroupId | None]) -> bool:
-        """Whether others may take us into a group that we did not ask for: into a new one, unless we left it."""
-        return name not in self.left and not any(members.values())
+        """True if others may admit us to a group without our request: to a new group, unless we left it.
+
+        Only where invitations are allowed: a proposal stops delivery in all our groups.
+        """
+        return self._invitations and name not in self.left and not any(members.values())

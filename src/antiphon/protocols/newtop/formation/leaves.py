@@ -1,9 +1,10 @@
-"""Leaving a group (docs/spec/newtop.md 11.2 rule 2): when all have what we sent, or too long has passed."""
+"""Leaving a group (docs/spec/newtop.md 11.2 rule 2): when all members have what we sent, or after a timeout."""
 
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
+from antiphon.protocols.newtop.formation.grounds import Grounds
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.procedure import Leave, Stage
-from antiphon.protocols.newtop.formation.steps import Grounds, Steps
+from antiphon.protocols.newtop.formation.steps import Steps
 from antiphon.protocols.newtop.frames import WantFrame
 from antiphon.protocols.newtop.gate import Reason
 from antiphon.types import GroupId, ProcessId, name_of
@@ -31,7 +32,7 @@ class Leaves:
         self._acquaintances = acquaintances
 
     def begin(self, now: int) -> bool:
-        """Once the application's messages have left: stop delivering, and ask all to complete what there is."""
+        """When the application's messages have left: stop delivering, and ask all members to complete what was sent."""
         for name, until in [*self._intentions.leaves.items()]:
             group = self._grounds.current(name)
             if group is None:
@@ -39,6 +40,8 @@ class Leaves:
                 return True
             if group.outgoing.outbox.waiting or group.discipline.awaits_return or group.transfer is not None:
                 continue
+            if self._grounds.votes(group):
+                continue  # who knows the outcome can pass its vote on (15 rule 7)
             number = self._grounds.counter.value
             self._stage.begin(Leave(group, number, until), number)
             group.gate.hold(Reason.STOPPED)
@@ -49,18 +52,18 @@ class Leaves:
         return False
 
     def go_on(self, leave: Leave, now: int) -> bool:
-        """Something may have become stable; True if all of it has, and we are gone."""
+        """Check stability; True if everything is stable and we have left."""
         if not self._grounds.passed(leave.number) or leave.group.progress.stable_block < leave.number:
             return False
         self.go(name_of(leave.group.view.group), now, graceful=True)
         return True
 
     def go(self, name: GroupId, now: int, *, graceful: bool) -> None:
-        """We are not in the group any more, nor on our way into it."""
+        """We are neither in the group nor joining it."""
         procedure, group = self._stage.procedure, self._grounds.current(name)
         formation = self._stage.formation
         if formation is not None and name_of(formation.group) == name:
-            self._steps.abandon(formation)
+            self._steps.abandon(formation, now)
         if isinstance(procedure, Leave) and procedure.group is group:
             self._stage.end()
         self._intentions.gone(name)

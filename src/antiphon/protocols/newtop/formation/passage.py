@@ -1,11 +1,13 @@
-"""From one group to the next: what a process does when a formation, or a leave, has come to its end (11.1, 11.2)."""
+"""From one group to the next: what a process does when a formation or a leave ends (11.1, 11.2)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from antiphon.core.clocks import BlockCounter
-from antiphon.core.effects import Left, Reach
+from antiphon.core.effects import Left, Reach, Refused
 from antiphon.protocols.newtop.alarms import Alarms
 from antiphon.protocols.newtop.answers import Answers
+from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.held_back import HeldBack
 from antiphon.protocols.newtop.formation.transfer import Transfer
@@ -14,15 +16,16 @@ from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.cuts import Cuts
 from antiphon.protocols.newtop.ordering.contract import FormingOrder
+from antiphon.protocols.newtop.primary.rounds import Primaries
 from antiphon.protocols.newtop.voice import Post
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of
 
 NewGroup = Callable[[View, int, int], NewtopGroup]
-"""Makes the group of a view whose numbers begin at a base, at a time."""
+"""Builds the group of a view whose numbers begin at a base, at a time."""
 
 
 class Passage:
-    """What formations ask of the process they happen at.
+    """The process, as formations see it; implements `Grounds`.
 
     Invariant: a group is entered and left in all parts of the process at once.
     """
@@ -38,6 +41,8 @@ class Passage:
         "_new_group",
         "_order",
         "_post",
+        "_primaries",
+        "bounds",
         "counter",
     )
 
@@ -54,8 +59,11 @@ class Passage:
         connections: Connections,
         post: Post,
         new_group: NewGroup,
+        primaries: Primaries,
+        bounds: Bounds,
     ) -> None:
         self.counter = counter
+        self.bounds = bounds
         self._me = me
         self._groups = groups
         self._order = order
@@ -66,6 +74,7 @@ class Passage:
         self._connections = connections
         self._post = post
         self._new_group = new_group
+        self._primaries = primaries
 
     def current(self, name: GroupId) -> NewtopGroup | None:
         """The group of that name that we are in."""
@@ -75,14 +84,26 @@ class Passage:
         """To one process."""
         self._post.transmit(frame, to)
 
+    def tell(self, effect: Refused) -> None:
+        """An effect without a place in the order of deliveries."""
+        self._post.early.append(effect)
+
+    def last_primary(self, name: GroupId) -> int:
+        """The number of the last primary view of that name that our state comes from; 0: none."""
+        return self._primaries.held(name)
+
+    def votes(self, group: NewtopGroup) -> bool:
+        """Whether a vote on the view in force is under way."""
+        return self._primaries.votes(group)
+
     def reach(self, number: int, now: int) -> None:
-        """A null with this number in every group that has none as large."""
+        """Send a null with this number in every group that has not reached it."""
         for group in self._groups.by_id.values():
             if group.discipline.largest < number:
                 group.discipline.reach(number, now)
 
     def passed(self, number: int) -> bool:
-        """Whether everything up to that number is delivered, and every view up to there installed."""
+        """True if everything up to that number is delivered, and every view up to there installed."""
         return self._order.passed(number) and self._cuts.upto > number
 
     def stir(self) -> None:
@@ -90,17 +111,21 @@ class Passage:
         self._groups.stir_all()
 
     def go_over(self, frame: InstallFrame, now: int) -> NewtopGroup:
-        """Step 5 of 11.1: out of the old group, into the new one; its first view has its turn at the base."""
+        """Step 5 of 11.1: leave the old group and enter the new one; its first view is placed at the base."""
         name, overdue = name_of(frame.group), 0
         waiting = self._groups.take_early(name)
         self.counter.witness(frame.base)
+        self.bounds.entered(frame.base, now)
         old = self.current(name)
         if old is not None:
             undelivered = self._close(old, now, graceful=True, successor=frame.group)
             waiting, overdue = old.discipline.hand_over(undelivered)
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
+        if self._primaries.on:
+            view = replace(view, primary=False)  # it is voted on
         group = self._new_group(view, frame.base, now)
         group.begin_transfer(Transfer(self._me, view, frame.companies))
+        self._primaries.merged(name, max((each.last for each in frame.companies if each.view is not None), default=0))
         self._groups.enter(group)
         self._order.opened(group)
         group.suspector.rest(group, now)
@@ -121,7 +146,7 @@ class Passage:
             self._close(group, now, graceful=graceful and not group.outgoing.outbox.waiting, successor=None)
 
     def _bind(self, view: View, now: int) -> None:
-        """The group uses the connections that there are now; from a member without one it is severed."""
+        """The group uses the current connections; it is severed from a member without one."""
         others = (member for member in view.members if member != self._me)
         for peer in self._connections.bind(view.group, others):
             self._groups.sever(peer, now, (view.group,))
@@ -129,7 +154,13 @@ class Passage:
     def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> list[BlockFrame]:
         """Say that we leave, and forget the group (11.2 rule 1); returns what was not delivered in it."""
         name, early = group.view.group, self._post.early
-        group.multicast(LeavingFrame(name, self._me, group.numbers.sent), now)
+        heard = len(group.view.members) > 1 and not group.agreement.wary
+        passes_vote = self._primaries.on and successor is None and graceful and heard
+        stalled = group.concerns.evicted and successor is None
+        group.multicast(LeavingFrame(name, self._me, group.numbers.sent, passes_vote, stalled), now)
+        if passes_vote:
+            self._primaries.left(name_of(name), self._me)
+        self._primaries.closed(name)
         if group.transfer is not None and group.transfer.waits:
             self._held_back.drop(name)
         self._held_back.put(Left(name, graceful, successor), early)
@@ -138,5 +169,5 @@ class Passage:
         self._alarms.forget(name)
         self._connections.forget(name)
         self._groups.close(group)
-        self._held_back.release(early)  # nobody waits for its state any more
+        self._held_back.release(early)  # stop waiting for its state
         return undelivered

@@ -1,9 +1,10 @@
-"""What a process takes part in: a formation, or its own leave; one at a time (docs/spec/newtop.md 11.1, 11.2)."""
+"""The current procedure of a process: a formation or its own leave, one at a time (docs/spec/newtop.md 11.1, 11.2)."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.frames import BaseFrame, ProposeFrame, ReadyFrame, VoteFrame
+from antiphon.protocols.newtop.settings import Values
 from antiphon.types import Company, GroupId, ProcessId
 
 if TYPE_CHECKING:
@@ -11,39 +12,51 @@ if TYPE_CHECKING:
 
 
 class Formation:
-    """A group that is to be formed, as one process sees it.
+    """A group that is being formed, as one process sees it.
 
     Invariant: `base` is None while votes are counted; `ready` is None while something up to the base is undelivered.
     """
 
-    __slots__ = ("answers", "base", "group", "initiator", "members", "number", "ready", "repeat_at", "until", "votes")
+    __slots__ = (
+        "answers",
+        "base",
+        "begun",
+        "group",
+        "initiator",
+        "members",
+        "number",
+        "ready",
+        "repeat_at",
+        "until",
+        "votes",
+    )
 
     def __init__(
-        self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], until: int, number: int
+        self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], begun: int, number: int
     ) -> None:
         self.group = group
         self.initiator = initiator
         self.members = members
         """Each with its predecessor."""
-        self.until = until
-        """When it is given up."""
+        self.begun = self.until = begun
+        """When we stopped delivering; and when the formation is aborted."""
         self.number = number
-        """v: where we have stopped."""
+        """v: the number at which we stopped delivering."""
         self.base: int | None = None
         self.ready: ReadyFrame | None = None
         self.votes: dict[ProcessId, int] = {}
         self.answers: dict[ProcessId, ReadyFrame] = {}
         self.repeat_at = 0
-        """When the initiator asks again those who have not answered."""
+        """When the initiator asks members without an answer again."""
 
     @property
     def has_predecessors(self) -> bool:
-        """Whether a member comes from a group: then there is something to deliver first."""
+        """True if a member comes from a group: then its messages must be delivered first."""
         return any(self.members.values())
 
     @property
     def contradicts(self) -> bool:
-        """Two views of one predecessor of which one has a member of the other: they have not agreed yet (E-57)."""
+        """True if members report different views of one predecessor, and one view has both: not agreed yet (E-57)."""
         return any(
             self.members[a] == self.members[b] is not None
             and one.view != other.view
@@ -54,7 +67,7 @@ class Formation:
 
     @property
     def companies(self) -> tuple[Company, ...]:
-        """The members by the view that they come from; those from nowhere are alone."""
+        """The members by the view that they come from; a member without a view is alone."""
         if not self.answers:
             return tuple(Company((member,), None, 0, False) for member in self.members)
         found: dict[object, list[ProcessId]] = {}
@@ -63,7 +76,8 @@ class Formation:
         companies = []
         for members in found.values():
             ready = self.answers[members[0]]
-            companies.append(Company(tuple(members), ready.view, len(ready.members), ready.primary))
+            last = max(self.answers[member].last for member in members)
+            companies.append(Company(tuple(members), ready.view, len(ready.members), ready.primary, last))
         return tuple(sorted(companies))
 
     def extend(self, until: int) -> None:
@@ -81,31 +95,31 @@ class Formation:
         return self.answers.keys() == self.members.keys()
 
     def flush(self, base: int) -> None:
-        """Everything up to the base is to be delivered."""
+        """Everything up to the base must be delivered."""
         self.base = base
 
     def get_ready(self, frame: ReadyFrame) -> None:
-        """Everything up to the base is delivered here, and this says so."""
+        """Everything up to the base is delivered here, and this frame says so."""
         self.ready = frame
 
-    def ask(self, me: ProcessId, repeat_at: int) -> tuple[ProposeFrame | BaseFrame, list[ProcessId]]:
+    def ask(self, me: ProcessId, settings: Values, repeat_at: int) -> tuple[ProposeFrame | BaseFrame, list[ProcessId]]:
         """The proposal, or the base, and the members that have not answered it."""
         self.repeat_at = repeat_at
         answered = self.votes if self.base is None else self.answers
         frame: ProposeFrame | BaseFrame = (
-            ProposeFrame(self.group, me, tuple(self.members.items()))
+            ProposeFrame(self.group, me, tuple(self.members.items()), settings)
             if self.base is None
             else BaseFrame(self.group, me, self.base)
         )
         return frame, [member for member in self.members if member != me and member not in answered]
 
     def is_led_by(self, me: ProcessId, frame: VoteFrame | ReadyFrame) -> bool:
-        """Whether we initiated it, and this is an answer to us."""
+        """True if we initiated it, and this is an answer to us."""
         return self.group == frame.group and self.initiator == me and frame.sender in self.members
 
 
 class Leave(NamedTuple):
-    """Our last messages are to be stable before we go (11.2 rule 2)."""
+    """Our last messages must be stable before we leave (11.2 rule 2)."""
 
     group: "NewtopGroup"
     number: int
@@ -120,7 +134,7 @@ class Stage:
     def __init__(self) -> None:
         self.procedure: Formation | Leave | None = None
         self.limit = BEYOND
-        """Nothing above this number is delivered now; a plain attribute, for it is read at every drain."""
+        """Nothing above this number is delivered now; a plain attribute, because it is read at every drain."""
 
     @property
     def formation(self) -> Formation | None:
@@ -142,6 +156,6 @@ class Stage:
         self.limit = limit
 
     def end(self) -> None:
-        """It is over, one way or the other: deliveries go on."""
+        """The procedure has ended, with or without success: deliveries continue."""
         self.procedure = None
         self.limit = BEYOND

@@ -6,9 +6,13 @@ is proposed again meanwhile, we vote no.
 """
 
 from collections.abc import Callable, Container
+from typing import Final
 
 from antiphon.protocols.newtop.frames import FormationFrame, ProposeFrame, VoteFrame
 from antiphon.types import ProcessId
+
+_KEPT_MAX: Final = 64
+"""Proposals that wait at the same time; the oldest gives way."""
 
 
 class EarlyProposals:
@@ -31,6 +35,8 @@ class EarlyProposals:
             self._transmit(VoteFrame(frame.group, self._me, None, 0), frame.sender)
         else:
             self._kept[frame.sender] = frame
+            if len(self._kept) > _KEPT_MAX:
+                del self._kept[next(iter(self._kept))]
         return True
 
     def take_ready(self, connected: Container[ProcessId]) -> list[ProposeFrame]:

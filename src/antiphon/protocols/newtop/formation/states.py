@@ -1,4 +1,4 @@
-"""States of applications on their way between the members of formed groups, over all groups of one process."""
+"""Transfers of application states between members of formed groups, over all groups of one process."""
 
 from antiphon.core.contract import StateSource
 from antiphon.core.effects import Effect
@@ -10,7 +10,7 @@ from antiphon.types import View
 
 
 class States:
-    """Invariant: what is held back is handed over as soon as the last state that it waits for is there."""
+    """Invariant: held effects are handed over as soon as the last state that they wait for has arrived."""
 
     __slots__ = ("_frame_bytes_max", "_held_back")
 
@@ -19,7 +19,7 @@ class States:
         self._frame_bytes_max = frame_bytes_max
 
     def snapshot(self, group: NewtopGroup | None, state: bytes | StateSource) -> None:
-        """Our application has said what its state was at the first view of the group."""
+        """Our application has given its state at the first view of the group."""
         if group is None or group.transfer is None:
             release(state)
         else:
@@ -27,7 +27,7 @@ class States:
             self._donate(group)
 
     def told(self, group: NewtopGroup, place: int, state: bytes, effects: list[Effect]) -> None:
-        """A state has its turn in the order."""
+        """A state is delivered."""
         transfer = group.transfer
         if transfer is not None:
             waited = transfer.waits
@@ -35,14 +35,14 @@ class States:
             self._complete(group, waited, effects)
 
     def installed(self, group: NewtopGroup, view: View, waited: bool, effects: list[Effect]) -> None:
-        """Members are gone: perhaps we must tell a state now, or nobody is left to tell it."""
+        """Members are gone: perhaps we must send a state now, or no member is left to send it."""
         if group.transfer is not None:
             group.transfer.installed(view)
             self._complete(group, waited, effects)
             self._donate(group)
 
     def _complete(self, group: NewtopGroup, waited: bool, effects: list[Effect]) -> None:
-        """The last state may be here, or nobody may be left to tell it: what was held back goes on."""
+        """The last state may have arrived, or no member is left to send it: release held effects."""
         transfer = group.transfer
         assert transfer is not None
         if waited and not transfer.waits:
@@ -54,7 +54,7 @@ class States:
             group.weigh_state()
 
     def _donate(self, group: NewtopGroup) -> None:
-        """Tell the state of our class, if that is our duty and our application has said what it is."""
+        """Send the state of our class, if that is our duty and our application has given it."""
         found = None if group.transfer is None else group.transfer.donate()
         if found is not None:
             place, state = found

@@ -4,17 +4,19 @@ Each participant stops delivering at a number, in all its groups; everybody deli
 of these numbers, the base; then all go over to the new group at once, whose numbers are above it.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from antiphon.core.clocks import BlockCounter
-from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
+from antiphon.errors import ProtocolViolation
+from antiphon.protocols.newtop.formation.acquaintances import Acquaintances, is_succeeded
 from antiphon.protocols.newtop.formation.attempts import Attempts
+from antiphon.protocols.newtop.formation.freezes import STRANGERS, Freezes
+from antiphon.protocols.newtop.formation.grounds import Grounds
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.procedure import Formation, Stage
+from antiphon.protocols.newtop.formation.terms import Terms
 from antiphon.protocols.newtop.frames import (
     AbortFrame,
     BaseFrame,
-    FormationFrame,
     InstallFrame,
     ProposeFrame,
     ReadyFrame,
@@ -27,34 +29,6 @@ if TYPE_CHECKING:
     from antiphon.protocols.newtop.group import NewtopGroup
 
 
-class Grounds(Protocol):
-    """What formations ask of the process they happen at."""
-
-    @property
-    def counter(self) -> BlockCounter: ...
-
-    def current(self, name: GroupId) -> "NewtopGroup | None":
-        """The group of that name that we are in."""
-
-    def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
-        """To one process."""
-
-    def reach(self, number: int, now: int) -> None:
-        """A null with this number in every group that has none as large."""
-
-    def passed(self, number: int) -> bool:
-        """Whether everything up to that number is delivered, and every view up to there installed."""
-
-    def go_over(self, frame: InstallFrame, now: int) -> "NewtopGroup":
-        """Leave the group of that name, if we are in one, and enter the new one."""
-
-    def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
-        """Be a member no longer, or never become one."""
-
-    def stir(self) -> None:
-        """What was held back may go on, in any group."""
-
-
 class Steps:
     """Invariant: whatever ends a formation tells all its members, by `install` or by `abort`."""
 
@@ -62,6 +36,7 @@ class Steps:
         "_acquaintances",
         "_attempts",
         "_datagrams",
+        "_freezes",
         "_grounds",
         "_intentions",
         "_me",
@@ -69,6 +44,7 @@ class Steps:
         "_pause_ns",
         "_repeat_ns",
         "_stage",
+        "_terms",
         "introduced",
     )
 
@@ -81,6 +57,8 @@ class Steps:
         attempts: Attempts,
         intentions: Intentions,
         acquaintances: Acquaintances,
+        terms: Terms,
+        freezes: Freezes,
     ) -> None:
         self.introduced: dict[GroupId, tuple[InstallFrame, int]] = {}
         """On datagrams: what we told of a group, and when to tell it again."""
@@ -90,6 +68,8 @@ class Steps:
         self._attempts = attempts
         self._intentions = intentions
         self._acquaintances = acquaintances
+        self._terms = terms
+        self._freezes = freezes
         self._repeat_ns = settings.repair_max_ns
         self._patience_ns = settings.form_within_ns
         self._pause_ns = settings.suspect_after_ns
@@ -99,8 +79,7 @@ class Steps:
 
     def propose(self, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
         """Step 0."""
-        predecessors = [group for group in members.values() if group is not None]
-        group = self._attempts.next_group(name, self._me, predecessors)
+        group = self._attempts.next_group(name, self._me, members)
         if group is None:
             return
         formation = self._take_part(group, self._me, dict(sorted(members.items())), now)
@@ -112,22 +91,25 @@ class Steps:
 
     def ask(self, formation: Formation, now: int) -> None:
         """The proposal, or the base, to the members that have not answered."""
-        frame, unanswered = formation.ask(self._me, now + self._repeat_ns)
+        settings = self._terms.of(name_of(formation.group))
+        frame, unanswered = formation.ask(self._me, settings, now + self._repeat_ns)
         for member in unanswered:
             self._grounds.transmit(frame, member)
 
     def on_propose(self, frame: ProposeFrame, now: int) -> None:
         """Step 1."""
+        self._require_epoch(frame, now)
         current = self._grounds.current(name_of(frame.group))
         if current is not None and current.view.group == frame.group:
             return  # it is formed already
         known = self._stage.formation_of(frame.group)
         if known is not None:
             self._vote(known.group, known.initiator, known.number)
-        elif self._yields(frame.sender) and self._may_join(frame) and self._is_settled(current):
+        elif self._is_willing(frame, current, now) and not self._terms.refuses(frame):
             if (given_up := self._stage.formation) is not None:
-                self.abandon(given_up)
+                self.abandon(given_up, now)
             formation = self._take_part(frame.group, frame.sender, dict(frame.members), now)
+            formation.extend(now + min(2 * self._pause_ns, self._patience_ns))  # its initiator waits half of that
             self._vote(formation.group, formation.initiator, formation.number)
         else:
             self._attempts.refuse(frame.group)
@@ -135,13 +117,15 @@ class Steps:
 
     def on_vote(self, frame: VoteFrame, now: int) -> None:
         """Step 2; or a no, step 6."""
-        self._attempts.heard(name_of(frame.group), frame.epoch)
+        if frame.number is not None:
+            self._grounds.bounds.require_vote(frame.number, now)
+        self._attempts.heard(frame.group, frame.sender, frame.epoch, now)
         self._attempts.voted(frame.sender)
         formation = self._stage.formation
         if formation is None or not formation.is_led_by(self._me, frame):
             return
         if frame.number is None:
-            self.abandon(formation)
+            self.abandon(formation, now)
         elif formation.base is None and formation.vote(frame.sender, frame.number):
             self._count(formation, now)
 
@@ -153,6 +137,10 @@ class Steps:
         if formation is None or frame.sender != formation.initiator:
             return
         if formation.base is None:
+            self._grounds.bounds.require_base(frame.base, now)
+            if frame.base < formation.number:
+                raise ProtocolViolation("number", f"base {frame.base:,} is below our vote {formation.number:,}")
+            formation.extend(formation.begun + self._patience_ns)
             self._flush(formation, frame.base, now)
         elif formation.ready is not None:
             self._grounds.transmit(formation.ready, formation.initiator)
@@ -168,13 +156,14 @@ class Steps:
         predecessor = self._grounds.current(name_of(formation.group))
         if predecessor is not None and (predecessor.parts or predecessor.discipline.in_doubt):
             # Its view does not tell what it has discarded (E-88), nor what others have delivered elsewhere (E-94).
-            self.abandon(formation)
+            self.abandon(formation, now)
             return True
         if predecessor is None:
             ready = ReadyFrame(formation.group, self._me, None, (), False)
         else:
             view = predecessor.view
-            ready = ReadyFrame(formation.group, self._me, view.id, view.members, view.primary)
+            last = self._grounds.last_primary(name_of(formation.group))
+            ready = ReadyFrame(formation.group, self._me, view.id, view.members, view.primary, last)
         formation.get_ready(ready)
         if formation.initiator == self._me:
             self.on_ready(ready, now)
@@ -200,7 +189,7 @@ class Steps:
         if not formation.answer(frame):
             return
         if formation.contradicts:
-            self.abandon(formation)
+            self.abandon(formation, now)
         else:
             self._install(InstallFrame(formation.group, self._me, formation.base, formation.companies), now)
 
@@ -208,6 +197,7 @@ class Steps:
         """Step 5, if we take part in it; a member that is in it already has been heard now."""
         formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
         if formation is not None:
+            self._require_outcome(formation, frame, now)
             if {member for company in frame.companies for member in company.members} == formation.members.keys():
                 self._install(frame, now)
         elif group is not None and group.view.group == frame.group:
@@ -219,9 +209,9 @@ class Steps:
     def entered(self, group: "NewtopGroup", now: int) -> None:
         """We are in this group: its members are worth looking for when they are gone."""
         name = name_of(group.view.group)
-        self._acquaintances.know(name, group.view.members)
+        self._acquaintances.companions(name, group.view.members)
         self._intentions.fulfilled(name)
-        self._attempts.heard(name, epoch_of(group.view.group))
+        self._attempts.entered(group.view.group, now)
         self._acquaintances.look_later(name, now)
 
     def introduce(self, name: GroupId, frame: InstallFrame, now: int) -> None:
@@ -246,14 +236,15 @@ class Steps:
         """The sender will never be in that group."""
         formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
         if formation is not None:
-            self.abandon(formation)
+            self.abandon(formation, now)
         elif group is not None and group.view.group == frame.group:
             group.agreement.renounced(frame.sender, now)
         else:
             self._attempts.refuse(frame.group)  # on datagrams its proposal may still be under way
 
-    def abandon(self, formation: Formation) -> None:
+    def abandon(self, formation: Formation, now: int) -> None:
         """Refuse it for ever, go on as before, and let all know."""
+        self._freezes.cost(self._cause(formation), now - formation.begun, now)
         self._attempts.refuse(formation.group)
         self._stage.end()
         group = self._grounds.current(name_of(formation.group))
@@ -263,6 +254,20 @@ class Steps:
             if member != self._me:
                 self._grounds.transmit(AbortFrame(formation.group, self._me), member)
         self._grounds.stir()
+
+    def _cause(self, formation: Formation) -> ProcessId:
+        """The process that a failed formation is put down to: its initiator, if that is a member; else strangers.
+
+        We initiate what strangers ask for.
+        """
+        group = self._grounds.current(name_of(formation.group))
+        known = group is not None and formation.initiator != self._me and formation.initiator in group.roster.ranks
+        return formation.initiator if known else STRANGERS
+
+    def may_stop_us(self, process: ProcessId, name: GroupId, now: int) -> bool:
+        """Whether this process has not cost us too much time yet by formations that came to nothing."""
+        group = self._grounds.current(name)
+        return self._freezes.allows(process if group is not None and process in group.roster.ranks else STRANGERS, now)
 
     def note_mute(self, formation: Formation, now: int) -> None:
         """A member that does not vote holds up all others: it is left out for a while, longer each time.
@@ -280,6 +285,24 @@ class Steps:
 
     # Parts of steps
 
+    def _require_epoch(self, frame: ProposeFrame, now: int) -> None:
+        """Refuse a group that is not above its predecessors, or too far above all that we know."""
+        self._attempts.require(frame.group, now)
+        latest = max((epoch_of(before) for _, before in frame.members if before is not None), default=0)
+        if epoch_of(frame.group) <= latest:
+            raise ProtocolViolation("number", f"{frame.group} is to replace a group of epoch {latest}")
+
+    def _require_outcome(self, formation: Formation, frame: InstallFrame, now: int) -> None:
+        """Refuse numbers that differ from what we were told before, or told ourselves."""
+        if formation.base is None:
+            self._grounds.bounds.require_base(frame.base, now)
+        elif frame.base != formation.base:
+            raise ProtocolViolation("number", f"base {frame.base:,} is not the base {formation.base:,} of this group")
+        ready = formation.ready
+        own = next((company for company in frame.companies if self._me in company.members), None)
+        if ready is not None and own is not None and (own.view, own.size) != (ready.view, len(ready.members)):
+            raise ProtocolViolation("number", f"{self._me} comes from another view than {own.view} of {own.size}")
+
     def _take_part(
         self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], now: int
     ) -> Formation:
@@ -288,11 +311,15 @@ class Steps:
         if current is not None:
             self._grounds.counter.witness(current.progress.promised)
         number = self._grounds.counter.value
-        formation = Formation(group, initiator, members, now + self._patience_ns, number)
+        formation = Formation(group, initiator, members, now, number)
+        formation.extend(now + self._patience_ns)
         self._stage.begin(formation, number)
         if current is not None:
             current.stop_at(number)
         return formation
+
+    def _is_willing(self, frame: ProposeFrame, current: "NewtopGroup | None", now: int) -> bool:
+        return self._yields(frame.sender) and self._may_join(frame, now) and self._is_settled(current)
 
     def _yields(self, initiator: ProcessId) -> bool:
         """Whether what we take part in gives way to a proposal: as long as votes are counted, to one of a lower id.
@@ -305,12 +332,17 @@ class Steps:
             return self._stage.procedure is None
         return formation.base is None and initiator < formation.initiator and formation.has_predecessors
 
-    def _may_join(self, frame: ProposeFrame) -> bool:
-        """Whether it is new, names us with the group that we are in, and our application would be in it."""
+    def _may_join(self, frame: ProposeFrame, now: int) -> bool:
+        """Whether it is new, names us with the group that we are in, and our application would be in it.
+
+        Its initiator must not have stopped us too often.
+        """
         members, name, intentions = dict(frame.members), name_of(frame.group), self._intentions
         current = self._grounds.current(name)
         if name in intentions.leaves or self._me not in members or not self._attempts.is_new(frame.group):
             return False
+        if is_succeeded(self._me, members) or not self.may_stop_us(frame.sender, name, now):
+            return False  # no group can have two processes with one name
         if current is not None:
             return members[self._me] == current.view.group
         return members[self._me] is None and (name in intentions.wishes or intentions.welcomes(name, members))

@@ -85,6 +85,7 @@ class Agreement:
         "_secedes",
         "_sure",
         "_suspected",
+        "_vanished",
         "_votes",
         "failed",
         "suspicions",
@@ -97,14 +98,15 @@ class Agreement:
         self.failed: dict[ProcessId, int] = {}
         """Confirmed, and still in the view; likewise."""
         self.wary = False
-        """Whether frames must pass the filter: a member is suspected, accused or failed."""
+        """Whether frames must pass the filter: a member is suspected, accused, failed, or said to be dead."""
         self._votes: dict[Suspicion, set[ProcessId]] = {}  # T: the suspicions received, our own included
         self._recorded: dict[Suspicion, int] = {}  # when the first of them came
         self._pending: dict[ProcessId, list[Frame]] = {}  # what suspected members sent
         self._examined: set[tuple[ProcessId, Suspicion]] = set()  # pending accusations that we have refuted
         self._suspected: dict[ProcessId, _Suspected] = {}
         self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
-        self._gone: set[ProcessId] = set()  # by their own word no members any more
+        self._gone: dict[ProcessId, str] = {}  # by their own word no members any more, with the reason
+        self._vanished: set[ProcessId] = set()  # the transport has evidence that they are dead
         self._contradicted: dict[ProcessId, int] = {}  # cut off from us: how often others vouched for it
         self._secedes = settings.merge_every_ns > 0  # a member that goes alone is found again
         self._me = me
@@ -128,6 +130,7 @@ class Agreement:
     def admits(self, frame: Frame, now: int) -> bool:
         """The filter for frames that come directly (9.3): those of suspected members wait, those of failed ones go."""
         sender = frame.sender
+        self._vanished.discard(sender)  # it speaks, so the evidence was wrong
         if sender in self.failed:
             return False
         if sender not in self.suspicions:
@@ -171,13 +174,32 @@ class Agreement:
             self._sure.add(process)
             self.suspect(process, "parted", now)
 
-    def renounced(self, process: ProcessId, now: int) -> None:
+    def renounced(self, process: ProcessId, now: int, reason: str = "left") -> None:
         """By its own word it is no member any more: no silence is needed, and nobody waits for its vote (11.2)."""
         if process in self._group.roster.ranks and process not in self.failed:
             self._sure.add(process)
-            self._gone.add(process)
-            self.suspect(process, "left", now)
+            self._gone[process] = reason
+            self.suspect(process, reason, now)
             self.evaluate(now)
+
+    def vanished(self, process: ProcessId, now: int) -> None:
+        """(f) The transport has evidence that it is dead: no silence is needed, but others may refute it.
+
+        A new number of ours makes others answer, and the process too if it lives. So a member that still hears it
+        can refute soon, also in an idle group.
+        """
+        if process in self._group.roster.ranks and process not in self.failed and process != self._me:
+            self._vanished.add(process)
+            self.suspect(process, "gone", now)
+            if process in self.suspicions:
+                self._group.discipline.show_life(now)
+            self.evaluate(now)
+
+    def stuck(self, process: ProcessId, now: int) -> None:
+        """It is heard, and never advances: in a view of two its next sign of life must not acquit it (9.9)."""
+        if process not in self.suspicions and process not in self.failed:
+            self._sure.add(process)
+            self.suspect(process, "stuck", now)
 
     def excludes_me(self, frame: Frame) -> bool:
         """Whether its sender says by it that it has excluded us: by the mark on a message (E-45), or outright."""
@@ -199,6 +221,7 @@ class Agreement:
         """The view has changed: forget those who are gone."""
         ranks = self._group.roster.ranks
         self.failed = {process: last for process, last in self.failed.items() if process in ranks}
+        self._vanished &= ranks.keys()
         self.evaluate(now)
 
     # What time brings (9.2)
@@ -220,11 +243,23 @@ class Agreement:
     def evaluate(self, now: int) -> None:
         """(v) If all that we do not suspect agree with all that we suspect: confirm it, all or nothing."""
         group = self._group
+        if self._vanished:
+            self._follow_evidence(now)
         if self.suspicions and not self._in_grace(now):
             trusted = {*group.view.members} - self.suspicions.keys() - self.failed.keys()
             if all(trusted <= self._votes[pair] for pair in self.suspicions.items()):
                 self._confirm(tuple(sorted(self.suspicions.items())), now)
-        self.wary = self.active or bool(self.failed)
+        self.wary = self.active or bool(self.failed) or bool(self._vanished)
+
+    def _follow_evidence(self, now: int) -> None:
+        """A refutation took back a suspicion that rests on evidence: adopt that of another member at once.
+
+        Without that other suspicion nothing happens before the ordinary timeouts: a member that still hears the
+        process refutes each of ours, and the two would go on for ever.
+        """
+        accused = {pair[0] for pair in self._votes if self._stands(pair)}
+        for process in sorted(self._vanished & accused - self.suspicions.keys()):
+            self.suspect(process, "gone", now)
 
     # Conditions
 
@@ -232,6 +267,7 @@ class Agreement:
         """(ii) A vote, or our life in doubt, or something that we can refute."""
         pair = frame.suspect, frame.last_block
         if frame.suspect == self._me:
+            self._group.concerns.accused_by(frame.sender, now)
             self._show_life(frame.last_block, now)
         elif frame.suspect in self.failed or frame.suspect not in self._group.roster.ranks:
             return
@@ -266,10 +302,13 @@ class Agreement:
             self._confirm(frame.failed, now)
 
     def _on_leaving(self, frame: LeavingFrame, now: int) -> None:
-        self.renounced(frame.sender, now)
+        if frame.passes_vote:
+            self._group.leaving.passed_on.add(frame.sender)
+        self.renounced(frame.sender, now, "stalled" if frame.stalled else "left")
 
     def _clear(self, process: ProcessId, now: int) -> None:
         """A refutation had news: take the suspicion back, pass the news on, then take in what waited."""
+        self._group.concerns.vouched(process, now)
         last = self.suspicions[process]
         cut_off = self._secedes and self._is_cut_off_from(process)
         self._acquit(process, now)
@@ -278,7 +317,7 @@ class Agreement:
         if cut_off:
             self._weigh_secession(process, now)
         if process in self._gone:
-            self.renounced(process, now)  # others had more of it, but it is gone all the same
+            self.renounced(process, now, self._gone[process])  # others had more of it, but it is gone all the same
 
     def _is_cut_off_from(self, process: ProcessId) -> bool:
         severed = self._group.suspector.is_severed(self._group.roster.ranks[process])
@@ -326,6 +365,7 @@ class Agreement:
             self._sure.discard(process)
             self._pending.pop(process, None)
             self.failed[process] = last
+            self._vanished.discard(process)
         self._examined = {each for each in self._examined if each[0] not in self.failed}
         for pair in [pair for pair in self._votes if pair[0] in self.failed]:
             self._forget(pair)
@@ -379,7 +419,10 @@ class Agreement:
 
     def _show_life(self, last: int, now: int) -> None:
         """A member has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
-        if last >= self._group.numbers.sent:
+        numbers = self._group.numbers
+        if last > numbers.sent:
+            numbers.counter.witness(last + 1)  # nobody has that of us: only a larger number refutes it
+        if last >= numbers.sent:
             self._group.discipline.show_life(now)
 
     def _tell(self, frame: MembershipFrame, now: int) -> None:
@@ -413,11 +456,15 @@ class Agreement:
         return {*self._group.view.members} == {self._me, process}
 
     def _in_grace(self, now: int) -> bool:
-        """A view of two: (v) holds at once, so a suspicion by timeout gets a second chance (E-25)."""
+        """A view of two: (v) holds at once, so a suspicion by timeout gets a second chance (E-25).
+
+        With evidence of a death the time is short, but not zero: nobody else can refute it.
+        """
         (process, *others) = self.suspicions
         if others or process in self._sure or not self._alone_with(process):
             return False
-        return now < self._suspected[process].at + self._grace_ns
+        grace_ns = self._grace_ns // 4 if process in self._vanished else self._grace_ns
+        return now < self._suspected[process].at + grace_ns
 
     def _departure(self, pair: Suspicion, now: int) -> Departure:
         suspected = self._suspected[pair[0]]

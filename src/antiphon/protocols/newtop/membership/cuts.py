@@ -1,4 +1,4 @@
-"""Where views change, over all groups of a process: in the order of the numbers behind which they change."""
+"""Where views change, over all groups of a process, in the order of the numbers after which they change."""
 
 from collections.abc import Container
 from heapq import heapify, heappop, heappush
@@ -17,7 +17,7 @@ class Cut(NamedTuple):
     """Cuts with one number keep the order in which they were agreed on."""
     group: GroupId
     detection: Detection | None
-    """Those who failed; None: the first view of a formed group."""
+    """The failed members; None: the first view of a formed group."""
 
 
 class Cuts:
@@ -33,7 +33,7 @@ class Cuts:
 
     @property
     def first(self) -> Cut | None:
-        """The next one."""
+        """The next cut."""
         return self._heap[0] if self._heap else None
 
     @property
@@ -42,27 +42,27 @@ class Cuts:
         return max((cut.number for cut in self._heap), default=0)
 
     def add(self, number: int, group: GroupId, detection: Detection | None) -> None:
-        """A view of that group changes behind this number."""
+        """A view of that group changes after this number."""
         self._tickets += 1
         heappush(self._heap, Cut(number, self._tickets, group, detection))
         self._look()
 
     def pop(self) -> Cut:
-        """The next one has its turn."""
+        """Take the next cut."""
         cut = heappop(self._heap)
         self._look()
         return cut
 
     def drop(self, detections: Container[Detection | None]) -> None:
-        """These are installed along with another one."""
+        """These are installed together with another cut."""
         self._keep([cut for cut in self._heap if cut.detection not in detections])
 
     def forget(self, group: GroupId) -> None:
-        """We are not in that group any more."""
+        """We have left that group."""
         self._keep([cut for cut in self._heap if cut.group != group])
 
     def awaits_first_view(self, group: GroupId) -> bool:
-        """Whether the first view of that group has not had its turn."""
+        """True if the first view of that group is not installed yet."""
         return any(cut.group == group and cut.detection is None for cut in self._heap)
 
     def _keep(self, cuts: list[Cut]) -> None:

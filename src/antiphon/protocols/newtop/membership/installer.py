@@ -1,4 +1,4 @@
-"""From an agreement on failures to the views without them, over all groups of one process (newtop.md 9.4, 9.6)."""
+"""From agreed failures to the views without the failed members, over all groups of one process (newtop.md 9.4, 9.6)."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ from antiphon.protocols.newtop.groups import Groups
 from antiphon.protocols.newtop.membership.agreement import Detection
 from antiphon.protocols.newtop.membership.cuts import Cut, Cuts
 from antiphon.protocols.newtop.ordering.contract import Order
-from antiphon.types import shrunk_view
+from antiphon.protocols.newtop.primary.rounds import Primaries
+from antiphon.types import name_of, shrunk_view
 
 if TYPE_CHECKING:
     from antiphon.protocols.newtop.formation.formation import Formations
@@ -19,9 +20,20 @@ if TYPE_CHECKING:
 
 
 class ViewInstaller:
-    """Invariant: a view is installed behind everything that belongs to the one before it, the same at all members."""
+    """Invariant: a view is installed after everything that belongs to the view before it, the same at all members."""
 
-    __slots__ = ("_answers", "_cuts", "_early", "_formations", "_groups", "_held_back", "_order", "_rules", "_states")
+    __slots__ = (
+        "_answers",
+        "_cuts",
+        "_early",
+        "_formations",
+        "_groups",
+        "_held_back",
+        "_order",
+        "_rules",
+        "_states",
+        "primaries",
+    )
 
     def __init__(
         self,
@@ -33,6 +45,7 @@ class ViewInstaller:
         states: States,
         rules: "Rules",
         formations: "Formations | None",
+        primaries: Primaries,
         early: list[Effect],
     ) -> None:
         self._groups = groups
@@ -43,10 +56,12 @@ class ViewInstaller:
         self._states = states
         self._rules = rules
         self._formations = formations
+        self.primaries = primaries
+        """The rounds of voting start again in each view."""
         self._early = early
 
     def confirmed(self, group: NewtopGroup, detection: Detection, now: int) -> None:
-        """Members have failed (9.4 vii): nobody waits for them, and it is settled where the view changes."""
+        """Members have failed (9.4 vii): stop waiting for them, and fix the place of the view change."""
         name, order = group.view.group, self._order
         self._groups.stir(group)
         if not self._cuts.awaits_first_view(name):
@@ -60,15 +75,15 @@ class ViewInstaller:
             return
         group.numbers.counter.witness(number)
         if order.cut_after and group.numbers.sent < number:
-            group.discipline.null(number, now, self._early)  # nobody else may owe this number (E-60)
-            group.numbers.expect(number, now)  # and we do, should flow control hold it back
+            group.discipline.null(number, now, self._early)  # perhaps no other member owes this number (E-60)
+            group.numbers.expect(number, now)  # and we still do, if flow control delays it
         if self._rules.answers_cuts:
-            self._answers.want(number)  # in all groups, or a silent one keeps the view from us
+            self._answers.want(number)  # in all groups, or a silent one delays the view
         if notice is None:
             self._cuts.add(number, name, detection)
 
     def change(self, now: int, effects: list[Effect]) -> bool:
-        """Install what has its turn, by number or because all have flushed; True if something may follow from it."""
+        """Install due views, by number or because all have flushed; True if this may have consequences."""
         cut = self._cuts.first
         if cut is not None:
             if not self._order.passed(cut.number) or self._withheld(cut):
@@ -86,7 +101,7 @@ class ViewInstaller:
         return changed
 
     def install(self, group: NewtopGroup, detections: list[Detection], now: int, effects: list[Effect]) -> None:
-        """From here on in the order, the view is one without these."""
+        """From here on in the order, the view is without these members."""
         if not detections:
             return
         failed = [pair for detection in detections for pair in detection.failed]
@@ -98,8 +113,12 @@ class ViewInstaller:
         waited = group.transfer is not None and group.transfer.waits
         signature = self._rules.signature and self._rules.signature(view)
         self._held_back.put(InstallView(view, left, signature), effects)
-        self._states.installed(group, view, waited, effects)  # the application gets to it when it has the state
+        self._states.installed(group, view, waited, effects)  # the application reads it when it has the state
         group.installed(now)
+        for process, _ in failed:
+            if process in group.leaving.passed_on:
+                self.primaries.left(name_of(view.group), process)
+        self.primaries.entered(group)
 
     def _pass(self, cut: Cut, now: int, effects: list[Effect]) -> None:
         """Everything up to the cut is delivered."""
@@ -113,12 +132,12 @@ class ViewInstaller:
         self.install(group, [detection, *along], now, effects)
 
     def _withheld(self, cut: Cut) -> bool:
-        """Whether a view must wait for the outcome of a formation."""
+        """True if a view must wait for the outcome of a formation."""
         formations = self._formations
         return formations is not None and (cut.number > formations.stage.limit or formations.settled_group == cut.group)
 
     def _install_first(self, group: NewtopGroup, now: int, effects: list[Effect]) -> None:
-        """The first view of a formed group has its turn: members that have a state say here what it is."""
+        """Install the first view of a formed group; members with a state take it here."""
         transfer = group.transfer
         assert transfer is not None
         self._held_back.put(InstallView(group.view, snapshot=transfer.wanted), effects)
@@ -128,9 +147,10 @@ class ViewInstaller:
         group.discipline.begin(now)
         if transfer.over:
             group.end_transfer()
+        self.primaries.entered(group)
 
 
 def _transitional(group: NewtopGroup) -> Transitional:
-    """The members that deliveries speak for from here on."""
+    """The members that deliveries are valid for from here on."""
     remaining = [member for member in group.view.members if member not in group.agreement.failed]
     return Transitional(group.view.group, tuple(remaining))

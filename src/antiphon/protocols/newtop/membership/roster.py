@@ -1,4 +1,4 @@
-"""Who is in the group, and which entry of the vectors belongs to whom."""
+"""The members of the group, and the vector entry of each."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,15 +14,15 @@ class Roster:
     def __init__(self, me: ProcessId, view: View) -> None:
         self.me = me
         self.view = view
-        """The view in force; a failed member stays in it until the next view is installed."""
+        """The current view; a failed member stays in it until the next view is installed."""
         self.columns: Mapping[ProcessId, int] = view.ranks
-        """Ranks in the first view, also of members that are gone: the entries of all vectors."""
+        """Ranks in the first view, also of removed members: the entries of all vectors."""
         self.ranks = dict(view.ranks)
-        """The same ranks, of the members of the view in force."""
+        """The same ranks, of the members of the current view."""
         self.rank_of = self.ranks.get
         self.my_rank = view.ranks[me]
         self.place = self.my_rank
-        """Our rank in the view in force."""
+        """Our rank in the current view."""
         self.excluded: tuple[ProcessId, ...] = ()
         """The members that we have excluded or confirmed failed: the mark on our messages (E-45)."""
 
@@ -36,11 +36,11 @@ class Roster:
         return removed
 
     def slowest(self, vector: MinVector) -> ProcessId:
-        """The member that our application waits for: it has the least in that vector, ourselves last among equals."""
+        """The member that our application waits for: the smallest entry of that vector; among equals ourselves last."""
         slowest = [process for process, rank in self.ranks.items() if vector.values[rank] == vector.minimum]
         return slowest[0] if slowest[0] != self.me else slowest[-1]
 
     def mark(self, failed: Iterable[ProcessId]) -> None:
-        """From now on our messages say that they are not for these members, nor for removed ones."""
+        """From now on the mark of our messages excludes these members and all removed ones."""
         gone = [process for process in self.columns if process not in self.ranks]
         self.excluded = tuple(sorted([*gone, *failed]))

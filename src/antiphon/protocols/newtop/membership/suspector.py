@@ -23,6 +23,7 @@ class Suspector:
     """The clocks of one member in one group. All clauses ask: is it silent, and does it owe us something."""
 
     __slots__ = (
+        "_advanced",
         "_completed",
         "_formed_at",
         "_merges",
@@ -32,6 +33,7 @@ class Suspector:
         "_probe_ns",
         "_samples",
         "_severed",
+        "_stuck_ns",
         "at",
         "clock",
         "idle",
@@ -49,8 +51,10 @@ class Suspector:
         self._severed: set[int] = set()
         self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
         self._completed: deque[tuple[int, int]] = deque()  # (when, what was to be acknowledged then), in safe groups
+        self._advanced = [(0, now)] * size  # by rank, the last number that a look found of it, and when it changed
         self._merges = settings.merge_every_ns > 0
         self._patience_ns = settings.suspect_after_ns
+        self._stuck_ns = settings.stuck_after_ns
         self._period_ns = settings.suspect_after_ns // 4
         self._probe_ns = settings.idle_probe_ns if settings.suspect_after_ns else 0
 
@@ -129,8 +133,14 @@ class Suspector:
             self._completed.popleft()
         owing = group.change.owing(group.view)
         for process, rank in [*group.roster.ranks.items()]:
+            reached = group.progress.received.values[rank]
+            if reached != self._advanced[rank][0]:
+                self._advanced[rank] = reached, now
             if rank != group.roster.my_rank and (reason := self._charge(group, process, rank, owing, now)):
-                agreement.suspect(process, reason, now)
+                if reason == "stuck":
+                    agreement.stuck(process, now)
+                else:
+                    agreement.suspect(process, reason, now)
         for process in agreement.accused(now - self._patience_ns):
             if self._pardoned[group.roster.ranks[process]] <= now - self._patience_ns:
                 agreement.suspect(process, "accused", now)  # clause c, whether or not it is heard (E-50)
@@ -146,9 +156,11 @@ class Suspector:
         limit = now - self._patience_ns
         if self._deaf(group, process, now):
             return "deaf"
+        owed = next((when for when, number in self._samples if number > group.progress.received.values[rank]), None)
+        if self._is_stuck(group, rank, owed, now):
+            return "stuck"
         if self._silent_since(rank) > limit:
             return None
-        owed = next((when for when, number in self._samples if number > group.progress.received.values[rank]), None)
         charges = (
             ("silent", owed),
             ("unacknowledged", self._unacknowledged_since(group, rank)),
@@ -177,6 +189,13 @@ class Suspector:
         if since is None:
             return False
         return max(since, self._pardoned[group.roster.ranks[process]]) + 2 * self._patience_ns <= now
+
+    def _is_stuck(self, group: "NewtopGroup", rank: int, owed_since: int | None, now: int) -> bool:
+        """Whether it is heard, but has sent no number for very long; a stalled member says that it cannot (9.9)."""
+        if owed_since is None or not self._stuck_ns:
+            return False
+        since = max(owed_since, self._advanced[rank][1], self._pardoned[rank])
+        return since + self._stuck_ns <= now and not group.concerns.says_stalled(rank)
 
     def _silent_since(self, rank: int) -> int:
         if rank in self._severed:

@@ -19,7 +19,7 @@ _SENDER: Final = attrgetter("sender")
 
 
 class TotalOrder:
-    """Deliver what no group can still send into, in increasing (block, sender) over all groups (safe1', safe2).
+    """Deliver blocks into which no group can still send, in increasing (block, sender) over all groups (safe1', safe2).
 
     (block, sender) is unique among data: a process numbers its data messages of all groups from one counter.
     """
@@ -32,7 +32,7 @@ class TotalOrder:
     """How far beyond the largest complete block a message may be delivered."""
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:  # noqa: ARG002
-        self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # what waits, by block
+        self._rows: dict[int, list[BlockFrame]] = defaultdict(list)  # waiting frames, by block
         self._blocks: list[int] = []  # heap of their numbers
         self._groups = groups
         self._begin()
@@ -44,11 +44,11 @@ class TotalOrder:
         self._counter = next(counters, BlockCounter())  # one for all groups
 
     def opened(self, group: NewtopGroup) -> None:  # noqa: ARG002
-        """One more that deliveries wait for."""
+        """Deliveries also wait for this group."""
         self._begin()
 
     def closed(self, group: NewtopGroup) -> list[BlockFrame]:
-        """Nothing of it counts any more."""
+        """Deliveries no longer wait for this group."""
         dropped = [frame for row in self._rows.values() for frame in row if frame.group == group.view.group]
         self._drop(dropped)
         self._columns = [column for column in self._columns if column is not group.discipline.horizon]
@@ -57,15 +57,15 @@ class TotalOrder:
 
     @property
     def highest(self) -> int:
-        """The largest number that waits."""
+        """The largest waiting number."""
         return max(self._blocks, default=0)
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
-        """Nothing beside the number."""
+        """No stamp: the number is enough."""
         return frame.stamp is None
 
     def stamp(self, group: NewtopGroup) -> Stamp | None:  # noqa: ARG002
-        """The block number says all."""
+        """Frames of this order carry no stamp."""
         return None
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
@@ -81,7 +81,7 @@ class TotalOrder:
     """Our own message waits like all others."""
 
     def take(self, upto: int) -> list[BlockFrame]:
-        """Everything up to the largest block that is complete in all groups (Bmin)."""
+        """All frames up to the largest block that is complete in all groups (Bmin)."""
         blocks, column = self._blocks, self._only_column
         ready: list[BlockFrame] = []
         limit = self._ahead + (column.minimum if column is not None else self._complete_everywhere())
@@ -97,11 +97,11 @@ class TotalOrder:
         return ready
 
     def passed(self, block: int) -> bool:
-        """No group can still send up to there, and `take` has given all of it."""
+        """True if no group can still send up to this number, and `take` has returned all of it."""
         return self._complete_everywhere() >= block
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """Behind the smallest last number of the detection nothing of its members counts (M3)."""
+        """After the smallest last number of the detection, no message of its members counts (M3)."""
         gone, limit = {process for process, _ in detection.failed}, detection.last + self._ahead
         above = [frame for row in self._rows.values() for frame in row if frame.block > limit]
         dropped = [frame for frame in above if frame.group == group.view.group and frame.sender in gone]
@@ -113,7 +113,7 @@ class TotalOrder:
         return True
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:  # noqa: ARG002
-        """All that counted of them is delivered."""
+        """Nothing is left: all their messages that count are delivered."""
         return []
 
     def _drop(self, dropped: list[BlockFrame]) -> None:
@@ -132,18 +132,18 @@ class TotalOrder:
 class SafeOrder(TotalOrder):
     """Total order that delivers nothing before it is stable, in the groups that ask for it (newtop.md 14, rule 1).
 
-    The order stays one over all groups: what is not stable holds back all that is larger, in every group, and the cuts.
+    The order stays one over all groups: an unstable message delays all larger ones, in every group, and the cuts.
     """
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
-        """Others deliver it only when they have heard that we have it, so that is news (rule 2)."""
+        """Others deliver it only after our acknowledgment, so its receipt is news (rule 2)."""
         group.news.await_word(frame.block)
         return super().received(group, frame, now)
 
     sent = received
 
     def take(self, upto: int) -> list[BlockFrame]:
-        """Up to the first that a member may lack."""
+        """All frames before the first one that a member may lack."""
         ready: list[BlockFrame] = []
         limit = min(upto, self._complete_everywhere())
         while self._blocks and self._blocks[0] <= limit:
@@ -160,7 +160,7 @@ class SafeOrder(TotalOrder):
         return ready
 
     def passed(self, block: int) -> bool:
-        """Nor is anything up to there held back."""
+        """True if also no unstable message up to this number waits."""
         return super().passed(block) and not (self._blocks and self._blocks[0] <= block)
 
     def _stable(self, frame: BlockFrame) -> bool:
@@ -168,7 +168,7 @@ class SafeOrder(TotalOrder):
 
 
 class SlowOrder(TotalOrder):
-    """Causal order for the price of a number: whatever could precede m has a smaller number than m (CO1, CO2)."""
+    """Causal order with only a number as stamp: every possible predecessor of m has a smaller number (CO1, CO2)."""
 
     forms: ClassVar[bool] = False
     cut_after: ClassVar[int | None] = 1

@@ -1,4 +1,4 @@
-"""What an ordering part is: it stamps our frames and says whose turn it is."""
+"""The interface of an ordering part: it stamps our frames and decides which frames are deliverable."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
@@ -17,59 +17,59 @@ class Order(Protocol):
     """
 
     crosses: ClassVar[bool]
-    """Whether a number in one group must be answered in all others (rule CA4): delivery waits for all of them."""
+    """True if a number in one group must be answered in all others (rule CA4): delivery waits for all of them."""
 
     stamps: ClassVar[bool]
-    """Whether a message needs more than its number."""
+    """True if a message needs more than its number."""
 
     forms: ClassVar[bool]
-    """Whether groups may be entered and left on the way."""
+    """True if groups may be joined and left during a run."""
 
     cut_after: ClassVar[int | None]
-    """Views change so far behind the last number that all have of those who failed. None: not by numbers."""
+    """Views change this far after the last common number of the failed members. None: not by numbers."""
 
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None: ...
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
-        """Whether a data frame carries a stamp of this order; a peer under another order sends others."""
+        """True if a data frame carries a stamp of this order; a peer with another order sends other stamps."""
 
     def stamp(self, group: NewtopGroup) -> Stamp | None:
-        """What our next data frame in this group says of its past, beside its number."""
+        """The stamp of our next data frame in this group, besides its number."""
 
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> object:
-        """That frame has left; it is ours to deliver too."""
+        """That frame has left; we deliver it too."""
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:
-        """A data frame of another member came; gives the other groups in which something follows from it."""
+        """A data frame of another member is received; returns the other groups that it affects."""
 
     def take(self, upto: int) -> list[BlockFrame]:
-        """Every frame whose turn has come, in order; for each, the counter of its group is raised first (rule CA2).
+        """Every deliverable frame, in order; for each, the counter of its group is raised first (rule CA2).
 
-        None with a number above `upto`: there a view changes first.
+        No frame above `upto`: a view changes there first.
         """
 
     def passed(self, block: int) -> bool:
-        """Whether everything up to that number has had its turn, so that a view may change behind it."""
+        """True if everything up to that number is delivered, so that a view may change after it."""
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """These members have failed: gives what nobody will deliver of them, and waits for nothing else of them."""
+        """These members have failed: returns their undeliverable frames, and waits for no others of them."""
 
     def settled(self, group: NewtopGroup) -> bool:
-        """Whether everything of the old view is delivered; asked where views do not change by numbers."""
+        """True if everything of the old view is delivered; used if views do not change by numbers."""
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
-        """The view has changed: gives what the removed have left undelivered; what waited for the view may go on."""
+        """The view has changed: returns undelivered frames of removed members, and releases frames that waited."""
 
 
 class FormingOrder(Order, Protocol):
     """An order over groups that come and go (docs/spec/newtop.md 11)."""
 
     def opened(self, group: NewtopGroup) -> None:
-        """We have entered a group: deliveries wait for it too."""
+        """We have joined a group: deliveries also wait for it."""
 
     def closed(self, group: NewtopGroup) -> list[BlockFrame]:
-        """We have left it: nothing of it is delivered any more; gives what waited."""
+        """We have left a group: nothing of it is delivered any more; returns the waiting frames."""
 
     @property
     def highest(self) -> int:
-        """The largest number that waits for its turn, or 0."""
+        """The largest waiting number, or 0."""

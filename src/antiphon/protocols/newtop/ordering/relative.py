@@ -1,7 +1,7 @@
 """The Relative causal order: precise inside a group, by whole blocks between groups (Macedo94 §5.6, corrected).
 
-The counter is one for all groups of a process (E-14): so whatever a message waits for has a smaller number, and no
-two messages wait for one another.
+One counter serves all groups of a process (E-14). So a message waits only for smaller numbers, and no
+two messages wait for each other.
 """
 
 from collections import deque
@@ -29,18 +29,18 @@ class RelativeOrder:
         self._groups = groups
         self._delivered = {name: [0] * len(group.roster.columns) for name, group in groups.items()}  # LDV, by rank
         self._limits = {name: [BEYOND] * len(group.roster.columns) for name, group in groups.items()}
-        """By rank, the last number that will ever be delivered of a member that has failed."""
+        """By rank, the last deliverable number of a failed member."""
         self._blocks: dict[GroupId, int] = {}  # GBN
         self._ready: list[BlockFrame] = []
-        self._held: dict[tuple[GroupId, ProcessId], deque[BlockFrame]] = {}  # by stream: only the first can go
-        self._undelivered = {name: Pending() for name in groups}  # of what is held, by group
+        self._held: dict[tuple[GroupId, ProcessId], deque[BlockFrame]] = {}  # by stream: only the first is deliverable
+        self._undelivered = {name: Pending() for name in groups}  # of waiting frames, by group
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
-        """A number for each member."""
+        """The stamp has a number for each member."""
         return isinstance(frame.stamp, RelativeStamp) and len(frame.stamp.delivered) == len(group.roster.columns)
 
     def stamp(self, group: NewtopGroup) -> RelativeStamp:
-        """What we sent and delivered so far: by member in this group, by block in others."""
+        """What we have sent and delivered: by member in this group, by block in others."""
         return RelativeStamp(tuple(self._delivered[group.view.group]), tuple(sorted(self._blocks.items())))
 
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
@@ -50,7 +50,7 @@ class RelativeOrder:
         self._ready.append(frame)
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
-        """Keep it; blocks that it names in our other groups must complete, even if nobody else knows them (E-63)."""
+        """Keep it; blocks that it names in our other groups must complete, even if only we know them (E-63)."""
         self._held.setdefault((frame.group, frame.sender), deque()).append(frame)
         self._undelivered[frame.group].add(frame.block)
         named = [(name, block) for name, block in _stamp(frame).blocks if name in self._groups and name != frame.group]
@@ -74,7 +74,7 @@ class RelativeOrder:
         return True
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """Drop what builds on something of the detection that nobody has; it is the end of its stream (E-65)."""
+        """Drop frames that depend on a lost message of the detection; they are the end of its stream (E-65)."""
         name, limits = group.view.group, self._limits[group.view.group]
         lasts = {group.roster.columns[process]: last for process, last in detection.failed}
         dropped = []
@@ -86,12 +86,12 @@ class RelativeOrder:
         return self._forget(dropped)
 
     def settled(self, group: NewtopGroup) -> bool:
-        """Nothing waits but what belongs to a later view."""
+        """True if only frames of a later view wait."""
         streams = [stream for (name, _), stream in self._held.items() if name == group.view.group]
         return all(not stream or group.change.holds(stream[0]) for stream in streams)
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
-        """What is left of the removed was sent in a view that we never see."""
+        """The remaining frames of removed members were sent in a view that we never install."""
         dropped: list[BlockFrame] = []
         for process in removed:
             rank, name = group.roster.columns[process], group.view.group
@@ -111,7 +111,7 @@ class RelativeOrder:
         if any(
             min(told, limit) > reached for told, reached, limit in zip(stamp.delivered, delivered, limits, strict=True)
         ):
-            return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11); of those who failed, what there is
+            return False  # CO1: `m.ldv <= LDV`, not the reverse (E-11); of failed members, up to their last number
         return all(
             self._passed(name, block) for name, block in stamp.blocks if name in self._groups and name != frame.group
         )
@@ -132,7 +132,7 @@ class RelativeOrder:
         self._reach(frame.group, frame.block)
 
     def _reach(self, name: GroupId, block: int) -> None:
-        """A maximum: a message with a smaller number may be delivered later (E-15)."""
+        """Raise by maximum: a message with a smaller number may be delivered later (E-15)."""
         if block > self._blocks.get(name, 0):
             self._blocks[name] = block
 

@@ -1,7 +1,7 @@
 """Orders by stamps that name the past: the Fast order, and vector-clock CBCAST, the reference (Macedo94 §5.5, §2.6.3).
 
-Both stamp a message with a number for each (group, process) in its past, and deliver it once those of the receiver's
-own groups are reached. They wait for nothing else: no other causal order delivers earlier.
+Both stamp a message with a number for each (group, process) in its past. The receiver delivers it when the entries of
+its own groups are reached, and waits for nothing else: no other causal order delivers earlier.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ Known = dict[Key, int]
 class FastOrder:
     """GLDV, keyed by group and process: keyed by process alone it deadlocks (E-13).
 
-    Invariant: a frame in `_waiting[key]` lacks that key; it is looked at again when the key rises.
+    Invariant: a frame in `_waiting[key]` lacks that key; it is tested again when the key rises.
     """
 
     crosses: ClassVar[bool] = False
@@ -32,24 +32,24 @@ class FastOrder:
     def __init__(self, me: ProcessId, groups: Mapping[GroupId, NewtopGroup], settings: NewtopSettings) -> None:
         self._me = me
         self._groups = groups
-        self._known: Known = {}  # GLDV: the largest number sent or delivered, by us or by those we have it from
-        self._delivered: Known = {}  # of our own groups, the largest delivered here
-        self._received: Known = {}  # likewise received
-        self._limits: Known = {}  # of members that have failed, the last that will ever be delivered here
+        self._known: Known = {}  # GLDV: the largest number sent or delivered, by us or in the past of our deliveries
+        self._delivered: Known = {}  # for our own groups, the largest delivered here
+        self._received: Known = {}  # the same for received ones
+        self._limits: Known = {}  # for failed members, the last deliverable number
         self._parked: dict[GroupId, list[tuple[BlockFrame, Known]]] = {group: [] for group in groups}
-        """What was sent in a view that is not installed here yet."""
+        """Frames sent in a view that is not installed here yet."""
         self._waiting: dict[Key, list[tuple[BlockFrame, Known]]] = {}
         self._ready: deque[tuple[BlockFrame, Known]] = deque()
         self._compressing = settings.compression
-        self._told: dict[GroupId, Known] = {group: {} for group in groups}  # by our stamps so far, if compressing
-        self._heard: dict[Key, Known] = {}  # by the stamps of each sender in each group, if compressing
+        self._told: dict[GroupId, Known] = {group: {} for group in groups}  # sent in our stamps so far, if compressing
+        self._heard: dict[Key, Known] = {}  # received in the stamps of each sender in each group, if compressing
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:  # noqa: ARG002
-        """Whatever it names."""
+        """Any stamp with keys."""
         return isinstance(frame.stamp, MapStamp)
 
     def stamp(self, group: NewtopGroup) -> MapStamp:
-        """Everything we know; compressed, what the group has not heard from us."""
+        """All our keys; compressed, those that changed since our last stamp in the group."""
         known = self._known
         if self._compressing:
             told = self._told[group.view.group]
@@ -72,7 +72,7 @@ class FastOrder:
         return ()
 
     def take(self, upto: int) -> list[BlockFrame]:  # noqa: ARG002
-        """What is ready, and what becomes so by delivering it."""
+        """All deliverable frames, and those that become deliverable by delivering them."""
         taken = []
         while self._ready:
             frame, past = self._ready.popleft()
@@ -87,7 +87,7 @@ class FastOrder:
         return True
 
     def failed(self, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
-        """Drop what builds on something of the detection that nobody has (E-65); wait for nothing else of it (E-64)."""
+        """Drop frames that depend on a lost message of the detection (E-65); wait for no others of it (E-64)."""
         keys = {self._key(group.view.group, process) for process, _ in detection.failed}
         lasts = {key: self._received.get(key, 0) for key in keys}
 
@@ -110,7 +110,7 @@ class FastOrder:
         return not any(frame.group == name for held in waiting for frame, _ in held)
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
-        """What is left of the removed was sent in a view that we never see; of others it may have its turn now."""
+        """Drop what is left of removed members: it belongs to a view that we never install. Release other frames."""
         name = group.view.group
         keys = {self._key(name, process) for process in removed}
         dropped = self._drop(lambda frame, _: frame.group == name and frame.sender in removed)
@@ -134,7 +134,7 @@ class FastOrder:
                 self._place(*held)
 
     def _learn(self, frame: BlockFrame, past: Known) -> None:
-        """On delivery, not on receipt: merge every key, those of groups that are not ours too."""
+        """Merge every key, also of groups that are not ours; on delivery, not on receipt."""
         for key, number in past.items():
             self._raise(key, number)
         own = self._key(frame.group, frame.sender)
@@ -157,21 +157,21 @@ class FastOrder:
             self._waiting.setdefault(lacking, []).append((frame, past))
 
     def _lacking(self, frame: BlockFrame, past: Known) -> Key | None:  # noqa: ARG002
-        """A key of our groups that is not reached yet, or None: then its turn has come."""
+        """A key of our groups that is not reached yet, or None: the frame is deliverable."""
         for key, number in past.items():
             if self._misses(key, number):
                 return key
         return None
 
     def _misses(self, key: Key, number: int) -> bool:
-        """Whether something of that stream, as far as there will be any, is still to be delivered here."""
+        """True if a message of that stream up to this number is still undelivered here and can arrive."""
         return min(number, self._limits.get(key, number)) > self._delivered.get(key, 0) and self._concerns(key)
 
     def _concerns(self, key: Key) -> bool:
         return key[0] in self._groups
 
     def _past(self, group: NewtopGroup, frame: BlockFrame) -> Known:
-        """What the stamp says, with what the sender said before if stamps are compressed: channels are FIFO."""
+        """The full stamp; if stamps are compressed, with the sender's earlier entries: channels are FIFO."""
         stamp = frame.stamp
         assert isinstance(stamp, MapStamp)
         past = {(name, process): number for name, process, number in stamp.entries}
@@ -189,10 +189,10 @@ class FastOrder:
 
 
 class VectorOrder(FastOrder):
-    """CBCAST: the same, with a count of messages in place of block numbers, and the sender's own entry raised first."""
+    """CBCAST: the same with message counts instead of block numbers, and the sender's own entry raised first."""
 
     def fits(self, group: NewtopGroup, frame: BlockFrame) -> bool:
-        """It counts itself."""
+        """The stamp includes the message itself."""
         own = group.view.group, frame.sender
         return isinstance(frame.stamp, MapStamp) and any(entry[:2] == own for entry in frame.stamp.entries)
 
@@ -203,7 +203,7 @@ class VectorOrder(FastOrder):
         return super().stamp(group)
 
     def sent(self, group: NewtopGroup, frame: BlockFrame, now: int) -> None:  # noqa: ARG002
-        """Delivered at once; its own entry was raised for the stamp."""
+        """Deliver our own message at once; its entry was raised for the stamp."""
         key = group.view.group, self._me
         self._delivered[key] = self._known[key]
         self._ready.append((frame, {}))
@@ -213,7 +213,7 @@ class VectorOrder(FastOrder):
         return past[frame.group, frame.sender]
 
     def _lacking(self, frame: BlockFrame, past: Known) -> Key | None:
-        """The next message of its sender, and nothing else of its past missing (E-1)."""
+        """True if it is the next message of its sender, and its past is complete (E-1)."""
         own = frame.group, frame.sender
         if past[own] != self._delivered.get(own, 0) + 1:
             return own

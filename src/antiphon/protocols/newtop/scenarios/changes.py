@@ -1,11 +1,12 @@
 """The family `changes`: groups that are formed, joined, left and merged, and processes that come back, amid failures.
 
-Faults, networks and workloads are those of the family `membership`. On top of them processes come and go, at moments of
-their own or when something else breaks; in most runs members look for those whom they have lost, so that what heals
-grows together again. In a share of the runs groups have a sequencer, some of them or all.
+Faults, networks and workloads are those of the family `membership`. In addition processes join and leave, at random
+times or together with another fault. In most runs members search for lost members, so healed partitions merge. In a
+share of the runs some or all groups have a sequencer.
 """
 
 import random
+from collections.abc import Mapping
 from itertools import chain
 from typing import Final, Literal
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from antiphon.protocols.newtop.options import NewtopOptions, options_of
 from antiphon.protocols.newtop.scenarios.membership import draw_with_failures
+from antiphon.protocols.newtop.settings import Service
 from antiphon.protocols.newtop.validation import problems
 from antiphon.scenario.changes import change_problems, complete_changes
 from antiphon.scenario.draws import MS
@@ -32,24 +34,27 @@ from antiphon.scenario.model import (
 from antiphon.scenario.units import Duration
 
 MERGED: Final = 0.7
-"""Share of the runs in which members look for one another."""
+"""Share of the runs in which members search for each other."""
 RECOVERED: Final = 0.6
 """Share of crashed processes that come back."""
 FORMED: Final = 0.3
-"""Share of the runs in which one more group is formed on the way."""
+"""Share of the runs in which one more group is formed."""
+_SERVICES: Final[Mapping[Service, int]] = {"total": 80, "total-safe": 20}
 SEQUENCED: Final = 0.4
 """Share of the runs in which groups have a sequencer."""
 
 
 def draw_changes(chance: random.Random) -> Scenario:
     """One run of the family; the scenario's name tells the shape."""
-    scenario = _bearable(draw_symmetric_changes(chance))
-    return _with_sequencers(chance, scenario) if chance.random() < SEQUENCED else scenario
+    scenario = bearable(draw_symmetric_changes(chance))
+    return with_sequencers(chance, scenario) if chance.random() < SEQUENCED else scenario
 
 
-def draw_symmetric_changes(chance: random.Random) -> Scenario:
-    """One in which members number their messages themselves."""
-    scenario = draw_with_failures(chance, "changes", {"total": 80, "total-safe": 20})
+def draw_symmetric_changes(
+    chance: random.Random, family: str = "changes", services: Mapping[Service, int] = _SERVICES
+) -> Scenario:
+    """One in which members number their messages themselves; `services`: with their weights."""
+    scenario = draw_with_failures(chance, family, services)
     suspect_after = int(scenario.options.suspect_after)
     merge_every = chance.choice([2, 3, 5]) * suspect_after if chance.random() < MERGED else 0
     phase = max((int(fault.at) for fault in scenario.fault), default=3 * suspect_after)
@@ -62,11 +67,11 @@ def draw_symmetric_changes(chance: random.Random) -> Scenario:
     if chance.random() < FORMED:
         scenario = _with_formed_group(chance, scenario, phase)
     faults = [*scenario.fault, *_changes(chance, scenario, phase)]
-    return _possible(replace(scenario, fault=tuple(faults)))
+    return possible(replace(scenario, fault=tuple(faults)))
 
 
-def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
-    """The same, but for what does not go with a sequencer (docs/spec/newtop.md 11.3 rule 8)."""
+def with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
+    """The same, without options that a sequencer excludes (docs/spec/newtop.md 11.3 rule 8)."""
     modes: list[Literal["symmetric", "asymmetric"]] = [
         chance.choice(["symmetric", "asymmetric", "asymmetric"]) for _ in scenario.group
     ]
@@ -87,26 +92,24 @@ def _with_sequencers(chance: random.Random, scenario: Scenario) -> Scenario:
     )
 
 
-def _bearable(scenario: Scenario) -> Scenario:
-    """On hosts that have time: a frame costs so little that a quarter of it is enough for all to say that they live.
+def bearable(scenario: Scenario) -> Scenario:
+    """Hosts that are fast enough: a quarter of their time is enough for all signs of life.
 
-    With a sequencer they always do. On slower ones members rightly suspect each other, part, and merge for ever.
+    With a sequencer members send them always. On slower hosts members rightly suspect each other and split forever.
     """
-    frames = 4 * sum(
-        len(members_of(group)) ** 2 for group in scenario.group
-    )  # in the time after which one is suspected
+    frames = 4 * sum(len(members_of(group)) ** 2 for group in scenario.group)  # during the suspicion time
     hosts = scenario.hosts.count or len(scenario.processes)
     most = Duration(scenario.options.suspect_after * hosts // (4 * frames))
     return replace(scenario, hosts=replace(scenario.hosts, service=min(scenario.hosts.service, most)))
 
 
 def _state_bytes(chance: random.Random, options: NewtopOptions) -> int:
-    """Sometimes many frames, and more than the window holds; but no more rows than a run is worth."""
+    """Sometimes many frames, more than the window holds; limited so that a run does not get too many rows."""
     return chance.choice([32, 32, 1_000, min(100_000, 20 * options.frame_bytes)])
 
 
 def _with_formed_group(chance: random.Random, scenario: Scenario, phase: int) -> Scenario:
-    """Of some of the processes there are, whatever else they are in."""
+    """A group of some existing processes, which may be in other groups."""
     count = chance.randint(2, min(4, len(scenario.processes)))
     members = tuple(chance.sample(scenario.processes, count))
     first = scenario.group[0]
@@ -129,7 +132,7 @@ def _with_formed_group(chance: random.Random, scenario: Scenario, phase: int) ->
 
 
 def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Fault]:
-    """Who comes and goes, whether or not it can: what is impossible is left out in the end."""
+    """Random joins, leaves and recoveries; impossible ones are removed later."""
     suspect_after = int(scenario.options.suspect_after)
     crashes = [fault for fault in scenario.fault if isinstance(fault, Crash)]
     moments = [int(fault.at) for fault in scenario.fault] or [phase // 2]
@@ -157,8 +160,8 @@ def _changes(chance: random.Random, scenario: Scenario, phase: int) -> list[Faul
     return changes
 
 
-def _possible(scenario: Scenario) -> Scenario:
-    """Without what cannot happen when it would, and with somebody in every group from the start."""
+def possible(scenario: Scenario) -> Scenario:
+    """The scenario without impossible changes, and with a member in every group from the start."""
     while (problem := _first_problem(complete_changes(scenario))) is not None:
         table, place = problem[0].partition("[")[0], int(problem[0].partition("[")[2].partition("]")[0])
         if table == "fault":

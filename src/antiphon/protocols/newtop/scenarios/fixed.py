@@ -1,4 +1,4 @@
-"""The family `fixed-group`: one group that nobody leaves, in total order over streams."""
+"""The family `fixed-group`: one group that no member leaves, in total order over streams."""
 
 import random
 
@@ -9,7 +9,7 @@ from antiphon.scenario.units import Bandwidth, Duration
 
 
 def draw_fixed_group(chance: random.Random) -> Scenario:
-    """One group under everything that such a group can survive."""
+    """One group under all faults that it can survive."""
     members = tuple(f"p{number}" for number in range(1, chance.randint(1, 7) + 1))
     hosts = draw_hosts(chance)
     return Scenario(

@@ -1,8 +1,8 @@
-"""The family `membership`: groups whose members crash, lose one another, and suspect each other rightly and wrongly.
+"""The family `membership`: groups whose members crash, are partitioned, and suspect each other rightly and wrongly.
 
-After a phase of faults half of the runs heal all that can heal. In the other half a core stays fully connected while
-everybody else is gone for good, in one direction at least: a fault that always heals hides livelocks (properties.md 6).
-Runs are small, as in the family `newtop`, and their clocks run fast: what matters is how faults meet.
+After a phase of faults, half of the runs heal all faults that can heal. In the other half a core stays fully connected,
+and all other processes are cut off for good, at least in one direction: a fault that always heals hides livelocks
+(docs/spec/properties.md 6). Runs are small, as in the family `newtop`, with short timeouts, so that faults coincide.
 """
 
 import random
@@ -44,7 +44,7 @@ SERVICES: Final[Mapping[Service, int]] = {
     "causal-relative": 14,
     "causal-vector": 10,
 }
-"""In how many runs of a hundred all groups get this service."""
+"""Percentage of runs in which all groups have this service."""
 SHAPES: Final[Mapping[str, int]] = {
     "one": 50,
     "pair": 9,
@@ -54,21 +54,21 @@ SHAPES: Final[Mapping[str, int]] = {
     "ring": 6,
     "random": 10,
 }
-"""In how many runs of a hundred groups overlap so."""
+"""Percentage of runs with this overlap of groups."""
 SUSPECT_AFTER_MS: Final = (100, 100, 100, 120, 120, 150, 200, 300)
 STREAMS: Final = 0.65
 PROBED: Final = 0.85
-"""Share of the runs whose idle groups look for crashed members."""
+"""Share of the runs whose idle groups probe for crashed members."""
 CALM: Final = 0.15
-"""Share of the runs in which nothing breaks: nobody must be excluded there (L9)."""
+"""Share of the runs without faults: no member may be excluded there (L9)."""
 HEALED: Final = 0.5
-"""Share of the others in which all that can heal does."""
+"""Share of the other runs in which all faults that can heal do."""
 QUIET: Final = 9
-"""How many times `suspect_after` a run has to settle, beside the probe."""
+"""Time for a run to settle, as a multiple of `suspect_after`, besides the probe."""
 PROCESSES_ON_DATAGRAMS: Final = 5
-"""Of one group, and of groups at random: there every member tells every other what it lacks, which makes long runs."""
+"""Limit of members for one group, and for random groups: there every member tells all others its gaps."""
 ROWS: Final = 1_000
-"""What the messages of a run may add to its trace, by our estimate."""
+"""Estimated limit of rows that the messages of a run add to its trace."""
 
 _OVERLAPPING: Final = {"pair": pair, "fork": fork, "triangle": triangle, "ring": ring, "random": scattered}
 Members = Mapping[str, tuple[str, ...]]
@@ -80,7 +80,7 @@ def draw_membership(chance: random.Random) -> Scenario:
 
 
 def draw_with_failures(chance: random.Random, family: str, services: Mapping[Service, int]) -> Scenario:
-    """Groups that all get one of these services, in how many of a hundred runs each, and what befalls them."""
+    """Groups with one of these services (with the percentage of runs for each), and their faults."""
     calm = chance.random() < CALM
     network = draw_network(chance, [0.0, 0.02] if calm else [0.0, 0.0, 0.02, 0.02, 0.1, 0.25])
     datagrams = network.transport == "datagram"
@@ -104,7 +104,7 @@ def draw_with_failures(chance: random.Random, family: str, services: Mapping[Ser
 
 
 def _shape(chance: random.Random, shape: str, most: int) -> Groups:
-    """As in the family `newtop`, of three processes and more: in smaller groups there is little to agree on."""
+    """As in the family `newtop`, with three or more processes: smaller groups have little to agree on."""
     if shape == "one":
         return (tuple(range(min(chance.choice([3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8]), most))),)
     if shape == "twins":
@@ -134,7 +134,7 @@ def _options(chance: random.Random, service: Service, probes_ms: list[int]) -> N
 
 
 def _groups(chance: random.Random, groups: Members, service: Service) -> tuple[Group, ...]:
-    """Block numbers may pace a group only if its members are in no other (flow-control.md 7), and nothing flushes."""
+    """Block numbering needs members that are in no other group (flow-control.md 7), and no flushes."""
     blocks = len(groups) == 1 and chance.random() < 0.3 and service in ("total", "total-safe", "causal-slow")
     numbering: Literal["block", "separate"] = "block" if blocks else "separate"
     return tuple(
@@ -143,7 +143,7 @@ def _groups(chance: random.Random, groups: Members, service: Service) -> tuple[G
 
 
 def draw_network(chance: random.Random, losses: list[float]) -> Network:
-    """Streams, or datagrams that get lost at one of these rates."""
+    """Streams, or datagrams that are lost at one of these rates."""
     kinds: list[Latency] = [
         Fixed(value=Duration(chance.choice([1, 5]) * MS)),
         Uniform(low=Duration(0), high=Duration(chance.choice([2, 10, 30]) * MS)),
@@ -164,7 +164,7 @@ def draw_network(chance: random.Random, losses: list[float]) -> Network:
 def draw_workloads(
     chance: random.Random, groups: Members, options: NewtopOptions, phase_ms: int
 ) -> tuple[Workload, ...]:
-    """Some spread over the phase of faults, and some after it; without probes they must find who has failed."""
+    """Messages during the phase of faults, and some after it; without probes only they reveal failures."""
     affordable = max(2, ROWS // sum(len(members) * (len(members) + 2) for members in groups.values()))
     drawn = []
     for _ in range(chance.randint(1, 3)):
@@ -193,12 +193,12 @@ def draw_workloads(
 
 
 def _late(group: str, members: tuple[str, ...], at_ms: int) -> Workload:
-    """One message of everybody who is left."""
+    """One message from every remaining process."""
     return Workload(group=group, senders=members, messages=1, interval=Duration(at_ms * MS), payload=8)
 
 
 class Faults:
-    """The plan of one run: what goes wrong in the phase of faults, and what stays wrong."""
+    """The plan of one run: faults in the phase of faults, and permanent faults."""
 
     def __init__(self, chance: random.Random, groups: Members, suspect_after_ms: int, *, datagrams: bool) -> None:
         self.phase_ms: Final = min(1_000, chance.randint(2, 6) * suspect_after_ms)
@@ -207,10 +207,10 @@ class Faults:
         self._processes = sorted({name for members in groups.values() for name in members})
         self._suspect_after_ms = suspect_after_ms
         self._datagrams = datagrams
-        self._moments: list[int] = []  # near which suspicions gather
+        self._moments: list[int] = []  # times near which suspicions are placed
 
     def draw(self) -> tuple[Fault, ...]:
-        """All of it."""
+        """The whole plan."""
         chance = self._chance
         faults = self._healed() if chance.random() < HEALED else self._with_core()
         for _ in range(chance.choice([0, 0, 1, 2])):
@@ -219,7 +219,7 @@ class Faults:
         return tuple(faults) or (self._trouble(),)
 
     def _healed(self) -> list[Fault]:
-        """Anything may break, and all that can heal does."""
+        """Any fault may occur, and all that can heal do."""
         chance = self._chance
         victims = min(chance.choice([0, 0, 0, 1, 1, 2, 3]), len(self._processes) - 2)
         faults: list[Fault] = [
@@ -231,9 +231,10 @@ class Faults:
         return faults
 
     def _with_core(self) -> list[Fault]:
-        """Outside a core whose links are never touched everybody is gone in the end, one way or another.
+        """Outside a core whose links have no faults, every process is down or cut off at the end.
 
-        Those who are cut off in one direction are so in the same: else what one hears the other could pass on (E-56).
+        Processes that are cut off in one direction all have the same direction: otherwise one could relay to the other
+        (E-56).
         """
         chance = self._chance
         one_way = chance.choice(["deaf", "dumb"])
@@ -264,7 +265,7 @@ class Faults:
         return faults
 
     def _broken_links(self, some: list[str], others: list[str]) -> list[Fault]:
-        """Links between some and others that break for a while, perhaps again and again."""
+        """Links between two sets that break for some time, perhaps repeatedly."""
         chance = self._chance
         name = chance.choice(some)
         peers = [other for other in others if other != name]
@@ -285,7 +286,7 @@ class Faults:
         return self._flapping(sides)
 
     def _flapping(self, sides: tuple[tuple[str, ...], ...]) -> list[Fault]:
-        """The same split two or three times, as far as the phase with faults is long enough."""
+        """The same split two or three times, if the phase of faults is long enough."""
         chance = self._chance
         start, length = self._moment(), chance.choice([5, 30, self._suspect_after_ms // 2]) * MS
         starts = [start + 2 * place * length for place in range(chance.randint(2, 3))]
@@ -296,7 +297,7 @@ class Faults:
         ]
 
     def _trouble(self) -> Fault:
-        """What nobody need leave for, but may: it lasts shorter or longer than members wait before they suspect."""
+        """Faults that may or may not cause an exclusion: they last shorter or longer than the suspicion time."""
         chance = self._chance
         at, until = self._span()
         name, other = chance.sample(self._processes, 2)
@@ -313,7 +314,7 @@ class Faults:
         return chance.choice(kinds)
 
     def _suspicions(self, count: int) -> list[Fault]:
-        """Wrong ones, often in a circle, often all at once or when something else breaks."""
+        """False suspicions, often in a cycle, often all at once or together with another fault."""
         chance = self._chance
         together = self._near() if chance.random() < 0.6 else None
         members = list(chance.choice([each for each in self._groups.values() if len(each) > 1] or [()]))
@@ -330,7 +331,7 @@ class Faults:
         return faults
 
     def _near(self) -> int:
-        """A moment at or about that of another fault, if there is one."""
+        """A time at or near another fault, if there is one."""
         chance = self._chance
         around = chance.choice(self._moments) if self._moments and chance.random() < 0.7 else int(self._moment())
         return max(0, around + chance.randint(-60, 60) * MS)
@@ -341,7 +342,7 @@ class Faults:
         return Duration(at)
 
     def _span(self) -> tuple[Duration, Duration]:
-        """From a moment to another that is in the phase too, sooner or later than members suspect."""
+        """An interval inside the phase, shorter or longer than the suspicion time."""
         at = self._chance.randint(0, self.phase_ms * 3 // 4)
         length = self._chance.choice([5, 40, self._suspect_after_ms * 3 // 2, 3 * self._suspect_after_ms])
         self._moments.append(at * MS)

@@ -1,8 +1,8 @@
 """The family `newtop`: everything that Newtop promises without failures.
 
-Groups that overlap as in the figures of Macedo94 and beyond, each service, each algorithm of flow control from its
-least window up, streams and datagrams that lose, repeat and reorder. A run stays small, a thousand rows or so: many
-small runs find more than a few large ones, and the first violation can be read.
+Groups that overlap as in the figures of Macedo94 and in other ways, each service, each algorithm of flow control from
+its smallest window up, streams, and datagrams with loss, duplicates and reordering. Runs have about a thousand rows:
+many small runs find more than a few large ones, and a violation is easy to read.
 """
 
 import random
@@ -24,10 +24,10 @@ SERVICES: Final[Mapping[Service, int]] = {
     "causal-relative": 15,
     "causal-vector": 15,
 }
-"""In how many runs of a hundred all groups get this service."""
+"""Percentage of runs in which all groups have this service."""
 FRAMES_A_MESSAGE_MAX: Final = 10
 ROWS: Final = 2_000
-"""How long a trace may grow by our estimate; packing and shared answers shorten it, repairs on datagrams add to it."""
+"""Estimated limit of the rows of a trace; packing and shared answers shorten it, repairs on datagrams lengthen it."""
 
 _Groups = Mapping[str, tuple[str, ...]]
 
@@ -62,7 +62,7 @@ def _options(chance: random.Random, service: Service) -> NewtopOptions:
     return NewtopOptions(
         suspect_after=Duration(0),
         time_silence=Duration(chance.choice([0, 0, 5, 40]) * MS),
-        packing=chance.random() < 0.5,  # full buffers, hence evictions, need many frames
+        packing=chance.random() < 0.5,  # full buffers, and so evictions, need many frames
         frame_bytes=frame_bytes,
         flow_control=flow_control,
         window=chance.choice([WINDOW_MIN.get(flow_control, 1), 4, 8, 64]),
@@ -72,7 +72,7 @@ def _options(chance: random.Random, service: Service) -> NewtopOptions:
 
 
 def _groups(chance: random.Random, groups: _Groups, service: Service) -> tuple[Group, ...]:
-    """Block numbers may pace a group only if its members are in no other (docs/spec/flow-control.md 7)."""
+    """Block numbering needs members that are in no other group (docs/spec/flow-control.md 7)."""
     drawn = []
     for name, members in groups.items():
         alone = not any({*members} & {*groups[other]} for other in groups if other != name)
@@ -110,5 +110,5 @@ def _workload(chance: random.Random, groups: _Groups, frame_bytes: int, affordab
 
 
 def _frames_max(groups: _Groups) -> int:
-    """How many frames with data a run affords: at worst all members of all groups answer each, to all others."""
+    """Limit of data frames of a run: at worst all members of all groups answer each, to all others."""
     return ROWS // sum(len(members) * (len(members) + 2) for members in groups.values())

@@ -1,7 +1,7 @@
 """The family `safe`: safe delivery under the failures of the family `membership`.
 
-Where groups overlap, some runs have groups in plain total order among them: their messages wait for those of the safe
-ones all the same (docs/spec/newtop.md 14, rule 1).
+If groups overlap, some runs have groups in plain total order among them: their messages also wait for those of the
+safe groups (docs/spec/newtop.md 14, rule 1).
 """
 
 import random

@@ -1,7 +1,7 @@
-"""The family `sequencer`: asymmetric groups, alone and mixed with symmetric ones, under all that befalls members.
+"""The family `sequencer`: asymmetric groups, alone and mixed with symmetric ones, under all faults of members.
 
-Faults, networks and workloads are those of the family `membership`. A share of the runs has no membership at all: there
-only the order over groups is at stake.
+Faults, networks and workloads are those of the family `membership`. A share of the runs has no membership: they
+test only the order over groups.
 """
 
 import random
@@ -25,13 +25,13 @@ from antiphon.scenario.shapes import Groups, fork, pair, placed, ring, triangle
 from antiphon.scenario.units import Duration
 
 SHAPES: Final[Mapping[str, int]] = {"one": 30, "pair": 16, "fork": 18, "triangle": 14, "twins": 14, "ring": 8}
-"""In how many runs of a hundred groups overlap so: the figures of Macedo94, and more."""
+"""Percentage of runs with this overlap of groups: the figures of Macedo94, and more."""
 MODES: Final[Mapping[str, int]] = {"asymmetric": 45, "mixed": 45, "symmetric": 10}
-"""In how many of a hundred who numbers messages is so; a single group is asymmetric or symmetric."""
+"""Percentage of runs with these modes of groups; a single group is asymmetric or symmetric."""
 UNWATCHED: Final = 0.12
-"""Share of the runs in which nobody is ever suspected."""
+"""Share of the runs without suspicion."""
 CALM: Final = 0.12
-"""Share of the others in which nothing breaks."""
+"""Share of the others without faults."""
 
 _OVERLAPPING: Final = {"pair": pair, "fork": fork, "triangle": triangle, "ring": ring}
 

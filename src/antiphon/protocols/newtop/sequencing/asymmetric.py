@@ -1,13 +1,14 @@
 """The asymmetric discipline: one member, the sequencer, numbers the messages of all (docs/spec/newtop.md 11.3).
 
-A message goes to the sequencer, gets its number there and comes back with everybody's copy. So a group is complete up
-to the last number of its sequencer: no other member needs to speak, and one process does more work than others. Members
-that send in several groups take turns (`turns.py`). A frame tells by its `Ordering` whose message it is.
+A message goes to the sequencer, gets its number there and comes back when the sequencer multicasts it. So a group is
+complete up to the last number of its sequencer: no other member needs to send, and one process does more work. Members
+that send in several groups take turns (`turns.py`). The `Ordering` of a frame names the author of the message.
 """
 
 from typing import TYPE_CHECKING, ClassVar
 
 from antiphon.core.effects import Effect
+from antiphon.protocols.newtop import bounds
 from antiphon.protocols.newtop.frames import (
     AliveFrame,
     BlockFrame,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Asymmetric:
-    """Invariant: the numbers of the sequencer of the view in force are here without a gap."""
+    """Invariant: we have the numbers of the current sequencer without a gap."""
 
     __slots__ = (
         "_announces",
@@ -80,38 +81,38 @@ class Asymmetric:
 
     @property
     def sequencer(self) -> ProcessId:
-        """q: the lowest of the view."""
+        """q: the lowest member of the view."""
         return self._roster.view.members[0]
 
     @property
     def awaits_return(self) -> bool:
-        """Whether a message of ours has left and has no number that we know of."""
+        """True if a message of ours has left and we do not know its number yet."""
         return self._origin.awaits_return or self._outgoing.overdue > 0
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a message of ours may have got a number elsewhere: from a sequencer that we are not with any more.
+        """True if a message of ours may have been numbered elsewhere, by a sequencer that is no longer in our view.
 
-        Members that have delivered it there may come along to a group that we enter; so it must get its number first.
+        Members that have delivered it there may join a new group with us; so it must get its number first.
         """
         return self._outgoing.overdue > 0 or self._origin.in_doubt
 
     @property
     def largest(self) -> int:
-        """How far the group is, or has been asked to get."""
+        """The number that the group has reached, or must reach."""
         return max(self._ledger.horizon.minimum, self._origin.need)
 
     @property
     def released(self) -> bool:
-        """Whether the window is open again, and there is a sequencer to submit to."""
+        """True if the window is open again, and there is a sequencer to submit to."""
         gate = self._gate
-        if not gate.blocked or self._leaderless or (gate.shut and self._outgoing.donation is None):
+        if not gate.blocked or self._leaderless or self._held:
             return False
         return self._origin.submissions.permits(self._outgoing.least_bytes)
 
     @property
     def deadline(self) -> int | None:
-        """When this group must be looked at again."""
+        """The time of the next alarm of this group."""
         recovery = self._voice.recovery
         repair = None if recovery is None else recovery.deadline
         times = (self._news.at, self._group.suspector.at, repair, self._origin.repeat_at)
@@ -119,14 +120,14 @@ class Asymmetric:
 
     @property
     def awaits_application(self) -> bool:
-        """Whether something may follow at once when our application takes a message: a member may wait for it."""
+        """True if a message that our application consumes may have an effect at once: a member may wait for it."""
         requested = self._group.leaving.completion_requested > 0
         return self._gate.blocked or requested or self._ledger.claims.presses or self._news.at is None
 
     # What comes in
 
     def follows(self, frame: BlockFrame) -> bool:
-        """Whether nothing is missing before it."""
+        """True if nothing is missing before it."""
         return self._ledger.follows(frame)
 
     def receive(self, frame: BlockFrame, now: int) -> bool | None:
@@ -137,43 +138,50 @@ class Asymmetric:
             return None
         self._heard_at[rank] = now
         if not self._ledger.follows(frame) or frame.flow is not None:
+            bounds.refuse_gap(frame, self._progress.received.values[rank])
             return None
         if ordering is None:
             if frame.payloads or frame.notice is not None:
-                return None  # nobody but a sequencer has something to say by numbers
+                return None  # only a sequencer sends contents in numbered frames
             self._ledger.chains.show(frame)
         else:
             if ordering.origin not in roster.columns:
                 return None
+            self._require_ordering(ordering)
             self._enter(frame, ordering)
             self._progress.completed.raise_to(rank, frame.complete_block)
         self._ledger.reach(rank, frame.block)
         return True
 
     def submitted(self, frame: ToSequencer) -> bool:
-        """A member asks us to number a message, or to get to a number."""
+        """A member asks us to number a message, or to reach a number."""
         if frame.sender not in self._roster.ranks or frame.sender == self._roster.me:
             return False
         if isinstance(frame, NeedFrame):
             self._origin.needs(frame.number)
         else:
+            self._require_stable(frame.stable)
+            self._queue.require_near(frame.sender, frame.place)
             self._queue.add(frame)
         return True
 
+    def require(self, frame: AliveFrame) -> None:
+        """Nothing beyond the bounds of every number: another member may be ahead of us with the sequencer."""
+
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """What it has ordered since, or else its last evidence."""
+        """What it has ordered since, or its last evidence."""
         return self._ledger.stored(process, above)
 
     def delivered(self, frame: BlockFrame) -> int | None:
-        """Its number, where there are windows."""
+        """Its number, if there are windows."""
         return frame.block if self._ledger.claims.counts else None
 
     # What goes out
 
     def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
-        """What members owe each other, whatever applications want; returns the last number of ours, or 0.
+        """Send what members owe each other, independent of applications; returns our last number, or 0.
 
-        A new sequencer tells first where views change, then numbers what came early (rule 6.5).
+        A new sequencer first announces view changes, then numbers early submissions (rule 6.5).
         """
         block, counter = 0, self._numbers.counter
         if self.sequencer != self._roster.me:
@@ -189,12 +197,13 @@ class Asymmetric:
         return block
 
     def send_waiting(self, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Submit what the application asked for, or number it if we are the sequencer; the last number, or 0."""
+        """Submit messages of the application, or number them if we are the sequencer; returns the last number, or 0."""
         block, outgoing, gate, origin = 0, self._outgoing, self._gate, self._origin
         self._ledger.account()
         while (outgoing.outbox.waiting or outgoing.donation is not None) and not self._leaderless:
-            if gate.shut and outgoing.donation is None:
-                gate.refuse(gate.standing(), self._roster.me, now, effects)
+            if self._held:
+                if outgoing.outbox.waiting:
+                    gate.refuse(gate.standing(), self._roster.me, now, effects)
                 break
             if not origin.submissions.permits(outgoing.least_bytes):
                 gate.refuse(Reason.WINDOW_FULL, self._roster.slowest(self._progress.completed), now, effects)
@@ -212,22 +221,22 @@ class Asymmetric:
         return block
 
     def answer(self, now: int, effects: list[Effect]) -> None:
-        """Nobody owes a null here: the sequencer's numbers complete the group."""
+        """Nothing: the sequencer's numbers complete the group without nulls."""
 
     def null(self, block: int, now: int, effects: list[Effect]) -> None:
-        """A number of another group waits for ours: the sequencer is to get there (rule 5)."""
+        """A number of another group waits for this one: the sequencer must reach it (rule 5)."""
         self._origin.needs(block)
         self._meet_needs(now, effects)
 
     def reach(self, number: int, now: int) -> None:
-        """A formation or a leave asks for this number: the sequencer is to get there."""
+        """A formation or a leave needs this number: the sequencer must reach it."""
         self.null(number, now, self._voice.early)
 
     def begin(self, now: int) -> None:
         """Nothing: no window counts blocks here."""
 
     def show_life(self, now: int) -> None:
-        """A null with a new number. A member that does not order gives it as evidence alone (rule 6.1)."""
+        """Send a null with a new number. From a member that does not order it is only evidence of life (rule 6.1)."""
         roster, numbers = self._roster, self._numbers
         block = max(numbers.counter.value, numbers.sent + 1)
         if self.sequencer == roster.me:
@@ -239,7 +248,7 @@ class Asymmetric:
         self._leave(frame, now, self._voice.early)
 
     def settle(self, now: int, effects: list[Effect]) -> None:
-        """Draw the consequences of what has come, gone and been taken: completion, then stability."""
+        """Compute completion, then stability, from what was received, sent and consumed."""
         progress, news, leaving = self._progress, self._news, self._group.leaving
         buffers, submissions = self._group.holdings.buffers, self._origin.submissions
         if self._ledger.settle(effects):
@@ -259,15 +268,16 @@ class Asymmetric:
         """Nothing: asymmetric groups have no safe delivery."""
 
     def say_alive(self, now: int, *, blocked: bool = False) -> None:
-        """Speak although there may be no news. On datagrams, if there is none, outside the stream: it may get lost.
+        """Send a sign of life. On datagrams and without news it is outside the stream, so it may be lost.
 
-        In the stream it would be asked for and acknowledged for ever, and a member that misses that seems deaf.
+        In the stream it would need repair and acknowledgment each time, and a member that misses it would seem deaf.
         """
         roster, group = self._roster, self._group
         self._ledger.account()
         news = self._progress.complete > self._news.block
         if self._voice.recovery is None or group.agreement.wary or blocked or news:
-            frame = AliveFrame(roster.view.group, roster.me, self._numbers.sent, 0, blocked=blocked)
+            stalled = group.concerns.stalled
+            frame = AliveFrame(roster.view.group, roster.me, self._numbers.sent, 0, stalled=stalled, blocked=blocked)
         else:
             frame = self.alive()
         self._voice.say_aside(frame, now)
@@ -277,11 +287,12 @@ class Asymmetric:
         self._ledger.account()
         self._ledger.claims.told()
         complete = self._progress.complete
-        last = max(self._numbers.sent, complete)  # what is complete here need not be numbered by us
-        return AliveFrame(self._roster.view.group, self._roster.me, last, complete)
+        last = max(self._numbers.sent, complete)  # completion is announced without a number of ours
+        stalled = self._group.concerns.stalled
+        return AliveFrame(self._roster.view.group, self._roster.me, last, complete, stalled=stalled)
 
     def finish(self, now: int, effects: list[Effect]) -> None:
-        """Do what time has brought; on datagrams, send again what did not come back."""
+        """Do what is due; on datagrams, submit again what did not come back."""
         if self._news.at is not None and self._news.at <= now:
             self._announce(now, effects)
         if self._voice.recovery is not None:
@@ -295,9 +306,9 @@ class Asymmetric:
     # Members that fail, and groups that change
 
     def confirmed(self, detection: Detection, cut_after: int | None) -> tuple[Notice | None, int | None]:  # noqa: ARG002
-        """The first member that had not failed before orders where the view changes, if it goes on itself.
+        """The first member that had not failed before orders the place of the view change, if it survives.
 
-        Otherwise the view changes behind the last number of it that all have, or an earlier such place (rule 6.3).
+        Otherwise the view changes after its last common number, or after an earlier such place (rule 6.3).
         """
         view = self._roster.view
         notice = self._change.confirmed(detection)
@@ -321,29 +332,56 @@ class Asymmetric:
             self._queue.put_own(roster.me, origin.submissions.kept)
 
     def waits_for(self, rank: int) -> bool:
-        """Whether the window is shut because of that member."""
+        """True if the window is closed because of that member."""
         completed = self._progress.completed
         return self._gate.blocked and completed.values[rank] == completed.minimum
 
     def hand_over(self, undelivered: list[BlockFrame]) -> tuple[list[Unsent], int]:
-        """Some messages that have left are delivered by no member that goes over with us (E-94).
+        """The messages to take over into the successor group (E-94): no member that goes over with us delivers them.
 
-        Either they have not come back; or a sequencer that does not go over has numbered them above the base.
+        They have not come back, or a sequencer that does not go over has numbered them above the base.
         """
         assert not self._outgoing.overdue, "a member with messages in doubt does not go over"
         me = self._roster.me
         numbered = [frame for frame in undelivered if frame.payloads and frame.author == me]
         numbered.sort(key=lambda frame: frame.block)
         pieces = self._group.fragments.open.get((me, None), [])
-        lost = whole_messages([*numbered, *self._origin.submissions.kept], pieces)
+        gone: list[BlockFrame | SubmitFrame] = [*numbered, *self._origin.submissions.kept]
+        lost = whole_messages(
+            [frame for frame in gone if frame.state is None], pieces
+        )  # words about primary views belong to the old view
         return lost + self._outgoing.outbox.remove_all(), len(lost)
 
     # Steps of the above
 
     @property
+    def _held(self) -> bool:
+        """Whether nothing may be submitted now.
+
+        A state passes the gate. While a formation has stopped us, nothing does: our earlier messages wait for their
+        numbers, and a word about primary views must not overtake them.
+        """
+        gate = self._gate
+        return gate.shut and (self._outgoing.donation is None or gate.holds(Reason.STOPPED))
+
+    @property
     def _leaderless(self) -> bool:
-        """Whether the sequencer has failed and the view without it is not there yet."""
+        """True if the sequencer has failed and the view without it is not installed yet."""
         return self.sequencer in self._group.agreement.failed
+
+    def _require_ordering(self, ordering: Ordering) -> None:
+        """Refuse what no correct sequencer says: places are consecutive, and we have all that is stable."""
+        self._require_stable(ordering.stable)
+        if ordering.place:
+            self._queue.require_next(ordering.origin, ordering.place)
+            if ordering.origin == self._roster.me and ordering.place > self._origin.submissions.places:
+                bounds.refuse("place of a message of ours", ordering.place, self._origin.submissions.places)
+
+    def _require_stable(self, stable: int) -> None:
+        """Refuse a number as stable that we have not completed."""
+        complete = max(self._progress.complete, self._progress.acknowledged(self._roster.my_rank))
+        if stable > complete:
+            bounds.refuse("stable number", stable, complete)
 
     def _enter(self, frame: BlockFrame, ordering: Ordering) -> None:
         """The sequencer, perhaps we, has numbered something."""
@@ -354,12 +392,12 @@ class Asymmetric:
                 self._came_back(frame, ordering.place)
 
     def _came_back(self, frame: BlockFrame, place: int) -> None:
-        """A message of ours has its number: whatever we send next, in any group, is above it (rule 2)."""
+        """A message of ours has its number: all our later messages, in any group, are above it (rule 2)."""
         self._numbers.counter.witness(frame.block)
         self._origin.came_back(frame, place)
 
     def _next_submission(self) -> SubmitFrame:
-        """The next part of our state, if that is on its way, or of what our application wants."""
+        """The next part of our state, if it is being sent, or the next messages of our application."""
         roster, outgoing, submissions = self._roster, self._outgoing, self._origin.submissions
         _, state, (label, payloads, more) = outgoing.take(submissions.room_bytes)
         if state is not None:
@@ -374,7 +412,7 @@ class Asymmetric:
         )  # fmt: skip
 
     def _number(self, submission: SubmitFrame, block: int, order: "Order", now: int, effects: list[Effect]) -> int:
-        """Give a message its number (rule 2)."""
+        """Assign a number to a message (rule 2)."""
         stable = max(submission.stable, self._progress.stable)
         frame = self._ordered(block, Ordering(submission.sender, submission.place, stable))
         frame = frame._replace(
@@ -416,7 +454,7 @@ class Asymmetric:
         return frame
 
     def _announce(self, now: int, effects: list[Effect]) -> None:
-        """Say what we have completed, if nothing did for a while, or if others may wait for it."""
+        """Announce what we have completed, after some silence or if others may wait for it."""
         complete = self._progress.complete
         if self._ledger.claims.presses and complete > self._news.block:
             self._news.set_alarm(None)
@@ -425,7 +463,7 @@ class Asymmetric:
         self._voice.say(self.alive(), now, effects)
 
     def _meet_needs(self, now: int, effects: list[Effect]) -> None:
-        """Get to the number that a member needs, or ask the sequencer to (rules 5, 6.7)."""
+        """Reach the number that a member needs, or ask the sequencer for it (rules 5, 6.7)."""
         need = self._origin.need
         if need <= self._ledger.horizon.minimum or self._leaderless:
             return
@@ -435,7 +473,7 @@ class Asymmetric:
             self._ask(now, effects)
 
     def _resubmit(self, now: int, effects: list[Effect]) -> None:
-        """All that the new sequencer does not have of us (rule 6.6)."""
+        """Resubmit all messages that the new sequencer does not have (rule 6.6)."""
         if not self._leaderless:
             for submission in self._origin.unsent():
                 self._submit(submission, now, effects)

@@ -1,14 +1,14 @@
-"""What has come of each member in an asymmetric group: the orders of sequencers, and evidence of life."""
+"""Received numbers of each member in an asymmetric group: the orders of sequencers, and evidence of life."""
 
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.types import ProcessId
 
 
 class Chains:
-    """Invariant: `_chained` is the last number of each sequencer here, and nothing is missing before it.
+    """Invariant: `_chained` is the last received number of each sequencer, and nothing is missing before it.
 
-    A member that does not order has numbers too: a null shows that it lives when it is suspected (rule 6.1). Such
-    evidence carries nothing, so the last of it says all. It is no link of any chain, and refers to the base.
+    A member that does not order has numbers too: a null shows that it lives when it is suspected (rule 6.1). Only the
+    last such null matters. It belongs to no chain, and refers to the base.
     """
 
     __slots__ = ("_base", "_chained", "_evidence")
@@ -20,7 +20,7 @@ class Chains:
 
     @property
     def base(self) -> int:
-        """Where all numbers of the group begin."""
+        """The number at which the group begins."""
         return self._base
 
     def before(self, sender: ProcessId, *, ordered: bool) -> int:
@@ -28,7 +28,7 @@ class Chains:
         return self._chained.get(sender, self._base) if ordered else self._base
 
     def link(self, sequencer: ProcessId, block: int) -> None:
-        """The sequencer has ordered something by this number."""
+        """The sequencer has used this number."""
         self._chained[sequencer] = block
 
     def show(self, frame: BlockFrame) -> None:
@@ -36,6 +36,6 @@ class Chains:
         self._evidence[frame.sender] = frame
 
     def evidence(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """Its last evidence, if that has a larger number."""
+        """Its last evidence, if it has a larger number."""
         evidence = self._evidence.get(process)
         return () if evidence is None or evidence.block <= above else (evidence,)

@@ -1,30 +1,30 @@
-"""What a member of an asymmetric group has received and not yet told the others to be complete."""
+"""Messages that a member of an asymmetric group has received and not yet announced as complete."""
 
 from antiphon.core.vectors import BEYOND
 from antiphon.protocols.newtop.settings import NewtopSettings
 
 
 class Claims:
-    """Invariant: `_untold` messages of `_untold_bytes` bytes came since we last said what we have completed."""
+    """Invariant: `_untold` messages of `_untold_bytes` bytes arrived since our last announcement."""
 
     __slots__ = ("_pressing", "_pressing_bytes", "_untold", "_untold_bytes", "counts", "stable_told")
 
     def __init__(self, settings: NewtopSettings) -> None:
         self.counts = bool(settings.flow_control)
-        """Whether there are windows: then a message is complete here only when our application has taken it."""
+        """True if there are windows: then a message is complete only when our application has consumed it."""
         self.stable_told = 0
-        """What an origin or a sequencer knew to be stable."""
+        """The number that an origin or a sequencer knew to be stable."""
         self._pressing = max(1, settings.window // 2) if self.counts else BEYOND
         self._pressing_bytes = settings.window_bytes // 2 if self.counts else BEYOND
         self._untold = self._untold_bytes = 0
 
     @property
     def presses(self) -> bool:
-        """Whether an announcement must not wait: a sender may be blocked for it."""
+        """True if an announcement must not wait: a sender may be blocked."""
         return self._untold >= self._pressing or self._untold_bytes >= self._pressing_bytes
 
     def came(self, size_bytes: int) -> None:
-        """One more message to be completed."""
+        """One more message to complete."""
         self._untold += 1
         self._untold_bytes += size_bytes
 
@@ -33,5 +33,5 @@ class Claims:
         self.stable_told = max(self.stable_told, number)
 
     def told(self) -> None:
-        """We have said what we have completed."""
+        """We have announced what we have completed."""
         self._untold = self._untold_bytes = 0

@@ -1,4 +1,4 @@
-"""Up to which number an asymmetric group is complete (docs/spec/newtop.md 11.3 rules 6.3 and 6.4)."""
+"""The number up to which an asymmetric group is complete (docs/spec/newtop.md 11.3 rules 6.3 and 6.4)."""
 
 from collections.abc import Container
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from antiphon.types import ProcessId
 
 
 class _Cut(NamedTuple):
-    """Where a view changes because its sequencer has failed."""
+    """The place of a view change because the sequencer has failed."""
 
     number: int
     detection: Detection
 
 
 class Horizon:
-    """D of an asymmetric group. Invariant: nothing with a number up to `minimum` can still come."""
+    """D of an asymmetric group. Invariant: no number up to `minimum` can still arrive."""
 
     __slots__ = ("_cuts", "_last_cut", "minimum")
 
@@ -25,20 +25,20 @@ class Horizon:
         self._last_cut = base
 
     def look(self, reached: int) -> None:
-        """Rule 6.4; `reached` is the last number of the sequencer of the view in force."""
+        """Rule 6.4; `reached` is the last number of the current sequencer."""
         if self._cuts:
             self.minimum = max(cut.number for cut in self._cuts)
         else:
             self.minimum = max(self._last_cut, reached)
 
     def cut(self, last: int, detection: Detection) -> int:
-        """The sequencer has failed with this last number: the view changes there, or behind an earlier such place."""
+        """The sequencer has failed with this last number: the view changes there, or after an earlier such place."""
         number = max([last, self._last_cut, *(cut.number for cut in self._cuts)])
         self._cuts.append(_Cut(number, detection))
         return number
 
     def installed(self, members: Container[ProcessId]) -> None:
-        """A view of these members is in force: the cuts that led to it are passed."""
+        """A view of these members is installed: the cuts that led to it are passed."""
         passed = [cut for cut in self._cuts if not any(process in members for process, _ in cut.detection.failed)]
         self._cuts = [cut for cut in self._cuts if cut not in passed]
         self._last_cut = max([self._last_cut, *(cut.number for cut in passed)])

@@ -1,4 +1,4 @@
-"""What the sequencer has numbered in an asymmetric group, and how much of it is complete and stable here."""
+"""The numbers of the sequencer in an asymmetric group, and how many of them are complete and stable here."""
 
 from antiphon.core.effects import Effect
 from antiphon.protocols.newtop.consumption import Consumption
@@ -15,7 +15,7 @@ from antiphon.types import ProcessId
 
 
 class Ledger:
-    """Invariant: a number is complete when nothing up to it can come and, where windows count, it is taken here."""
+    """Invariant: a number is complete when no number up to it can arrive and, with windows, it is consumed here."""
 
     __slots__ = ("_consumption", "_holdings", "_progress", "_roster", "chains", "claims", "horizon")
 
@@ -37,40 +37,40 @@ class Ledger:
         self._consumption = consumption
 
     def follows(self, frame: BlockFrame) -> bool:
-        """Whether nothing is missing before it."""
+        """True if nothing is missing before it."""
         before = self.chains.before(frame.sender, ordered=frame.ordering is not None)
         reached = self._progress.received.values[self._roster.columns[frame.sender]]
         return frame.previous_block == before and frame.block > reached
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """What it has ordered since, or else its last evidence."""
+        """What it has ordered since, or its last evidence."""
         return tuple(self._holdings.stored(process, above)) or self.chains.evidence(process, above)
 
     def enter(self, frame: BlockFrame, ordering: Ordering) -> None:
-        """The sequencer, perhaps we, has numbered something: everybody counts it, at receipt (rule 6.6)."""
+        """The sequencer, perhaps we, has numbered a message: every member counts it at receipt (rule 6.6)."""
         buffers = self._holdings.buffers
         self.chains.link(frame.sender, frame.block)
         if frame.payloads:
             buffers.hold(frame.block, self._roster.columns[ordering.origin], frame)
         else:
-            buffers.nulls.hold(frame.block, frame)  # where views change does not wait for a window
+            buffers.nulls.hold(frame.block, frame)  # places of view changes do not wait for a window
         if self.claims.counts and (frame.payloads or frame.notice is not None):
             self._consumption.unconsumed.add(frame.block)
             self.claims.came(sum(map(len, frame.payloads)))
         self.claims.heard_stable(ordering.stable)
 
     def reach(self, rank: int, block: int) -> None:
-        """That member has got to this number; if it is the sequencer, the group has (rule 6.4)."""
+        """That member has reached this number; if it is the sequencer, the group has (rule 6.4)."""
         self._progress.received.raise_to(rank, block)
         self.look_ahead()
 
     def look_ahead(self) -> None:
-        """The sequencer, or what we have of it, is another one now (rule 6.4)."""
+        """The sequencer, or our last number of it, has changed (rule 6.4)."""
         sequencer = self._roster.view.members[0]
         self.horizon.look(self._progress.received.values[self._roster.columns[sequencer]])
 
     def cut(self, last: int, detection: Detection) -> int:
-        """The sequencer has failed with this last number; returns where the view changes."""
+        """The sequencer has failed with this last number; returns the place of the view change."""
         number = self.horizon.cut(last, detection)
         self.look_ahead()
         return number
@@ -81,7 +81,7 @@ class Ledger:
         self.look_ahead()
 
     def account(self) -> int:
-        """Enter what the application has taken; returns what is complete now."""
+        """Enter what the application has consumed; returns the complete number."""
         complete = self.horizon.minimum
         self._consumption.account()
         smallest = self._consumption.unconsumed.smallest
@@ -91,7 +91,7 @@ class Ledger:
         return complete
 
     def settle(self, effects: list[Effect]) -> bool:
-        """Completion, then stability; True if more is stable, and freed."""
+        """Compute completion, then stability; True if more is stable and freed."""
         progress = self._progress
         progress.advance(self.account())
         progress.note_stable(min(progress.complete, max(progress.completed.minimum, self.claims.stable_told)))

@@ -1,4 +1,4 @@
-"""What a member of an asymmetric group waits for from the sequencer: numbers for its messages, and numbers it needs."""
+"""What a member waits for from the sequencer: numbers for its messages, and numbers that it needs."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -10,21 +10,21 @@ from antiphon.protocols.newtop.sequencing.submissions import Submissions
 from antiphon.protocols.newtop.settings import NewtopSettings
 
 _REPEATED_MAX: Final = 16
-"""How many submissions are sent again at once, on datagrams; those behind them may have arrived."""
+"""Number of submissions that are repeated at once, on datagrams; later ones may have arrived."""
 
 
 class Origin:
-    """Invariant: messages up to place `_doubtful` may have a number elsewhere that we do not know."""
+    """Invariant: messages up to place `_doubtful` may have been numbered elsewhere without our knowledge."""
 
     __slots__ = ("_asked", "_datagrams", "_doubtful", "_patience", "_unsent", "need", "repeat_at", "submissions")
 
     def __init__(self, settings: NewtopSettings) -> None:
         self.submissions = Submissions(settings)
         self.need = 0
-        """The largest number that a member needs this group to get to."""
+        """The largest number that a member needs this group to reach."""
         self.repeat_at: int | None = None
-        """On datagrams: when to send again what did not come back."""
-        self._asked = 0  # what we have asked the sequencer for
+        """On datagrams: when to submit again what did not come back."""
+        self._asked = 0  # the number that we have requested from the sequencer
         self._unsent = False  # the sequencer has changed, and does not have our submissions
         self._doubtful = 0
         self._patience = Patience(settings)
@@ -32,12 +32,12 @@ class Origin:
 
     @property
     def awaits_return(self) -> bool:
-        """Whether a message has no number that we know of."""
+        """True if we do not know the number of a message."""
         return bool(self.submissions.kept)
 
     @property
     def in_doubt(self) -> bool:
-        """Whether such a message was submitted to another sequencer, or sent in another group."""
+        """True if such a message was submitted to another sequencer, or sent in another group."""
         kept = self.submissions.kept
         return bool(kept and kept[0].place <= self._doubtful)
 
@@ -55,14 +55,14 @@ class Origin:
         self.need = max(self.need, number)
 
     def asks(self) -> bool:
-        """Whether the sequencer has not been asked for what we need; it is asked now."""
+        """True if the sequencer must be asked for the number that we need; it counts as asked now."""
         if self.need <= self._asked:
             return False
         self._asked = self.need
         return True
 
     def turn(self, *, to_me: bool) -> None:
-        """Another member orders from now on, perhaps we: what is on its way may have a number or not."""
+        """Another member orders from now on, perhaps we: messages under way may have a number or not."""
         self._asked = 0
         self._doubtful = self.submissions.places
         if to_me:
@@ -71,7 +71,7 @@ class Origin:
             self._unsent = True
 
     def unsent(self) -> Iterable[SubmitFrame]:
-        """What a new sequencer does not have of us, once (rule 6.6)."""
+        """The messages that a new sequencer does not have; returned once (rule 6.6)."""
         if not self._unsent:
             return ()
         self._unsent = False
@@ -84,12 +84,12 @@ class Origin:
             self.repeat_at = now + self._patience.wait()
 
     def due(self, now: int) -> bool:
-        """Whether it is time to repeat; that alarm is over then."""
+        """True if a repetition is due; clears the alarm."""
         if self.repeat_at is None or self.repeat_at > now:
             return False
         self.repeat_at = None
         return True
 
     def repeated(self) -> Sequence[SubmitFrame]:
-        """What to send again now."""
+        """The submissions to repeat now."""
         return [*islice(self.submissions.kept, _REPEATED_MAX)]

@@ -1,7 +1,7 @@
-"""What an origin has submitted in an asymmetric group and may have to submit again, and the window that limits it.
+"""Messages that an origin has submitted in an asymmetric group and may have to resubmit, and their window.
 
-The window counts an origin's own messages alone, from the moment it hands them over to the moment it knows that every
-member has them and every application has taken them: algorithm 3 of Macedo95, without the numbers of others.
+The window counts only an origin's own messages, from the submission until it knows that every member has them and
+every application has consumed them: algorithm 3 of Macedo95, without the numbers of others.
 """
 
 from collections import deque
@@ -21,35 +21,35 @@ class Submissions:
     def __init__(self, settings: NewtopSettings) -> None:
         self.kept: deque[SubmitFrame] = deque()
         self.places = 0
-        """How many there were so far."""
+        """Number of submissions so far."""
         self.bytes = 0
-        """Of all that are not stable, those on their way included."""
+        """Bytes of all that are not stable, including those under way."""
         self._numbered: deque[tuple[int, int]] = deque()  # came back and not stable: number, bytes
         self._window = settings.window if settings.flow_control else BEYOND
         self._window_bytes = settings.window_bytes if settings.flow_control else BEYOND
 
     @property
     def room_bytes(self) -> int:
-        """How many bytes the next one may have, if there is room at all."""
+        """Maximum size of the next one, if there is room."""
         return self._window_bytes - self.bytes
 
     def permits(self, least_bytes: int) -> bool:
-        """Whether one more of at least this size may be handed over; a large one may if it is alone."""
+        """True if one more of at least this size may be submitted; a large one may if it is alone."""
         unstable = len(self.kept) + len(self._numbered)
         return not unstable or (unstable < self._window and least_bytes <= self.room_bytes)
 
     def count(self, payloads: tuple[bytes, ...]) -> int:
-        """One more; gives its place."""
+        """Count one more; returns its place."""
         self.bytes += sum(map(len, payloads))
         self.places += 1
         return self.places
 
     def keep(self, submission: SubmitFrame) -> None:
-        """It leaves for the sequencer, and may have to leave again."""
+        """It leaves for the sequencer, and may have to be resubmitted."""
         self.kept.append(submission)
 
     def came_back(self, frame: BlockFrame, place: int) -> bool:
-        """One has its number; False if nothing was waited for."""
+        """A message has its number; False if none was waiting."""
         waited = bool(self.kept)
         while self.kept and self.kept[0].place <= place:
             self.kept.popleft()
@@ -63,9 +63,9 @@ class Submissions:
 
 
 def whole_messages(frames: Iterable[BlockFrame | SubmitFrame], pieces: list[bytes]) -> list[Unsent]:
-    """The messages in these frames of ours, in order; the first continues a message of which these pieces have come.
+    """The messages in these own frames, in order; the first continues a message with these fragments.
 
-    Pieces of a message of which not all have left are not among them: the outbox has all of it.
+    A message that has left only in part is not among them: the outbox has all of it.
     """
     found: list[Unsent] = []
     for frame in frames:

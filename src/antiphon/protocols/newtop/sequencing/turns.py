@@ -1,7 +1,7 @@
-"""Turns: in which of its groups a member may send while a message of an asymmetric one is on its way (11.3 rule 4).
+"""Turns: in which of its groups a member may send while a message of an asymmetric one is under way (11.3 rule 4).
 
-A message gets its number at the sequencer. Until it has come back, whatever its sender sends in another group might
-get a smaller number, and overtake it. In the same group places keep the order.
+A message gets its number at the sequencer. Until it has come back, a later message of its sender in another group
+might get a smaller number and overtake it. In the same group places keep the order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from antiphon.types import GroupId
 
 
 class Turns:
-    """Invariant: at most one group has messages on their way. A group that had to wait goes first afterwards."""
+    """Invariant: at most one group has messages under way. A group that had to wait goes first afterwards."""
 
     __slots__ = ("_sequenced", "_waiting")
 
@@ -20,7 +20,7 @@ class Turns:
         self.weigh(groups)
 
     def weigh(self, groups: Mapping[GroupId, NewtopGroup]) -> None:
-        """Groups have come or gone."""
+        """Groups were added or removed."""
         self._sequenced = [group for group in groups.values() if group.discipline.sequenced]
         self._waiting = {name: group for name, group in self._waiting.items() if name in groups}
 
@@ -31,9 +31,9 @@ class Turns:
         return [*first.values(), *(group for name, group in stirred.items() if name not in first)]
 
     def permits(self, group: NewtopGroup) -> bool:
-        """Whether nothing of another group is on its way, nor waits for its turn longer.
+        """True if no message of another group is under way, and no other group waits longer.
 
-        What was on its way when its group was replaced counts as being so, and must leave again before anything else.
+        Messages that were under way when their group was replaced still count, and must leave again first.
         """
         if group.outgoing.overdue:
             return True

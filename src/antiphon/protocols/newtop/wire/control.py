@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from antiphon.core.effects import Frame
+from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import AckFrame, LeavingFrame, NeedFrame, RequestFrame, StatusFrame, WantFrame
 from antiphon.wire.names import encode_identity, encode_name
 from antiphon.wire.reader import Reader
@@ -16,6 +17,9 @@ LEAVING: Final = 14
 WANT: Final = 15
 _NEED: Final = 50
 
+_PASSES_VOTE: Final = 1
+_STALLED: Final = 2
+"""Flags at the end of a leaving, in one byte; the byte is missing where none is set."""
 _NUMBER: Final = struct.Struct(">q")
 _TWO_NUMBERS: Final = struct.Struct(">qq")
 _THREE_NUMBERS: Final = struct.Struct(">qqq")
@@ -26,13 +30,18 @@ def _identity(frame: Frame) -> bytes:
 
 
 def _leaving(frame: LeavingFrame) -> bytes:
-    return _identity(frame) + _TWO_NUMBERS.pack(frame.block, frame.sequence)
+    flags = (_PASSES_VOTE if frame.passes_vote else 0) | (_STALLED if frame.stalled else 0)
+    return _identity(frame) + _TWO_NUMBERS.pack(frame.block, frame.sequence) + (bytes((flags,)) if flags else b"")
 
 
 def _read_leaving(reader: Reader) -> LeavingFrame:
     group, sender = reader.identity()
     block, sequence = reader.numbers(2)
-    return LeavingFrame(group, sender, block, sequence=sequence)
+    has_flags = reader.left > 0
+    flags = reader.part(1)[0] if has_flags else 0
+    if flags & ~(_PASSES_VOTE | _STALLED) or (has_flags and not flags):
+        raise ProtocolViolation("body", "a process that leaves says what this version does not know")
+    return LeavingFrame(group, sender, block, bool(flags & _PASSES_VOTE), bool(flags & _STALLED), sequence=sequence)
 
 
 def _want(frame: WantFrame) -> bytes:

@@ -1,10 +1,10 @@
-"""The parts of frames that say who has failed: the exclusion mark, suspicions, the notice of a numbered message.
+"""The parts of frames about failures: the exclusion mark, suspicions, the notice of a numbered message.
 
-    mark:       how many bytes follow, then the excluded processes, sorted
-    suspicions: count, then of each a process and its last block number, sorted by process
+    mark:       number of bytes, then the excluded processes, sorted
+    suspicions: count, then for each a process and its last block number, sorted by process
     notice:     1 for remove, 2 for flush, 3 for view, then suspicions
 
-None of the lists is ever empty, and nobody stands in one twice.
+No list is empty, and none names a process twice.
 """
 
 import struct
@@ -28,7 +28,7 @@ _KIND_BYTE: Final = {kind: _KIND.pack(byte) for byte, kind in _KINDS.items()}
 
 @lru_cache(maxsize=4_096)
 def encode_mark(excluded: tuple[ProcessId, ...]) -> bytes:
-    """The mark; kept, for from an exclusion on every numbered frame of a member bears the same one."""
+    """The mark; cached, because after an exclusion every numbered frame of a member carries the same one."""
     names = b"".join(map(encode_name, excluded))
     return _COUNT.pack(len(names)) + names
 
@@ -47,7 +47,7 @@ def encode_suspicions(suspicions: tuple[Suspicion, ...]) -> bytes:
 
 
 def read_suspicions(reader: Reader, sender: ProcessId) -> tuple[Suspicion, ...]:
-    """The suspicions that come next; nobody suspects itself."""
+    """The suspicions that come next; no member suspects itself."""
     suspicions = tuple((reader.process(), reader.number()) for _ in range(reader.count()))
     failed = [process for process, _ in suspicions]
     _require_sorted(failed)
@@ -64,7 +64,7 @@ def read_notice(reader: Reader, sender: ProcessId) -> Notice:
     """The notice that comes next."""
     (byte,) = reader.unpack(_KIND)
     if byte not in _KINDS:
-        raise ProtocolViolation("body", f"{byte} is not a kind of notice")
+        raise ProtocolViolation("body", f"{byte} is not the kind of a notice")
     return Notice(_KINDS[byte], read_suspicions(reader, sender))
 
 
@@ -80,9 +80,9 @@ def _decode_mark(names: bytes) -> tuple[ProcessId, ...]:
 
 def _require_sorted(processes: list[ProcessId]) -> None:
     if not processes or any(one >= next_one for one, next_one in pairwise(processes)):
-        raise ProtocolViolation("body", "those who have failed are nobody, or not sorted, or named twice")
+        raise ProtocolViolation("body", "the list of failed members is empty, not sorted, or names a member twice")
 
 
 def _require_others(processes: Iterable[ProcessId], sender: ProcessId) -> None:
     if sender in processes:
-        raise ProtocolViolation("body", f"{sender} names itself among those who have failed")
+        raise ProtocolViolation("body", f"{sender} names itself as failed")

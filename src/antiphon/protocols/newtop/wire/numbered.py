@@ -1,4 +1,4 @@
-"""The bodies of Newtop's frames, of which millions travel: layouts of their own, as small and fast as is simple.
+"""The bodies of Newtop's frequent frames: their own layouts, small, fast and simple.
 
     kind 1, numbered:  flags, block, previous and complete block,
                        [further], [sequence], [flow], [mark], [notice], [stamp], [payloads]
@@ -10,13 +10,13 @@
     kind 7, suspect:   block, last block of the suspect, sequence, suspect
     kind 8, refute:    as kind 7, then, as in a repair, bodies of kinds 1, 48
     kind 9, confirmed: block, sequence, suspicions
-    kind 14, leaving:  block, sequence
+    kind 14, leaving:  block, sequence, [passes its vote on]
     kind 15, want:     block, number wanted, sequence
     kinds 24 to 31:    formation of groups, see `formation.py`
-    kind 48, ordered:  numbered by a sequencer; kind 49, submit: what it is to number (`sequencer.py`)
+    kind 48, ordered:  numbered by a sequencer; kind 49, submit: a message for it to number (`sequencer.py`)
     kind 50, need:     a number
 
-Every body begins with the identity of its frame (`names.py`); flags say which of the parts in brackets are there.
+Every body begins with the identity of its frame (`names.py`); flags tell which of the parts in brackets are present.
 """
 
 import struct
@@ -90,7 +90,7 @@ _STALLED: Final = 1  # of an alive, which has no payloads
 _BLOCKED: Final = 8  # of an alive, which has no stamp
 _NUMBERED_FLAGS: Final = _PAYLOADS | _FLOW | _SEQUENCE | _STAMP | _MORE | _MARK | _NOTICE | _STATE
 _RESTRICTED: Final = _NOTICE | _STATE | (255 & ~_NUMBERED_FLAGS)
-"""A frame without any of these flags may have all others together; most frames are such."""
+"""A frame without any of these flags may have all others together; most frames have none of these."""
 _ALIVE_FLAGS: Final = _STALLED | _FLOW | _SEQUENCE | _BLOCKED
 
 _NUMBERS: Final = struct.Struct(">Bqqq")
@@ -117,7 +117,7 @@ def write(frame: Frame) -> tuple[int, bytes]:
 
 
 def numbered_bytes(frame: BlockFrame) -> int:
-    """How long the body of a numbered frame is without the payloads themselves."""
+    """The length of the body of a numbered frame without the payload bytes."""
     size = len(_identity(frame)) + _NUMBERS.size
     if frame.ordering is not None:
         size += ordering_bytes(frame)
@@ -137,7 +137,7 @@ def numbered_bytes(frame: BlockFrame) -> int:
 
 
 def stamp_bytes(frame: BlockFrame) -> int:
-    """What the order of delivery itself needs of a frame: its block number, and a causal stamp."""
+    """The bytes of a frame that the order of delivery needs: its block number, and a causal stamp."""
     return _NUMBER.size + (len(encode_stamp(frame.stamp)) if frame.stamp is not None else 0)
 
 
@@ -164,7 +164,7 @@ def _numbered(frame: BlockFrame) -> bytes:
 
 
 def _numbered_with(frame: BlockFrame) -> bytes:
-    """Whatever else it has."""
+    """The general form, with all parts."""
     flags, parts = _place_and_flow(frame)
     if frame.state is not None:
         flags |= _STATE
@@ -189,7 +189,7 @@ def _numbered_with(frame: BlockFrame) -> bytes:
 def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
     """A numbered frame with flow control, perhaps payloads, and nothing else.
 
-    None for others; for wrong ones None, or `ProtocolViolation`: the long way of reading says what is wrong.
+    None for others. For invalid ones None or `ProtocolViolation`: the general reader then reports the error.
     """
     names = at + IDENTITY_BYTES
     size = len(sealed)
@@ -217,20 +217,22 @@ def read_frequent(sealed: Sealed, at: int) -> BlockFrame | None:
 
 
 def _require_permitted(flags: int) -> None:
-    """Refuse flags that a numbered frame cannot have, or not together."""
+    """Refuse flags that a numbered frame cannot have, or cannot have together."""
     if flags & ~_NUMBERED_FLAGS:
         raise _unknown_flags(flags)
     if flags & _NOTICE and flags & (_PAYLOADS | _MORE | _STAMP):
-        raise ProtocolViolation("body", "a notice comes with something for the application, or with a stamp")
+        raise ProtocolViolation("body", "a notice also carries payloads, a state or a stamp")
     if flags & _STATE and flags & _STAMP:
-        raise ProtocolViolation("body", "groups that hand states over have total order, and so no stamps")
+        raise ProtocolViolation("body", "a state comes with a stamp; groups with states have total order and no stamps")
 
 
 def _read_numbered(reader: Reader) -> BlockFrame:
     group, sender = reader.identity()
     flags, block, previous_block, complete_block = reader.unpack(_NUMBERS)
-    if not 0 <= complete_block <= previous_block <= block <= NUMBER_MAX:  # complete only after its member spoke in it
-        raise ProtocolViolation("body", f"numbers {block}, {previous_block}, {complete_block} cannot be")
+    if (
+        not 0 <= complete_block <= previous_block <= block <= NUMBER_MAX
+    ):  # a block is complete only after its sender sent into it
+        raise ProtocolViolation("body", f"block numbers {block}, {previous_block}, {complete_block} are invalid")
     if flags & _RESTRICTED:
         _require_permitted(flags)
     state = read_class(reader) if flags & _STATE else None
@@ -239,7 +241,7 @@ def _read_numbered(reader: Reader) -> BlockFrame:
     excluded = read_mark(reader, sender) if flags & _MARK else ()
     notice = read_notice(reader, sender) if flags & _NOTICE else None
     if notice is not None and notice.kind == "view":
-        raise ProtocolViolation("body", "only a sequencer says where views change")
+        raise ProtocolViolation("body", "a mark of a view change, which only a sequencer may send")
     stamp = read_stamp(reader) if flags & _STAMP else None
     label, payloads = read_payloads(reader) if flags & _PAYLOADS else (0, ())
     more = bool(flags & _MORE)
@@ -260,7 +262,7 @@ def _read_alive(reader: Reader) -> AliveFrame:
     group, sender = reader.identity()
     flags, block, complete_block = reader.unpack(_ALIVE_NUMBERS)
     if not 0 <= complete_block <= block <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"numbers {block}, {complete_block} cannot be")
+        raise ProtocolViolation("body", f"block numbers {block}, {complete_block} are invalid")
     if flags & ~_ALIVE_FLAGS:
         raise _unknown_flags(flags)
     sequence = _read_place(reader) if flags & _SEQUENCE else 0
@@ -270,7 +272,7 @@ def _read_alive(reader: Reader) -> AliveFrame:
 
 
 def _place_and_flow(frame: BlockFrame | AliveFrame) -> tuple[int, list[bytes]]:
-    """What both frequent frames have behind their numbers: place in the stream, flow-control header."""
+    """The parts of both frequent frames after their numbers: place in the stream, flow-control header."""
     flags = 0
     parts: list[bytes] = []
     if frame.sequence:
@@ -285,7 +287,7 @@ def _place_and_flow(frame: BlockFrame | AliveFrame) -> tuple[int, list[bytes]]:
 def _read_place(reader: Reader) -> int:
     sequence = reader.number()
     if not sequence:
-        raise ProtocolViolation("body", "places in a stream count from 1")
+        raise ProtocolViolation("body", "positions in a stream count from 1")
     return sequence
 
 
@@ -293,12 +295,12 @@ def _read_flow(reader: Reader) -> Flow:
     flow = Flow(*reader.unpack(_FLOW_NUMBERS))
     # A correct peer also has stable <= complete; but one that follows E-18 as printed is to be seen breaking S1.
     if not 0 <= flow.super_stable <= flow.stable <= NUMBER_MAX or not 0 <= flow.complete <= flow.number <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"flow-control numbers {', '.join(map(str, flow))} cannot be")
+        raise ProtocolViolation("body", f"flow-control numbers {', '.join(map(str, flow))} are invalid")
     return flow
 
 
 def _unknown_flags(flags: int) -> ProtocolViolation:
-    return ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+    return ProtocolViolation("body", f"flags {flags:#x} contain bits that this version does not know")
 
 
 # Agreement on who has failed
@@ -325,14 +327,14 @@ def _refute(frame: RefuteFrame) -> bytes:
 def _read_refute(reader: Reader) -> RefuteFrame:
     refuted = _read_suspect(reader)
     messages = tuple(_read_numbered_copies(reader, refuted.group))
-    if messages and messages[0].block <= refuted.last_block:  # none: everybody has them, and a vote is taken back
-        raise ProtocolViolation("body", f"a refutation shows nothing after number {refuted.last_block}")
+    if messages and messages[0].block <= refuted.last_block:  # none: all members have them, and a vote is withdrawn
+        raise ProtocolViolation("body", f"a refutation contains no message after number {refuted.last_block}")
     if any(message.sender != refuted.suspect for message in messages):
-        raise ProtocolViolation("body", f"a refutation about {refuted.suspect} holds a message of somebody else")
+        raise ProtocolViolation("body", f"a refutation about {refuted.suspect} contains a message of another sender")
     if any(
         later.previous_block != message.block or later.block <= message.block for message, later in pairwise(messages)
     ):
-        raise ProtocolViolation("body", f"the messages of {refuted.suspect} in a refutation do not follow one another")
+        raise ProtocolViolation("body", f"the messages of {refuted.suspect} in a refutation have gaps")
     group, sender, suspect = refuted.group, refuted.sender, refuted.suspect
     return RefuteFrame(group, sender, refuted.block, suspect, refuted.last_block, messages, sequence=refuted.sequence)
 
@@ -360,7 +362,7 @@ def _read_repair(reader: Reader) -> RepairFrame:
     copies: list[SequencedFrame] = []
     for kind, inner in _copied(reader):
         if kind not in _MULTICAST:
-            raise ProtocolViolation("body", f"a repair holds a copy of kind {kind}")
+            raise ProtocolViolation("body", f"a repair contains a copy of kind {kind}")
         copies.append(_read_copy(READERS[kind], inner, group))
     return RepairFrame(group, sender, tuple(copies))
 
@@ -368,7 +370,7 @@ def _read_repair(reader: Reader) -> RepairFrame:
 def _read_numbered_copies(reader: Reader, group: GroupId) -> Iterator[BlockFrame]:
     for kind, inner in _copied(reader):
         if kind not in (NUMBERED, _ORDERED):
-            raise ProtocolViolation("body", f"a refutation holds a copy of kind {kind}")
+            raise ProtocolViolation("body", f"a refutation contains a copy of kind {kind}")
         yield _read_copy(READERS[kind], inner, group)
 
 
@@ -389,7 +391,7 @@ def _read_copy(read: Callable[[Reader], _Copy], inner: Reader, group: GroupId) -
     copy = read(inner)
     inner.end()
     if copy.group != group:
-        raise ProtocolViolation("body", f"a frame of group {group} holds a frame of group {copy.group}")
+        raise ProtocolViolation("body", f"a frame of group {group} contains a frame of group {copy.group}")
     return copy
 
 
@@ -423,4 +425,4 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
 _MULTICAST: Final = frozenset(
     (NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)
 )
-"""What has its place in a stream, and so can be asked for again."""
+"""Frames with a place in a stream, which can be requested again."""

@@ -1,10 +1,10 @@
-"""The bodies of asymmetric groups: what a sequencer has numbered, and what it is asked to number (newtop.md 11.3).
+"""The bodies of asymmetric groups: frames that a sequencer has numbered, and submissions (newtop.md 11.3).
 
     ordered: flags, block, previous and complete block, place, stable,
              [sequence], [class], [mark], [origin], [notice], [payloads]
     submit:  flags, block, place, stable, [class], [mark], payloads
 
-The flags are those of a numbered frame; an origin takes the place of the stamp, and is left out where it is the sender.
+The flags are those of a numbered frame; an origin replaces the stamp, and is left out if it is the sender.
 """
 
 import struct
@@ -35,14 +35,14 @@ _ORDERING_BYTES: Final = 2 * _NUMBER.size
 
 
 def ordering_bytes(frame: BlockFrame) -> int:
-    """How much longer the body is than that of the same frame without an ordering."""
+    """Additional bytes of the body, compared with the same frame without an ordering."""
     assert frame.ordering is not None
     origin = frame.ordering.origin
     return _ORDERING_BYTES + (len(encode_name(origin)) if origin != frame.sender else 0)
 
 
 def encode_ordered(frame: BlockFrame) -> bytes:
-    """The body of what a sequencer has numbered."""
+    """The body of a frame that a sequencer has numbered."""
     ordering = frame.ordering
     assert ordering is not None
     flags, parts = 0, []
@@ -72,20 +72,20 @@ def encode_ordered(frame: BlockFrame) -> bytes:
 
 def _require_numbers(block: int, previous_block: int, complete_block: int, stable: int, place: int) -> None:
     if not 0 <= max(previous_block, complete_block, stable) < block <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"nothing of {previous_block}, {complete_block}, {stable} is below {block}")
+        raise ProtocolViolation("body", f"block {block} must be above {previous_block}, {complete_block} and {stable}")
     if min(previous_block, complete_block, stable) < 0 or not 0 <= place <= NUMBER_MAX:
-        raise ProtocolViolation("body", "a number below 0, or a place that cannot be")
+        raise ProtocolViolation("body", "a negative number or an invalid position")
 
 
 def _require_place(flags: int, place: int) -> None:
     if bool(place) is not bool(flags & _PAYLOADS) or (flags & _ORIGIN and not place):
-        raise ProtocolViolation("body", "messages have a place among those of their origin, and nothing else has")
+        raise ProtocolViolation("body", "a frame has messages without a position, or a position without messages")
     if flags & _NOTICE and flags & _PAYLOADS:
-        raise ProtocolViolation("body", "a notice comes with something for the application")
+        raise ProtocolViolation("body", "a notice also carries payloads")
 
 
 def read_ordered(reader: Reader) -> BlockFrame:
-    """What a sequencer has numbered."""
+    """A frame that a sequencer has numbered."""
     group, sender = reader.identity()
     flags, block, previous_block, complete_block, place, stable = reader.unpack(_ORDERED_NUMBERS)
     _require_known(flags, _ORDERED_FLAGS)
@@ -118,7 +118,7 @@ def read_ordered(reader: Reader) -> BlockFrame:
 
 
 def encode_submission(frame: SubmitFrame) -> bytes:
-    """The body of what a sequencer is asked to number."""
+    """The body of a submission."""
     flags = (_MORE if frame.more else 0) | (_MARK if frame.excluded else 0)
     flags |= 0 if frame.state is None else _STATE
     numbers = _SUBMIT_NUMBERS.pack(flags, frame.block, frame.place, frame.stable)
@@ -129,12 +129,12 @@ def encode_submission(frame: SubmitFrame) -> bytes:
 
 
 def read_submission(reader: Reader) -> SubmitFrame:
-    """What a sequencer is asked to number."""
+    """A submission."""
     group, sender = reader.identity()
     flags, block, place, stable = reader.unpack(_SUBMIT_NUMBERS)
     _require_known(flags, _SUBMIT_FLAGS)
     if not 0 <= stable <= NUMBER_MAX or not 1 <= block <= NUMBER_MAX or not 1 <= place <= NUMBER_MAX:
-        raise ProtocolViolation("body", f"numbers {block}, {place}, {stable} cannot be")
+        raise ProtocolViolation("body", f"numbers {block}, {place}, {stable} are invalid")
     state = read_class(reader) if flags & _STATE else None
     excluded = read_mark(reader, sender) if flags & _MARK else ()
     label, payloads = read_payloads(reader)
@@ -146,17 +146,17 @@ def read_submission(reader: Reader) -> SubmitFrame:
 def _read_sequence(reader: Reader) -> int:
     sequence = reader.number()
     if not sequence:
-        raise ProtocolViolation("body", "places in a stream count from 1")
+        raise ProtocolViolation("body", "positions in a stream count from 1")
     return sequence
 
 
 def _read_origin(reader: Reader, sender: ProcessId) -> ProcessId:
     origin = reader.process()
     if origin == sender:
-        raise ProtocolViolation("body", f"{sender} names itself as somebody else")
+        raise ProtocolViolation("body", f"{sender} names itself as another origin")
     return origin
 
 
 def _require_known(flags: int, known: int) -> None:
     if flags & ~known:
-        raise ProtocolViolation("body", f"flags {flags:#x} say what this version does not know")
+        raise ProtocolViolation("body", f"flags {flags:#x} contain bits that this version does not know")

@@ -1,9 +1,9 @@
-"""Causal stamps to bytes and back: what a causal order adds to a block number.
+"""Encodes and decodes causal stamps, which a causal order adds to a block number.
 
     1, map:      count of groups, sorted, each a name and a count of processes from 1, each a name and a number
     2, relative: count and numbers by rank, count of groups, each a name and a number
 
-Names and not ranks, for a stamp is passed on by processes that do not know the groups in it.
+Stamps use names, not ranks, because processes that do not know the groups in a stamp pass it on.
 """
 
 import struct
@@ -51,9 +51,9 @@ def read_stamp(reader: Reader) -> Stamp:
                 raise ProtocolViolation("body", f"the groups of a stamp are not sorted: {group}")
             entries += [(group, reader.process(), reader.number()) for _ in range(reader.count())]
             if len(entries) == before:
-                raise ProtocolViolation("body", f"a stamp names group {group} and nobody in it")
+                raise ProtocolViolation("body", f"a stamp names group {group} without members")
         return MapStamp(tuple(entries))
     if kind == _RELATIVE:
         delivered = reader.numbers(reader.count())
         return RelativeStamp(delivered, tuple((reader.group(), reader.number()) for _ in range(reader.count())))
-    raise ProtocolViolation("body", f"{kind} is not a kind of stamp")
+    raise ProtocolViolation("body", f"{kind} is not the kind of a stamp")

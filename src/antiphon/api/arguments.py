@@ -1,0 +1,26 @@
+"""What a user passes to the API is checked here first, so that a wrong value is named in one sentence."""
+
+from collections.abc import Iterable
+
+from antiphon.errors import ConfigurationError
+from antiphon.wire.names import NAME_BYTES_MAX, is_name
+
+
+def require_name(name: object, owner: str) -> str:
+    """The name of `owner`, such as "a group"."""
+    if not isinstance(name, str) or not is_name(name):
+        shown = repr(name) if len(repr(name)) <= 60 else f"{repr(name)[:57]}..."
+        raise ConfigurationError(
+            f"{shown} is not a name for {owner}: a name is a text of 1 to {NAME_BYTES_MAX} bytes without white space, "
+            "#, @, / and :"
+        )
+    return name
+
+
+def peer_addresses(peers: object) -> list[str]:
+    """One address, or several."""
+    if isinstance(peers, str):
+        return [peers]
+    if isinstance(peers, Iterable) and not isinstance(peers, bytes):
+        return [*peers]
+    raise ConfigurationError(f"peers must be addresses such as ['10.0.0.5:7400'], not {peers!r}")

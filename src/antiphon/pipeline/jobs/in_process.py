@@ -1,0 +1,38 @@
+"""Judge every run of a dataset in this process, for installations without Spark (the extra `lab`).
+
+The same properties, files and verdicts as `verify.py`. One unit of files after another is read into memory.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from antiphon.errors import TraceError
+from antiphon.pipeline.dataset import read_events
+from antiphon.pipeline.jobs.doubtful import UNKNOWN_RUN, cannot_tell, judgeable_units, located, missing_runs, placed
+from antiphon.properties.judge import judge_all
+from antiphon.properties.promises import known
+from antiphon.properties.verdicts.verdict import Verdict
+
+
+def verify_in_process(
+    directory: Path,
+    *,
+    required: frozenset[str] = frozenset(),
+    keep_going: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[Verdict]:
+    """Return the verdicts on every run under `directory`, ordered by run; arguments as for `verify`."""
+    required = known(required)
+    units, unjudged = judgeable_units(directory, keep_going=keep_going)
+    verdicts = list[Verdict]()
+    for done, unit in enumerate(units):
+        progress(done, len(units))
+        try:
+            verdicts += [placed(unit, verdict) for verdict in judge_all(read_events(unit), required)]
+        except TraceError as error:
+            if not keep_going:
+                raise TraceError(located(unit, str(error))) from error
+            unjudged.append(located(unit, str(error)))
+    progress(len(units), len(units))
+    unknown = [cannot_tell(UNKNOWN_RUN, sentence) for sentence in unjudged]
+    return sorted([*unknown, *verdicts, *missing_runs(directory, verdicts)], key=lambda verdict: verdict.run)

@@ -1,0 +1,52 @@
+"""The interface of the process that the parts of a formation use; `passage.py` implements it."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from antiphon.core.clocks import BlockCounter
+from antiphon.core.effects import Refused
+from antiphon.protocols.newtop.bounds import Bounds
+from antiphon.protocols.newtop.frames import FormationFrame, InstallFrame
+from antiphon.types import GroupId, ProcessId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.newtop.group import NewtopGroup
+
+
+class Grounds(Protocol):
+    """The process, as formations see it."""
+
+    @property
+    def counter(self) -> BlockCounter: ...
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    def current(self, name: GroupId) -> "NewtopGroup | None":
+        """The group of that name that we are in."""
+
+    def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
+        """To one process."""
+
+    def last_primary(self, name: GroupId) -> int:
+        """The number of the last primary view of that name that our state comes from; 0: none."""
+
+    def votes(self, group: "NewtopGroup") -> bool:
+        """Whether a vote on the view in force is under way."""
+
+    def reach(self, number: int, now: int) -> None:
+        """Send a null with this number in every group that has not reached it."""
+
+    def passed(self, number: int) -> bool:
+        """True if everything up to that number is delivered, and every view up to there installed."""
+
+    def go_over(self, frame: InstallFrame, now: int) -> "NewtopGroup":
+        """Leave the group of that name, if we are in one, and enter the new one."""
+
+    def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
+        """Stop being a member, or never become one."""
+
+    def tell(self, effect: Refused) -> None:
+        """Inform the application at once."""
+
+    def stir(self) -> None:
+        """Held effects may continue, in any group."""

@@ -1,0 +1,73 @@
+"""The settings that all members of a group must have alike, and what happens where they differ.
+
+A process tells its values in the frames with which processes find each other and form groups (`probe`, `propose`). The
+receiver compares them with its own. If they differ, it takes no part and answers with its own values (`refuse`), so
+both ends learn the names of the settings and both values (docs/spec/newtop.md 11.5).
+"""
+
+from itertools import chain
+from typing import Final
+
+from antiphon.core.effects import Difference, Refused
+from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
+from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.intentions import Intentions
+from antiphon.protocols.newtop.frames import ProbeFrame, ProposeFrame, RefuseFrame
+from antiphon.protocols.newtop.settings import NewtopSettings, Values
+from antiphon.types import GroupId, ProcessId, name_of
+
+_SEQUENCED: Final = "sequenced"
+
+
+class Terms:
+    """Those of one process. Invariant: without values in the settings, nothing is told and nothing differs."""
+
+    __slots__ = ("_acquaintances", "_asymmetric", "_grounds", "_intentions", "_me", "_values")
+
+    def __init__(
+        self,
+        me: ProcessId,
+        settings: NewtopSettings,
+        grounds: Grounds,
+        intentions: Intentions,
+        acquaintances: Acquaintances,
+    ) -> None:
+        self._me = me
+        self._values = settings.agreed
+        self._asymmetric = settings.asymmetric
+        self._grounds = grounds
+        self._intentions = intentions
+        self._acquaintances = acquaintances
+
+    def of(self, name: GroupId) -> Values:
+        """What a frame about that group tells; whether it has a sequencer is a setting of each group."""
+        if not self._values:
+            return ()
+        return tuple(sorted((*self._values, (_SEQUENCED, "yes" if name in self._asymmetric else "no"))))
+
+    def refuses(self, frame: ProbeFrame | ProposeFrame) -> bool:
+        """Compare the settings of the sender with ours. If they differ, both ends are told."""
+        name = name_of(frame.group)
+        differences = self._differences(name, frame.settings)
+        if not differences:
+            return False
+        self._grounds.tell(Refused(name, frame.sender, differences))
+        self._grounds.transmit(RefuseFrame(name, self._me, self.of(name)), frame.sender)
+        return True
+
+    def on_refuse(self, frame: RefuseFrame, now: int) -> None:  # noqa: ARG002
+        """A process that we asked has other settings. From a process that we did not ask it means nothing."""
+        name = name_of(frame.group)
+        wish = self._intentions.wishes.get(name)
+        asked = chain(() if wish is None else wish.processes, self._acquaintances.known.get(name, ()))
+        differences = self._differences(name, frame.settings)
+        if differences and frame.sender in asked:
+            self._grounds.tell(Refused(name, frame.sender, differences))
+
+    def _differences(self, name: GroupId, told: Values) -> tuple[Difference, ...]:
+        ours, theirs = dict(self.of(name)), dict(told)
+        return tuple(
+            Difference(setting, ours.get(setting), theirs.get(setting))
+            for setting in sorted(ours.keys() | theirs.keys())
+            if ours.get(setting) != theirs.get(setting)
+        )

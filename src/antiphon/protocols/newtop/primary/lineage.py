@@ -1,0 +1,217 @@
+"""Dynamic voting: whether a view may become primary after the ones before it (docs/spec/newtop.md 15).
+
+A view becomes primary when all its members have attempted it. A member remembers the last primary view that it knows to
+have been formed, and all later ones that it attempted: these may have been formed elsewhere. A new view may try only if
+it has enough voters of each of them. So of two views that follow the same one, at most one is formed.
+
+`decide` is a function of the claims alone. All members of a view have the same claims, so they decide the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from antiphon.types import ProcessId, ViewId, split_process_id
+
+Rule = Literal["founded", "majority", "everybody", "static"]
+"""Why a view may try: a member may found a lineage; enough voters; every voter is back; most of a configured size."""
+
+
+class PrimaryView(NamedTuple):
+    """A view that was attempted, and perhaps formed."""
+
+    number: int
+    """Numbers rise from each primary view to the next."""
+    view: ViewId
+    voters: frozenset[ProcessId]
+    """Its members."""
+    left: frozenset[ProcessId] = frozenset()
+    """Voters that have left gracefully since: they have passed their votes on."""
+
+
+class Claim(NamedTuple):
+    """What a member knows about primary views when it enters a view."""
+
+    last: PrimaryView | None = None
+    """The last one that it knows to have been formed."""
+    attempts: tuple[PrimaryView, ...] = ()
+    """Later ones that it attempted or heard of, and that may have been formed; by number."""
+    met: frozenset[str] = frozenset()
+    """Names of the processes that it has been in a view with since `last`."""
+    entitled: bool = False
+    """Whether it may found a lineage."""
+
+
+class ClaimWord(NamedTuple):
+    """The sender is in this view, has the group's state, and knows this about primary views."""
+
+    view: ViewId
+    claim: Claim
+
+
+class AttemptWord(NamedTuple):
+    """The sender has written down that this view may be primary, with this number."""
+
+    view: ViewId
+    number: int
+
+
+Word = ClaimWord | AttemptWord
+
+
+class Outcome(NamedTuple):
+    """What follows from the claims of all members of a view."""
+
+    latest: PrimaryView | None
+    """The last primary view that is known to have been formed."""
+    open: tuple[PrimaryView, ...]
+    """Later attempts that may have been formed."""
+    number: int
+    """The number of the view, if it becomes primary."""
+    rule: Rule | None
+    """Why it may try; None: it may not."""
+
+    @property
+    def after(self) -> tuple[ViewId, ...]:
+        """The primary views that it follows."""
+        latest = () if self.latest is None else (self.latest.view,)
+        return (*latest, *(attempt.view for attempt in self.open))
+
+
+def decide(claims: Mapping[ProcessId, Claim], size: int | None = None) -> Outcome:
+    """May the view of these members try to become primary? `size`: the configured one, where most of it decide."""
+    known = _united(claims.values())
+    lasts = [known[claim.last.view] for claim in claims.values() if claim.last is not None]
+    latest = max(lasts, key=_age, default=None)
+    passed = 0 if latest is None else latest.number
+    later = (each for each in known.values() if each.number > passed and not _is_refuted(each, claims))
+    possible = tuple(sorted(later, key=_age))
+    number = 1 + max((each.number for each in known.values()), default=0)
+    return Outcome(latest, possible, number, _vote(claims, latest, possible, size))
+
+
+def _vote(
+    claims: Mapping[ProcessId, Claim], latest: PrimaryView | None, possible: tuple[PrimaryView, ...], size: int | None
+) -> Rule | None:
+    """Why a view with these claims may follow these primary views."""
+    if size is not None:
+        return "static" if 2 * len(claims) > size else None
+    members, met = frozenset(claims), frozenset[str]().union(*(claim.met for claim in claims.values()))
+    followed = possible if latest is None else (latest, *possible)
+    rules = {enough(members, each, met) for each in followed}
+    if None in rules:
+        return None
+    if latest is None:
+        # Attempts alone show nothing: a process that may found the lineage may have done so elsewhere. Several may be
+        # entitled. If we have been in a view with one that is not here, it may found the lineage without us.
+        everybody = met <= {split_process_id(member)[0] for member in members}
+        return "founded" if everybody and any(claim.entitled for claim in claims.values()) else None
+    return "everybody" if "everybody" in rules else "majority"
+
+
+def enough(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
+    """Does a view of these members have enough voters of a primary view? `met`: names that its members know.
+
+    A restarted voter counts in two cases only. If exactly half of the voters are here, it breaks the tie: the other
+    half cannot go on without it. And if every voter is here, restarted or not, nobody is left that could go on.
+    """
+    voters = before.voters - before.left
+    same = voters & members
+    if not same:
+        return None
+    restarted = [voter for voter in voters - same if _is_restarted(voter, members)]
+    if 2 * len(same) > len(voters) or (2 * len(same) == len(voters) and restarted):
+        return "majority"
+    names = {split_process_id(member)[0] for member in members}
+    if len(same) + len(restarted) == len(voters) and met <= names:
+        return "everybody"
+    return None
+
+
+def _united(claims: Iterable[Claim]) -> dict[ViewId, PrimaryView]:
+    """All primary views in these claims, each with the leaves that anybody knows of."""
+    known: dict[ViewId, PrimaryView] = {}
+    for claim in claims:
+        for each in (*claim.attempts, *(() if claim.last is None else (claim.last,))):
+            other = known.get(each.view)
+            known[each.view] = each if other is None else each._replace(left=each.left | other.left)
+    return known
+
+
+def _is_refuted(attempt: PrimaryView, claims: Mapping[ProcessId, Claim]) -> bool:
+    """Whether a voter is here that never attempted it: then it was never formed."""
+    return any(
+        process in attempt.voters
+        and (claim.last is None or claim.last.number < attempt.number)
+        and all(each.view != attempt.view for each in claim.attempts)
+        for process, claim in claims.items()
+    )
+
+
+def _age(primary: PrimaryView) -> tuple[int, ViewId]:
+    return primary.number, primary.view
+
+
+def _is_restarted(voter: ProcessId, members: frozenset[ProcessId]) -> bool:
+    name, incarnation = split_process_id(voter)
+    return any(
+        other == name and later > incarnation for other, later in (split_process_id(member) for member in members)
+    )
+
+
+@dataclass(slots=True)
+class Lineage:
+    """What one process knows about the primary views of one group name.
+
+    It lasts as long as the process, even if its application leaves the group and joins again: a voter that has
+    forgotten its attempts must not vote.
+    """
+
+    last: PrimaryView | None = None
+    attempts: dict[ViewId, PrimaryView] = field(default_factory=dict)
+    """All have a higher number than `last`."""
+    met: set[str] = field(default_factory=set)
+    entitled: bool = False
+    held: int = 0
+    """The number of the last primary view that the application's state comes from: others may tell us of later ones."""
+
+    @property
+    def claim(self) -> Claim:
+        """What the other members are told."""
+        attempts = tuple(sorted(self.attempts.values(), key=_age))
+        return Claim(self.last, attempts, frozenset(self.met), self.entitled)
+
+    def meet(self, members: Iterable[ProcessId]) -> None:
+        """We are in a view with these."""
+        self.met |= {split_process_id(member)[0] for member in members}
+
+    def pass_on(self, process: ProcessId) -> None:
+        """That process has left gracefully: the votes of the others decide."""
+        self.met.discard(split_process_id(process)[0])
+        if self.last is not None:
+            self.last = _without(self.last, process)
+        self.attempts = {view: _without(attempt, process) for view, attempt in self.attempts.items()}
+
+    def learn(self, outcome: Outcome) -> None:
+        """The members of our view know this together."""
+        if outcome.latest is not None:
+            self.last = outcome.latest
+        # Also those that we did not attempt: who passes its vote on to us passes on what it has attempted.
+        self.attempts = {attempt.view: attempt for attempt in outcome.open}
+
+    def attempt(self, primary: PrimaryView) -> None:
+        """Before any other process hears that we attempt it."""
+        self.attempts[primary.view] = primary
+
+    def form(self, primary: PrimaryView) -> None:
+        """All members have attempted it."""
+        self.last = primary
+        self.held = primary.number
+        self.attempts.clear()
+        self.met = {split_process_id(voter)[0] for voter in primary.voters}
+
+
+def _without(primary: PrimaryView, process: ProcessId) -> PrimaryView:
+    """The last voter has nobody to pass its vote to."""
+    left = primary.left | {process}
+    return primary._replace(left=left) if left < primary.voters else primary

@@ -1,0 +1,74 @@
+"""Connections with processes that are in no view with us: how many there may be, in total and from one address.
+
+If there are too many, the oldest ends. A caller that holds connections open without use therefore keeps no place.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from antiphon.sockets.limits import SourceRates
+from antiphon.sockets.offenders import Offenders
+
+if TYPE_CHECKING:
+    from antiphon.sockets.transports.links import Link
+
+HALF_OPEN_MAX: Final = (32, 128)
+"""Connections without a greeting yet: from one address, and in total."""
+GUESTS_MAX: Final = (256, 512)
+"""Connections with named processes that are in no view with us: from one address, and in total."""
+FRAMES_EACH: Final = (1_000.0, 2_000.0)
+FRAMES_TOTAL: Final = (2_000.0, 4_000.0)
+"""Frames of guests that are read in a second, and the burst: from one address, and from all."""
+_BUFFERS_BYTES_MAX: Final = 64 << 20
+"""What such processes may have sent of frames that are not complete, beyond the first buffer of each connection."""
+
+
+class Guests:
+    """Invariant: a connection is in one place only: half open, guest, or neither."""
+
+    def __init__(self, offenders: Offenders) -> None:
+        self._offenders = offenders
+        self._frames = SourceRates(FRAMES_EACH, FRAMES_TOTAL)
+        self.half_open: dict[Link, None] = {}
+        """The oldest first."""
+        self.named: dict[Link, None] = {}
+        """The same."""
+
+    def called(self, link: "Link") -> None:
+        """A connection is there, and no greeting yet."""
+        self.half_open[link] = None
+        self._trim(self.half_open, HALF_OPEN_MAX, link, "opens connections without a greeting")
+
+    def greeted(self, link: "Link") -> None:
+        """The process there has a name, and is in no view with us."""
+        self.half_open.pop(link, None)
+        self.named[link] = None
+        self._trim(self.named, GUESTS_MAX, link, "holds too many connections")
+
+    def admitted(self, link: "Link") -> None:
+        """It is in a view with us: no limit of ours concerns it."""
+        self.named.pop(link, None)
+
+    def left(self, link: "Link") -> None:
+        """The connection has ended."""
+        self.half_open.pop(link, None)
+        self.named.pop(link, None)
+
+    def may_read_on(self, link: "Link", frames: int, now_s: float) -> bool:
+        """Frames have come from a guest; False if it has to wait before more are read."""
+        enough = self._frames.spend(link.source, now_s, frames)
+        if frames and not enough:
+            self._offenders.note(link.source, "sends too many frames", link.claimed)
+        return enough
+
+    def has_room_for(self, size_bytes: int) -> bool:
+        """Whether a guest may have a read buffer of this size, in place of its first one."""
+        return size_bytes + sum(link.larger_bytes for link in self.named) <= _BUFFERS_BYTES_MAX
+
+    def _trim(self, links: "dict[Link, None]", limits: tuple[int, int], last: "Link", what: str) -> None:
+        each, total = limits
+        same = [link for link in links if link.source == last.source]
+        surplus = same[0] if len(same) > each else next(iter(links)) if len(links) > total else None
+        if surplus is not None:
+            self._offenders.note(surplus.source, what, surplus.claimed)
+            del links[surplus]
+            surplus.abort(for_good=True)

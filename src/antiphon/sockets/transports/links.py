@@ -1,0 +1,280 @@
+"""One TCP connection: bytes to frames and back, with its greeting, its offer (`sessions.py`) and its buffers."""
+
+import asyncio
+import mmap
+import secrets
+from typing import Final, Literal, Protocol
+
+from antiphon.errors import ProtocolViolation
+from antiphon.sockets.transports.contract import Address, Unreached
+from antiphon.sockets.transports.greeting import GREETING_BYTES_MAX, HELLO, LENGTH, Hello, hello_in
+from antiphon.sockets.transports.sessions import RECEIVED, Offer, Session, count_in, offer_in
+from antiphon.types import ProcessId
+from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, Sealed
+
+_BUFFER_BYTES: Final = 1 << 20
+"""What a member sends in one turn is read in one piece, if it is there, and so answered once."""
+_LARGE_BYTES: Final = 1 << 14
+"""A frame of this size is not copied, to be written with others or to be read."""
+HIGH_WATER_BYTES: Final = 1 << 20
+"""Bytes that may wait in the connection of a member before messages of applications gather instead (packing)."""
+GUEST_BYTES_MAX: Final = 1 << 18
+"""Bytes that may wait for a process in no view with us; then its connection ends."""
+_GUEST_READ_BYTES: Final = 1 << 14
+"""Bytes that are read at once from a process in no view with us."""
+_REST_S: Final = 0.05
+"""A process that sends too many frames is not read for this time, again and again."""
+GREETING_S: Final = 5.0
+"""A process must have greeted by then."""
+
+_MESH_KINDS: Final = range(HELLO, 128)
+"""Kinds of the transport's own frames. Families of other packages have the kinds from 128 on."""
+
+
+class Mesh(Protocol):
+    """What a connection tells the mesh that it belongs to."""
+
+    def call(self, link: "Link") -> bytes:
+        """Our first greeting, to the process that we have called."""
+
+    def opened(self, link: "Link") -> None:
+        """A connection is there."""
+
+    def greeted(self, link: "Link", hello: Hello, size_bytes: int) -> None:
+        """Its first frame has come, and has this size."""
+
+    def offered(self, link: "Link", theirs: Offer) -> None:
+        """The other end has said how far its session is."""
+
+    def learned(self, link: "Link", hello: Hello) -> None:
+        """A later greeting has come."""
+
+    def arrived(self, link: "Link", sealed: list[Sealed]) -> None:
+        """Frames have come."""
+
+    def violated(self, link: "Link", violation: ProtocolViolation) -> None:
+        """What came is no frame, and the connection ends."""
+
+    def may_read_on(self, link: "Link", frames: int) -> bool:
+        """Frames have come from a process in no view with us; False if it has to wait."""
+
+    def may_hold(self, link: "Link", size_bytes: int) -> bool:
+        """Whether this connection may have a read buffer of this size."""
+
+    def filled(self, link: "Link", full: bool) -> None:
+        """The buffer of a connection is above its high water, or below its low water again."""
+
+    def lost(self, link: "Link") -> None:
+        """The connection has ended."""
+
+
+class Link(asyncio.BufferedProtocol):
+    """Invariant: `peer` is None until the mesh has accepted the greeting, `session` until both ends have made an offer.
+
+    Frames that come before are not read.
+    """
+
+    def __init__(self, mesh: Mesh, *, called: bool, address: Address | None = None) -> None:
+        """`called`: by the other side; else this is the address that we call."""
+        self._mesh = mesh
+        self.called = called
+        self.address = address
+        self.source = ""
+        """The host at the other end."""
+        self.claimed = ""
+        """The name that the process there gave."""
+        self.peer: ProcessId | None = None
+        self.failure: Unreached | None = Unreached.CLOSED
+        """Why there is no greeting if the connection ends now; None once there is one."""
+        self.offer: Offer | None = None
+        """Our own, once it is made."""
+        self.session: Session | None = None
+        self.is_ended_for_good = False
+        """Whether this end has closed it because the session must not go on."""
+        self.token = secrets.randbits(63)
+        self.ended = asyncio.Event()
+        self._least_bytes = 0  # the size that the read buffer should have
+        self._buffer = _empty_buffer(GREETING_BYTES_MAX)
+        self._begin = self._end = 0  # what has come and is not taken out yet
+        self._transport: asyncio.Transport | None = None
+        self._greeting: asyncio.TimerHandle | None = None
+
+    def accept(self, peer: ProcessId, offer: Offer) -> None:
+        """The process there is that peer; this is how far we are with it."""
+        self.peer, self.offer = peer, offer
+        self.write(offer.sealed())
+
+    def trust(self) -> None:
+        """The peer is in a view with us: it gets the buffers of a member."""
+        self._least_bytes = _BUFFER_BYTES
+        if self._transport is not None:
+            self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+            self._transport.resume_reading()
+
+    @property
+    def larger_bytes(self) -> int:
+        """The size of the read buffer, if it is not the first one."""
+        size = len(self._buffer)
+        return size if size > GREETING_BYTES_MAX else 0
+
+    def write(self, sealed: bytes) -> None:
+        """At once, before what waits."""
+        if self._transport is not None and sealed:
+            self._transport.write(sealed)
+
+    def write_all(self, frames: list[bytes]) -> None:
+        """Small frames in one write, large ones as they are."""
+        small: list[bytes] = []
+        for sealed in frames:
+            if len(sealed) < _LARGE_BYTES:
+                small.append(sealed)
+            else:
+                self.write(b"".join(small))
+                self.write(sealed)
+                small = []
+        self.write(small[0] if len(small) == 1 else b"".join(small))
+
+    def end(self) -> None:
+        """Let what is written leave, then close."""
+        if self._transport is not None:
+            self._transport.close()
+        else:
+            self.ended.set()
+
+    def abort(self, *, for_good: bool = False) -> None:
+        """Close at once; `for_good`: the session ends with it."""
+        self.is_ended_for_good = self.is_ended_for_good or for_good
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The process that calls greets first: a stranger gets nothing before it has said its name."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.source = (transport.get_extra_info("peername") or ("?",))[0]
+        transport.set_write_buffer_limits(high=GUEST_BYTES_MAX)
+        self._greeting = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
+        self._mesh.opened(self)
+        if not self.called and not transport.is_closing():
+            transport.write(self._mesh.call(self))
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Room behind what has come; for a frame larger than the buffer, a larger one."""
+        return (
+            self._buffer[self._end :] if self._least_bytes else self._buffer[self._end : self._end + _GUEST_READ_BYTES]
+        )
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take out every whole frame."""
+        self._end += nbytes
+        frames: list[Sealed] = []
+        try:
+            needed = self._split(frames)
+            if self.peer is None and frames:
+                self._greet(frames.pop(0))
+            if self.peer is not None and self.session is None and frames:
+                self._mesh.offered(self, offer_in(frames.pop(0)))
+            if self.session is not None and frames:
+                self._take(frames)
+            self._make_room(needed)
+            if not self._least_bytes:
+                self._pace(len(frames))
+        except ProtocolViolation as violation:
+            self._mesh.violated(self, violation)
+            self.abort(for_good=True)
+
+    def _pace(self, frames: int) -> None:
+        """A process in no view with us must not take all of our time."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._least_bytes or self._mesh.may_read_on(self, frames):
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+            asyncio.get_running_loop().call_later(_REST_S, self._pace, 0)
+
+    def _split(self, frames: list[Sealed]) -> int:
+        """Gives how long the frame is that has come in part, as far as that is known."""
+        buffer, begin, end = self._buffer, self._begin, self._end
+        needed = ENVELOPE_BYTES
+        while end - begin >= ENVELOPE_BYTES:
+            (length,) = LENGTH.unpack_from(buffer, begin)
+            if length > (BODY_BYTES_MAX if self.peer is not None else GREETING_BYTES_MAX - ENVELOPE_BYTES):
+                raise ProtocolViolation("length", f"a body of {length} bytes is longer than any may be")
+            needed = ENVELOPE_BYTES + length
+            if end - begin < needed:
+                break
+            frame = buffer[begin : begin + needed]
+            frames.append(bytes(frame) if length < _LARGE_BYTES else frame)
+            begin += needed
+            needed = ENVELOPE_BYTES
+        self._begin = begin
+        return needed
+
+    def _make_room(self, needed: int) -> None:
+        left = self._end - self._begin
+        if self._begin and (not left or len(self._buffer) - self._begin < needed):
+            self._buffer[:left] = self._buffer[self._begin : self._end]
+            self._begin, self._end = 0, left
+        if len(self._buffer) < needed or len(self._buffer) < self._least_bytes:
+            size = max(needed + self._least_bytes, GREETING_BYTES_MAX)
+            if not self._mesh.may_hold(self, size):
+                raise ProtocolViolation("length", f"there is no room for {needed} bytes of a process in no view")
+            larger = _empty_buffer(size)
+            larger[:left] = self._buffer[self._begin : self._end]
+            self._buffer, self._begin, self._end = larger, 0, left
+
+    def _greet(self, sealed: Sealed) -> None:
+        if self._greeting is not None:
+            self._greeting.cancel()
+        hello = hello_in(sealed, "first")
+        self.failure = None
+        self._mesh.greeted(self, hello, len(sealed))
+
+    def _give_up(self) -> None:
+        self.failure = Unreached.SILENT
+        self.abort()
+
+    def _take(self, frames: list[Sealed]) -> None:
+        begin = 0
+        for place, sealed in enumerate(frames):
+            if sealed[5] in _MESH_KINDS:  # rarely: it is for the mesh, not for the core
+                self._mesh.arrived(self, frames[begin:place])
+                self._hear(sealed)
+                begin = place + 1
+        if begin < len(frames):
+            self._mesh.arrived(self, frames[begin:] if begin else frames)
+
+    def _hear(self, sealed: Sealed) -> None:
+        if sealed[5] == RECEIVED and self.session is not None:
+            self.session.acknowledged(count_in(sealed))
+        else:
+            self._mesh.learned(self, hello_in(sealed, "later"))
+
+    def pause_writing(self) -> None:
+        """Above high water."""
+        self._mesh.filled(self, True)
+
+    def resume_writing(self) -> None:
+        """Below low water."""
+        self._mesh.filled(self, False)
+
+    def eof_received(self) -> Literal[False]:
+        """The other side has closed: so do we."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """It is over."""
+        if self._greeting is not None:
+            self._greeting.cancel()
+        self._transport = None
+        self._mesh.lost(self)
+        self.ended.set()
+
+
+def _empty_buffer(size_bytes: int) -> memoryview:
+    """Only the pages that something was read into take memory."""
+    return memoryview(mmap.mmap(-1, size_bytes))

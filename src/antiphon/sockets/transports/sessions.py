@@ -1,0 +1,343 @@
+"""A session: the frames between two processes, over one TCP connection after another, without a gap.
+
+A connection may be reset although both processes live: by a router that restarts, or by a firewall. Each end counts
+the frames that it has received, and keeps those that it sent until the other end has acknowledged them. On the next
+connection both ends say how far they are (`Offer`), and the frames that are missing are sent again. So nothing is
+lost, and to a core it is the same connection (docs/spec/newtop.md 1, E-47). If that is not possible the session ends.
+"""
+
+import asyncio
+import errno
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable, Container, Iterable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from antiphon.errors import ProtocolViolation
+from antiphon.sockets.transports.contract import Receiver
+from antiphon.types import ProcessId
+from antiphon.wire.frame import Sealed, open_envelope, seal
+
+if TYPE_CHECKING:
+    from antiphon.sockets.transports.links import Link
+
+OFFER: Final = 66
+"""The kind of the second frame on a connection."""
+RECEIVED: Final = 67
+"""The kind of an acknowledgment."""
+_ACKNOWLEDGED_FRAMES: Final = 256
+_ACKNOWLEDGED_BYTES: Final = 1 << 18
+"""An acknowledgment is due after this many frames, or bytes."""
+_KEPT_BYTES_MAX: Final = 1 << 18
+_MEMBER_BYTES_MAX: Final = 8 << 20
+"""Frames kept for one peer, and for one in a view with us. A session whose peer lacks older frames cannot go on."""
+_RESUME_S: Final = 2.0
+"""A session without a connection ends after this time. Longer pauses are the core's business."""
+_REFUSALS: Final = 2
+"""Calls in a row that must be refused before a peer is taken for dead."""
+_CALLS_MAX: Final = 10
+_PAUSE_S: Final = 0.004
+"""Calls of a peer whose connection was lost, and the pause between two of them."""
+_OFFER: Final = struct.Struct(">QQQ")
+_COUNT: Final = struct.Struct(">Q")
+
+
+class Answer(Enum):
+    """What came of a call to a peer whose connection was lost."""
+
+    REFUSED = auto()
+    """Nobody listens there."""
+    CLOSED = auto()
+    """The connection ended before a greeting. The system of a process that is being killed still accepts some."""
+    OTHER = auto()
+    """The peer answers, or nothing does: the backlog of its socket may be full."""
+
+
+class Offer(NamedTuple):
+    """What one end says about the session at the beginning of a connection."""
+
+    own: int
+    """Its token of the session: a random number, so that no other process can go on with it."""
+    other: int
+    """The other end's token; 0 if it knows of no session."""
+    received: int
+    """Frames that it has received in the session."""
+
+    def sealed(self) -> bytes:
+        return seal(OFFER, _OFFER.pack(*self))
+
+    def is_met_by(self, offer: "Offer") -> bool:
+        """Whether both ends mean the same session. Both come to the same answer."""
+        return (self.own, self.other) == (offer.other, offer.own)
+
+
+class Session:
+    """Invariant: frames `_base` to `sent` are kept, in their order; the other end may lack some of them."""
+
+    __slots__ = (
+        "_base",
+        "_kept",
+        "_kept_bytes",
+        "_kept_bytes_max",
+        "_owed_bytes",
+        "_owed_frames",
+        "link",
+        "number",
+        "other",
+        "own",
+        "peer",
+        "received",
+        "waiting",
+    )
+
+    def __init__(self, peer: ProcessId, number: int, own: int, other: int) -> None:
+        self.peer = peer
+        self.number = number
+        """As a core knows it: the connection with that peer."""
+        self.own = own
+        self.other = other
+        self.link: Link | None = None
+        """The connection in use; None while there is none."""
+        self.received = 0
+        self.waiting: list[bytes] = []
+        """Frames that the next `flush` sends."""
+        self._base = 0
+        self._kept: deque[bytes] = deque()
+        self._kept_bytes = 0
+        self._kept_bytes_max = _KEPT_BYTES_MAX
+        self._owed_frames = self._owed_bytes = 0  # received and not acknowledged
+
+    @property
+    def sent(self) -> int:
+        return self._base + len(self._kept)
+
+    @property
+    def offer(self) -> Offer:
+        return Offer(self.own, self.other, self.received)
+
+    def trust(self) -> None:
+        """The peer is in a view with us: more is kept for it."""
+        self._kept_bytes_max = _MEMBER_BYTES_MAX
+
+    def flush(self) -> None:
+        """Send what waits, or keep it for the next connection."""
+        waiting, self.waiting = self.waiting, []
+        self._kept += waiting
+        self._kept_bytes += sum(map(len, waiting))
+        while self._kept_bytes > self._kept_bytes_max:
+            self._drop()
+        if self.link is not None:
+            if self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes >= _ACKNOWLEDGED_BYTES:
+                self._owed_frames = self._owed_bytes = 0
+                self.link.write(seal(RECEIVED, _COUNT.pack(self.received)))
+            self.link.write_all(waiting)
+
+    def took(self, frames: int, size_bytes: int) -> bool:
+        """Frames have arrived; True if an acknowledgment is due, which `flush` sends."""
+        self.received += frames
+        self._owed_frames += frames
+        self._owed_bytes += size_bytes
+        return self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes >= _ACKNOWLEDGED_BYTES
+
+    def can_go_on_from(self, received: int) -> bool:
+        """Whether we still have everything that the other end lacks."""
+        return self._base <= received <= self.sent
+
+    def acknowledged(self, received: int) -> None:
+        """The other end has received this many frames."""
+        if received > self.sent:
+            raise ProtocolViolation("body", f"{received} frames are acknowledged, but only {self.sent} were sent")
+        while self._base < received:
+            self._drop()
+
+    def go_on(self, link: "Link", received: int) -> None:
+        """Use this connection, and send again what the other end has not received."""
+        self.acknowledged(received)
+        self.link = link
+        self._owed_frames = self._owed_bytes = 0
+        link.write_all([*self._kept])
+
+    def _drop(self) -> None:
+        self._kept_bytes -= len(self._kept.popleft())
+        self._base += 1
+
+
+class Sessions:
+    """Those of one process. Invariant: a session without a connection is in `_ends`, and ends if it gets none soon."""
+
+    def __init__(self, call: Callable[[ProcessId], Awaitable[Answer]], count: Callable[[ProcessId], int]) -> None:
+        """`call`: tries to connect with a peer. `count`: the number of a new session."""
+        self.receiver: Receiver | None = None
+        self.open: dict[ProcessId, Session] = {}
+        self._call = call
+        self._count = count
+        self._ends: dict[Session, asyncio.TimerHandle] = {}
+        self._looking: dict[Session, asyncio.Task[None]] = {}
+        self._dirty: list[Session] = []
+        self._closed = False
+
+    @property
+    def tasks(self) -> tuple[asyncio.Task[None], ...]:
+        return tuple(self._looking.values())
+
+    # Frames
+
+    def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
+        """Keep a frame for each of these until `flush`."""
+        for peer in peers:
+            session = self.open.get(peer)
+            if session is not None:
+                if not session.waiting:
+                    self._dirty.append(session)
+                session.waiting.append(sealed)
+
+    def flush(self) -> None:
+        """Send what waits, and acknowledgments that are due."""
+        dirty, self._dirty = self._dirty, []
+        for session in dirty:
+            session.flush()
+
+    def arrived(self, link: "Link", sealed: list[Sealed]) -> None:
+        """Frames have come by this connection."""
+        session = link.session
+        if session is not None and session.link is link and self.receiver is not None:
+            if session.took(len(sealed), sum(map(len, sealed))) and not session.waiting:
+                self._dirty.append(session)
+            self.receiver.arrived(session.peer, session.number, sealed)
+
+    # Connections
+
+    def offer(self, peer: ProcessId, token: int) -> Offer:
+        """There is a new connection with that peer, which takes the place of an earlier one: say how far we are."""
+        session = self.open.get(peer)
+        if session is None:
+            return Offer(token, 0, 0)
+        self._suspend(session)  # from here on nothing counts that still comes by the earlier connection
+        return session.offer
+
+    def offered(self, link: "Link", theirs: Offer) -> bool:
+        """Both ends have said how far they are; True if this begins a new session."""
+        assert link.peer is not None
+        assert link.offer is not None
+        session = self.open.get(link.peer)
+        if session is not None and link.offer.is_met_by(theirs):
+            if session.can_go_on_from(theirs.received):
+                self._stop_looking(session)
+                link.session = session
+                session.go_on(link, theirs.received)
+            else:
+                self._end(session)
+                link.abort()  # our next offer says that there is no session
+            return False
+        if session is not None:
+            self._end(session)
+        link.session = Session(link.peer, self._count(link.peer), link.offer.own, theirs.own)
+        self.open[link.peer] = link.session
+        link.session.go_on(link, 0)
+        return True
+
+    def lost(self, link: "Link") -> bool:
+        """A connection has ended without a farewell; True if we look for the next one."""
+        assert link.peer is not None
+        session = self.open.get(link.peer)
+        if session is None or session.link not in (link, None):
+            return False
+        if link.is_ended_for_good:
+            self._end(session)
+            return False
+        if not self._closed:
+            self._suspend(session)
+            if session not in self._looking:
+                self._looking[session] = asyncio.get_running_loop().create_task(self._look_for(session))
+        return True
+
+    def give_up(self, peers: Iterable[ProcessId]) -> None:
+        """End these sessions."""
+        for peer in [*peers]:
+            self._end(self.open[peer])
+
+    def bury(self, known: Container[ProcessId], ended: ProcessId | None = None) -> None:
+        """Peers that are not known any more are dead: they said that they end, or others are where they were.
+
+        `ended`: the connection of this one has just ended.
+        """
+        for session in [session for session in self._ends if session.peer not in known]:
+            self._dead(session)
+        if ended is not None and ended in self.open:
+            self._dead(self.open[ended])
+
+    def close(self) -> None:
+        """Nothing is reported any more."""
+        self._closed = True
+        for task in self._looking.values():
+            task.cancel()
+        for timer in self._ends.values():
+            timer.cancel()
+
+    # Looking for the peer of a connection that was reset
+
+    async def _look_for(self, session: Session) -> None:
+        """Call the peer at once. If nobody listens there any more, it is probably dead."""
+        refusals = 0
+        for _ in range(_CALLS_MAX):
+            answer = await self._call(session.peer)
+            refusals = refusals + 1 if answer is Answer.REFUSED else 0
+            if refusals == _REFUSALS:
+                self._report_gone(session)
+            if refusals == _REFUSALS or answer is Answer.OTHER:
+                break
+            await asyncio.sleep(_PAUSE_S)
+        self._looking.pop(session, None)
+
+    def _suspend(self, session: Session) -> None:
+        session.link = None
+        if session not in self._ends:
+            self._ends[session] = asyncio.get_running_loop().call_later(_RESUME_S, self._end, session)
+
+    def _dead(self, session: Session) -> None:
+        self._end(session)
+        self._report_gone(session)
+
+    def _report_gone(self, session: Session) -> None:
+        if self.receiver is not None and not self._closed:
+            self.receiver.gone(session.peer)
+
+    def _end(self, session: Session) -> None:
+        """Frames may be lost: to a core, this is the end of the connection."""
+        if self.open.get(session.peer) is session:
+            del self.open[session.peer]
+            self._stop_looking(session)
+            if self.receiver is not None and not self._closed:
+                self.receiver.broke(session.peer, session.number)
+
+    def _stop_looking(self, session: Session) -> None:
+        if session in self._looking:
+            self._looking.pop(session).cancel()
+        if session in self._ends:
+            self._ends.pop(session).cancel()
+
+
+def offer_in(sealed: Sealed) -> Offer:
+    """The offer in this frame; `ProtocolViolation` if it is none."""
+    kind, body = open_envelope(sealed)
+    if kind != OFFER or len(body) != _OFFER.size:
+        raise ProtocolViolation("kind", f"the second frame of a connection has kind {kind}: it is no offer")
+    return Offer(*_OFFER.unpack(body))
+
+
+def count_in(sealed: Sealed) -> int:
+    """The number of frames that this acknowledgment is about."""
+    _, body = open_envelope(sealed)
+    if len(body) != _COUNT.size:
+        raise ProtocolViolation("body", f"an acknowledgment has {len(body)} bytes")
+    (count,) = _COUNT.unpack(body)
+    return int(count)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether an attempt to connect has failed because nobody listens, at any address of that host."""
+    if isinstance(error, ConnectionRefusedError):
+        return True
+    text = str(error)  # asyncio joins the errors of several addresses into one text
+    return 0 < text.count("[Errno ") == text.count(f"[Errno {errno.ECONNREFUSED}]")

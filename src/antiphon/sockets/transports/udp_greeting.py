@@ -1,0 +1,46 @@
+"""The greeting of a process on UDP: which process speaks, where it receives, and where others do."""
+
+from typing import Final
+
+import msgspec
+
+from antiphon.errors import ProtocolViolation
+from antiphon.wire.frame import open_envelope
+
+HELLO: Final = 64
+"""The kind of a greeting; the range above 63 is no protocol's."""
+TOLD_MAX: Final = 16
+"""Others that one greeting names; all of them in turn."""
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Who speaks, where it is, and where others are."""
+
+    process: str
+    host: str
+    port: int
+    multicast: str = ""
+    """The address at which it listens beside its own."""
+    asks: bool = False
+    """It wants to be answered."""
+    gone: bool = False
+    """It will not be here any more."""
+    others: tuple[tuple[str, int], ...] = ()
+    token: int = 0
+    """The addressee has to repeat this."""
+    echo: int = 0
+    """The token of the addressee, repeated: the speaker receives at this address."""
+    padding: bytes = b""
+
+
+def hello_in(sealed: bytes) -> Hello:
+    """The greeting in this frame; `ProtocolViolation` if it is malformed."""
+    _, body = open_envelope(sealed)
+    try:
+        hello = msgspec.msgpack.decode(body, type=Hello)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ProtocolViolation("body", f"malformed greeting: {error}") from None
+    ports = [hello.port, *(port for _, port in hello.others)]
+    if len(hello.others) > TOLD_MAX or not all(0 < port < 1 << 16 for port in ports):
+        raise ProtocolViolation("body", "a greeting names too many others, or impossible ports")
+    return hello
