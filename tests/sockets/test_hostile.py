@@ -1,4 +1,4 @@
-"""A short version of `benchmarks/hostile.py`: attacks of strangers on two members in this process, over TCP."""
+"""A short version of `benchmarks/hostile.py`: attacks of strangers on two members in this process."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ import pytest
 from antiphon import Event, Group, Member
 from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.types import GroupId, View
-from tests.support.loopback import join_all, members, on_loopback, payloads, read_on, until
+from tests.support.loopback import deliver_at_all, join_all, members, on_loopback, read_on
 from tools.lab.attacks import ATTACKS, STRANGER, Targets, fields, number_attack
 from tools.lab.strangers import address_of
 
@@ -38,24 +38,17 @@ async def survives(found: list[Member], groups: list[Group], attacks: list[str],
     readers = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
     for number, name in enumerate(attacks):
         await ATTACKS[transport][name](targets_of(found))
-        await deliver(groups, seen, f"after {name} {number}".encode())
+        await deliver_at_all(groups, seen, f"after {name} {number}".encode())
     dice = random.Random(f"{transport}")
     for kind, place in dice.sample(all_fields(), NUMBERS_EACH):
         await number_attack(transport, kind, place)(targets_of(found))
-        await deliver(groups, seen, f"after {kind} {place}".encode())
-    assert all(len(group.health.members) == 2 for group in groups)
+        await deliver_at_all(groups, seen, f"after {kind} {place}".encode())
     for reader in readers:
         reader.cancel()
     await asyncio.wait(readers)
 
 
-async def deliver(groups: list[Group], seen: list[list[Event]], payload: bytes) -> None:
-    for group in groups:
-        await group.send(payload)
-    await until(lambda: all(payloads(events).count(payload) == len(groups) for events in seen))
-
-
-@pytest.mark.parametrize("transport", ["tcp"])  # UDP: `benchmarks/hostile.py`
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
 def test_members_deliver_after_every_attack(transport: str) -> None:
     @on_loopback
     async def scenario() -> None:

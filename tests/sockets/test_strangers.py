@@ -1,6 +1,7 @@
 """Processes that are in no group, and break every rule: members go on, and `health` names the offender."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,7 +9,8 @@ from antiphon import Event, Group, Member
 from antiphon.protocols.newtop.frames import ProbeFrame
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import GroupId
-from tests.support.loopback import join_all, members, on_loopback, payloads, read_on, until
+from antiphon.wire.codec import encode
+from tests.support.loopback import deliver_at_all, join_all, members, on_loopback, read_on, until
 from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
 
@@ -23,14 +25,6 @@ async def reading(groups: list[Group]) -> AsyncIterator[list[list[Event]]]:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-
-
-async def all_deliver(groups: list[Group], seen: list[list[Event]], payload: bytes) -> None:
-    """A message of each arrives at all."""
-    for number, group in enumerate(groups):
-        await group.send(payload + b"%d" % number)
-    expected = {payload + b"%d" % number for number in range(len(groups))}
-    await until(lambda: all(expected <= {*payloads(events)} for events in seen))
 
 
 def mesh_of(member: Member) -> TcpMesh:
@@ -49,12 +43,17 @@ async def test_a_prober_that_never_reads_holds_nobody_back() -> None:
         groups = await join_all(found)
         async with reading(groups) as seen:
             stranger = await TcpStranger.connect(address_of(found[0].address))
-            probe = ProbeFrame(GroupId("orders"), stranger.name, False)
+            probes = encode(ProbeFrame(GroupId("orders"), stranger.name, False)) * 1000
             await until(lambda: stranger.name in found[0].peers)
+            to_stranger = mesh_of(found[0])._links[stranger.name]._transport
+            assert to_stranger is not None
+            to_stranger.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_SNDBUF, 4096
+            )  # else the system takes megabytes
             while stranger.name in found[0].peers:  # until the member has had enough
-                stranger.send(*[probe] * 1000)
+                stranger.writer.write(probes)
                 await asyncio.sleep(0.001)
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert {each.what for each in groups[0].health.offenders} >= {"reads too little", "sends too many frames"}
             assert {(each.address, each.claimed) for each in groups[0].health.offenders} == {
                 ("127.0.0.1", stranger.name)
@@ -72,7 +71,7 @@ async def test_a_full_connection_of_a_stranger_never_makes_the_transport_full() 
             mesh = mesh_of(found[0])
             mesh.filled(mesh._links[stranger.name], True)
             assert not mesh._full
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             await stranger.close()
 
 
@@ -85,7 +84,7 @@ async def test_connections_without_a_greeting_are_bounded_and_the_oldest_end() -
             silent = [await asyncio.open_connection(*to) for _ in range(100)]
             assert await silent[0][0].read() == b""
             await until(lambda: len(mesh_of(found[0])._guests.half_open) <= 32)
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert offences(groups[0]) == {"opens connections without a greeting"}
             for _, writer in silent:
                 writer.close()
@@ -104,7 +103,7 @@ async def test_a_flood_of_connections_is_refused_and_makes_few_tasks() -> None:
                 except OSError:
                     continue
                 stranger.writer.close()
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert "connects too often" in offences(groups[0])
             assert len(asyncio.all_tasks()) < before + 400
             assert len(mesh_of(found[0])._addresses.known) <= 1024
@@ -117,7 +116,7 @@ async def test_only_the_process_itself_replaces_its_connection() -> None:
         async with reading(groups) as seen:
             impostor = await TcpStranger.connect(address_of(found[1].address), found[0].id)
             assert await impostor.reader.read() == b""
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert offences(groups[1]) == {"claims the name of a process that is connected"}
             assert all(len(group.health.members) == 2 for group in groups)
             await impostor.close()
@@ -143,7 +142,7 @@ async def test_on_datagrams_a_stranger_is_remembered_only_after_it_has_answered(
                 stranger.send_bytes(stranger.hello(f"x{number}", padding=b""), to)
             short = stranger.hello("y", padding=b"")
             stranger.send_bytes(short, to)
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert len(found[0].peers) == 1
             assert len(found[0]._process.driver.transport._contacts) == contacts  # type: ignore[attr-defined]
             await stranger.greet(to)
@@ -163,7 +162,7 @@ async def test_a_flood_of_greetings_on_datagrams_is_answered_by_few_datagrams() 
                 if number % 100 == 0:
                     await asyncio.sleep(0)
             await until(lambda: "greets too often" in offences(groups[0]))
-            await all_deliver(groups, seen, b"unharmed")
+            await deliver_at_all(groups, seen, b"unharmed")
             assert len(asyncio.all_tasks()) == tasks
             answers = 0
             try:

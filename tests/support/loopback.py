@@ -81,6 +81,31 @@ async def read_on(group: Group, seen: list[Event]) -> None:
         seen += events
 
 
+async def deliver_at_all(groups: list[Group], seen: list[list[Event]], payload: bytes) -> None:
+    """A message of each member arrives at all of them; `seen` grows meanwhile.
+
+    A busy machine may separate members for a while. What they send then is not for all, so they send again.
+    """
+    for attempt in itertools.count():
+        await asyncio.gather(*(group.ready(len(groups)) for group in groups))
+        views = [count_views(events) for events in seen]
+        sent = {payload + b" %d of %d" % (attempt, number): group for number, group in enumerate(groups)}
+        for text, group in sent.items():
+            await group.send(text)
+        arrived = functools.partial(_hold_all, seen, {*sent})
+        await until(lambda: arrived() or views != [count_views(events) for events in seen])  # noqa: B023
+        if arrived():
+            return
+
+
+def count_views(events: list[Event]) -> int:
+    return sum(isinstance(event, View) for event in events)
+
+
+def _hold_all(seen: list[list[Event]], expected: set[bytes]) -> bool:
+    return all(expected <= {*payloads(events)} for events in seen)
+
+
 def fill(group: Group, payload: bytes) -> int:
     """Send this until flow control says no; gives how often."""
     for count in itertools.count():

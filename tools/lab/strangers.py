@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import random
 import socket
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from antiphon.wire.frame import ENVELOPE_BYTES, envelopes, seal
 Address = tuple[str, int]
 NOBODY = 9
 """A port at which nothing listens."""
+_REPEAT_S: Final = 0.2
 
 
 class TcpStranger:
@@ -76,14 +77,19 @@ class UdpStranger:
         return seal(64, msgspec.msgpack.encode(found))
 
     async def greet(self, to: Address) -> None:
-        """Be a peer of the member there."""
-        self.send_bytes(self.hello(), to)
+        """Be a peer of the member there; a greeting that is lost or over the limit of greetings is repeated."""
         while True:
-            answer = await self.answer()
-            if answer is not None and answer.asks:
-                self._tokens[to] = answer.token
-                self.send_bytes(self.hello(asks=False, echo=answer.token), to)
-                return
+            self.send_bytes(self.hello(), to)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_REPEAT_S):
+                    self._tokens[to] = token = await self._challenge()
+                    self.send_bytes(self.hello(asks=False, echo=token), to)
+                    return
+
+    async def _challenge(self) -> int:
+        while (answer := await self.answer()) is None or not answer.asks:
+            pass
+        return answer.token
 
     async def answer(self) -> UdpHello | None:
         """The next datagram that came, if it is a greeting."""
