@@ -277,7 +277,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         first = await found[0].join("orders", snapshot=wrong)
         joining = asyncio.create_task(found[1].join("orders", snapshot=bytes))
         with pytest.raises(
-            ConfigurationError, match="the snapshot of orders is to be bytes, or an iterable of bytes, not str"
+            ConfigurationError, match="the snapshot of orders must be bytes, or an iterable of bytes, not str"
         ):
             await take_view(first, lambda view: len(view.members) == 2)
         joining.cancel()
