@@ -35,7 +35,7 @@ class Loss:
     begun: Mapping[int, int]
     """For each lost sender, the time at which the process began to hear it."""
     since: int
-    """When the process first wanted to hear one of them: when it came, or when it had lost it before."""
+    """When the process first tried to hear one of them: when it started, or when it lost that sender before."""
     heard: tuple[int, ...]
     """The senders that it heard before."""
 
