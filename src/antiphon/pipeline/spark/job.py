@@ -56,7 +56,7 @@ class _Job:
     def __init__(self, query: DataFrame, title: str) -> None:
         self.ended = threading.Event()
         self.tasks_done = 0
-        """As the last answer said."""
+        """The progress that Spark reported last."""
         self._query, self._title = query, title
         self._context = query.sparkSession.sparkContext
         self._group = f"antiphon-{uuid4()}"
@@ -105,7 +105,7 @@ class _Job:
                 self.tasks_done = _tasks_done(self._context, self._group)
 
     def _cancel(self) -> None:
-        """Again and again: a job that begins after one request is cancelled by the next."""
+        """Cancel repeatedly: a job that begins after one request is cancelled by the next."""
         give_up = time.monotonic() + _CANCEL_SECONDS_MAX
         while not self.ended.is_set() and time.monotonic() < give_up:
             with suppress(Py4JError, PySparkException, OSError):
