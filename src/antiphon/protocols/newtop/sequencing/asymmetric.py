@@ -124,7 +124,7 @@ class Asymmetric:
         requested = self._group.leaving.completion_requested > 0
         return self._gate.blocked or requested or self._ledger.claims.presses or self._news.at is None
 
-    # What comes in
+    # Input
 
     def follows(self, frame: BlockFrame) -> bool:
         """True if nothing is missing before it."""
@@ -176,7 +176,7 @@ class Asymmetric:
         """Its number, if there are windows."""
         return frame.block if self._ledger.claims.counts else None
 
-    # What goes out
+    # Output
 
     def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Send what members owe each other, independent of applications; returns our last number, or 0.

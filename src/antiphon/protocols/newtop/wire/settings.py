@@ -21,7 +21,7 @@ _VALUE: Final = re.compile(rb"[!-~]+")
 
 
 def encode_settings(settings: Values) -> bytes:
-    """Nothing, if there are none."""
+    """The bytes of these settings; empty if there are none."""
     if not settings:
         return b""
     texts = [encode_name(text) for setting in settings for text in setting]
@@ -29,7 +29,7 @@ def encode_settings(settings: Values) -> bytes:
 
 
 def read_settings(reader: Reader) -> Values:
-    """What is left of a body."""
+    """The settings in the rest of a body."""
     if not reader.left:
         return ()
     (count,) = reader.part(1)

@@ -4,8 +4,8 @@
     attempt:  2, view, number
     each primary view: number, view, voters (count), voters that left (count)
 
-Names and views are preceded by a length byte. A word that cannot be read, or whose numbers are not plausible, says
-nothing: all members read the same bytes, so they agree on that.
+Names and views are preceded by a length byte. A word that cannot be read, or whose numbers are not plausible, is
+ignored: all members read the same bytes, so they all ignore it.
 """
 
 import struct
