@@ -25,7 +25,7 @@ class EarlyProposals:
         """By initiator, which makes one proposal at a time."""
 
     def postpone(self, frame: FormationFrame, connected: Container[ProcessId]) -> bool:
-        """Keep a proposal that is too early, or vote no if it was kept before. Other frames of the group end the wait."""
+        """Keep an early proposal, or vote no if it was kept before. Other frames of the group end the wait."""
         waited = [initiator for initiator, proposal in self._kept.items() if proposal.group == frame.group]
         for initiator in waited:
             del self._kept[initiator]

@@ -166,14 +166,14 @@ class Asymmetric:
         return True
 
     def require(self, frame: AliveFrame) -> None:
-        """Nothing beyond the bounds of every number: another member may be ahead of us with the sequencer."""
+        """No check beyond the bounds of every number: another member may be ahead of us with the sequencer."""
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """What it has ordered since, or its last evidence."""
+        """The frames that this member has ordered above that number, or its last evidence of life."""
         return self._ledger.stored(process, above)
 
     def delivered(self, frame: BlockFrame) -> int | None:
-        """Its number, if there are windows."""
+        """Its number if there are windows, else None."""
         return frame.block if self._ledger.claims.counts else None
 
     # Output

@@ -19,7 +19,7 @@ _NEED: Final = 50
 
 _PASSES_VOTE: Final = 1
 _STALLED: Final = 2
-"""Flags at the end of a leaving, in one byte; the byte is missing where none is set."""
+"""Flags at the end of a leaving frame, in one byte; the byte is absent if none is set."""
 _NUMBER: Final = struct.Struct(">q")
 _TWO_NUMBERS: Final = struct.Struct(">qq")
 _THREE_NUMBERS: Final = struct.Struct(">qqq")
