@@ -291,7 +291,7 @@ class LocalProcess:
         self._turns.append(turn)
         await turn
 
-    # What groups ask
+    # Calls of groups
 
     def send(self, group: GroupId, payload: bytes) -> None:
         """The application multicasts."""
@@ -395,7 +395,7 @@ class LocalProcess:
         if gone and self._departures is not None and self._is_current(group):
             self._departures.read(GroupId(group.name), self.driver.clock())
 
-    # What the driver tells
+    # Calls of the driver
 
     def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002
         """The next effect in the order."""

@@ -132,7 +132,7 @@ class Driver:
         else:
             self.stir()
 
-    # What the transport tells
+    # Calls of the transport
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""

@@ -211,7 +211,7 @@ class Port:
             self._closed = True
             self._network.detach(self)
 
-    # What the network tells
+    # Calls of the network
 
     def came(self, connection: _Connection, sealed: list[bytes]) -> None:
         """Frames of a peer."""

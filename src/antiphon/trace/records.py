@@ -402,7 +402,7 @@ def short_numbers(numbers: Sequence[tuple[ProcessId, int]]) -> tuple[tuple[Proce
 
 
 def digests(payloads: Sequence[bytes]) -> Digests:
-    """Without a Python step for each payload: there may be a million in a second."""
+    """Computed without a Python step for each payload: there may be a million per second."""
     sizes = {*map(len, payloads)}
     return Digests(
         len(payloads),
@@ -413,7 +413,7 @@ def digests(payloads: Sequence[bytes]) -> Digests:
 
 
 def digest(payload: bytes) -> int:
-    """64-bit XXH3, signed as in the rows: several times as fast as what the simulator can afford."""
+    """64-bit XXH3, signed as in the rows: several times as fast as the digest of the simulator."""
     return signed(xxhash.xxh3_64_intdigest(payload))
 
 

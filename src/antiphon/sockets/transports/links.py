@@ -147,7 +147,7 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What asyncio tells
+    # Calls of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The caller greets first: an unknown process gets nothing before it has given its name."""

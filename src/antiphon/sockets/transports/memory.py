@@ -132,7 +132,7 @@ class MemoryTransport:
         self._network.closed(self)
         self._links.clear()
 
-    # What the network and its other processes tell
+    # Calls of the network and of other transports
 
     def connect(self, peer: ProcessId, number: int) -> None:
         """Frames pass from now on."""

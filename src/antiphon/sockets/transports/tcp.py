@@ -243,7 +243,7 @@ class TcpMesh:
             _, link = await loop.create_connection(lambda: Link(self, called=False, address=address), *address)
         return link
 
-    # What links tell
+    # Calls of links
 
     def call(self, link: Link) -> bytes:
         """Our first greeting on a connection that we have made."""
