@@ -20,7 +20,7 @@ class Progress:
     done: int
     """Bytes that the donor has sent, or that the joiner has received."""
     total: int | None
-    """Size in bytes; None: not known, because the donor produces it piece by piece or has not told it yet."""
+    """Size in bytes; None: not known, because the donor produces it piece by piece or has not sent it yet."""
 
 
 class Failure(NamedTuple):

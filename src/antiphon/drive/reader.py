@@ -102,7 +102,7 @@ class Reader:
             self._recorder.noticed(effect, time)
 
     def prevail(self, effect: Primary, time: int, *, recorded: bool = True) -> None:
-        """The application is told that its view is primary."""
+        """The application reads that its view is primary."""
         if self._recorder is not None and recorded:
             self._recorder.prevailed(effect, time)
 

@@ -122,7 +122,7 @@ class Recorder:
             self._waiting[group].clear()
 
     def left(self, effect: Left, now: int, *, unread: bool = False) -> None:
-        """The application has left the group, as it wanted; `unread`: it has not read all events before that."""
+        """The application has left the group on its own decision; `unread`: it has not read all events before that."""
         group = name_of(effect.group)
         detail = compact_json({"graceful": effect.graceful} | ({"unread": True} if unread else {}))
         row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}

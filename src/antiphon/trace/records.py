@@ -47,7 +47,7 @@ class Head(msgspec.Struct, kw_only=True):
     agreed: bool = True
     """As for `Recorder`."""
     service: str = ""
-    """Of all groups that `services` does not name."""
+    """The service of all groups that `services` does not name."""
     services: dict[GroupId, str] = {}
 
     @classmethod
@@ -119,7 +119,7 @@ class Digests(_Record):
 
     count: int
     size_bytes: int
-    """Of each of them, if all have the same size."""
+    """The size of each payload, if all have the same size."""
     sizes: bytes
     """Otherwise four bytes for each."""
     digests: bytes
@@ -297,7 +297,7 @@ class Snapshot(_Record, tag=15):
     now: int
     view: ViewNote
     place: int
-    """Of its class."""
+    """The place of its class."""
     digest: int
     streamed: bool
 

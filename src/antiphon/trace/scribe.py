@@ -1,4 +1,4 @@
-"""The scribe tells the recorder of one process what its driver does with the core.
+"""The scribe reports to the recorder of one process what its driver does with the core.
 
 The simulator and the socket driver feed the same cores and write the same traces. This module collects what rows need
 from frames and cores.

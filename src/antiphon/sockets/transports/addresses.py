@@ -24,7 +24,7 @@ class Addresses:
         self.known: dict[ProcessId, Address] = {}
         self._at: dict[Address, dict[ProcessId, None]] = {}  # the same, by address
         self._latest: dict[str, ProcessId] = {}  # the same, by name
-        self._told_by: dict[ProcessId, int] = {}  # addresses that a process outside our views has told
+        self._told_by: dict[ProcessId, int] = {}  # number of addresses that a process outside our views has sent
         self._numbers: dict[ProcessId, int] = {}
         self._next_number = 0  # for an uncounted process: it may be a forgotten one, so no number repeats
         self._tokens: dict[ProcessId, int] = {}  # the last token that a process gave us

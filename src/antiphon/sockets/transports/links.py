@@ -32,7 +32,7 @@ _MESH_KINDS: Final = range(HELLO, 128)
 
 
 class Mesh(Protocol):
-    """What a connection tells the mesh that it belongs to."""
+    """The calls of a connection to the mesh that it belongs to."""
 
     def call(self, link: "Link") -> bytes:
         """Our first greeting, to the process that we have called."""

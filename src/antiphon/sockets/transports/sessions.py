@@ -94,7 +94,7 @@ class Session:
     def __init__(self, peer: ProcessId, number: int, own: int, other: int) -> None:
         self.peer = peer
         self.number = number
-        """As a core knows it: the connection with that peer."""
+        """The number of this session; to a core it is the number of the connection."""
         self.own = own
         self.other = other
         self.link: Link | None = None

@@ -42,7 +42,7 @@ _TRIES_MAX: Final = 8
 _CALL_BYTES: Final = 512
 """A first greeting has at least this size: the answer to a stranger is never longer than what it sent."""
 _CONTACTS_MAX: Final = (256, 1024)
-"""Addresses that are called and were not named by the user: told by one address, and in total."""
+"""Limits of addresses that are called and were not given by the user: from one informant, and in total."""
 _ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - not bound here, but told by others
 
 

@@ -1,4 +1,4 @@
-"""Agreement on who has failed, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
+"""Agreement on failed members, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
 
 A member that suspects another announces that, with the last number it has from it. A member that has more refutes the
 suspicion, and sends what it has. When all unsuspected members have the same suspicions with the same numbers, the

@@ -95,7 +95,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     WantFrame: (WANT, _want),
     NeedFrame: (_NEED, _need),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _STATUS: _read_status,
@@ -105,4 +105,4 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     WANT: _read_want,
     _NEED: _read_need,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""

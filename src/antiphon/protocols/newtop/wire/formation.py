@@ -269,7 +269,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     InquireFrame: (_INQUIRE, _inquire),
     PresenceFrame: (_PRESENCE, _presence),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _PROPOSE: _read_propose,
@@ -284,4 +284,4 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _INQUIRE: _read_inquire,
     _PRESENCE: _read_presence_frame,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""

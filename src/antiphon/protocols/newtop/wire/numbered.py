@@ -406,7 +406,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     **formation.WRITERS,
     SubmitFrame: (_SUBMIT, encode_submission),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     NUMBERED: _read_numbered,
@@ -420,7 +420,7 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _SUBMIT: read_submission,
     **formation.READERS,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""
 
 _MULTICAST: Final = frozenset(
     (NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)
