@@ -145,7 +145,7 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
             f"service {found.service!r} is not one of total, total-safe: others do not form groups"
         )
     if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
-        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
+        raise ConfigurationError("a group with a sequencer needs service total, and flow_control 3 or 0")
     return found
 
 

@@ -107,7 +107,7 @@ def check_chain(history: History, promises: Promises) -> list[Verdict]:
     chain = Chain(history, "M12", promises)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for known, row in chain.conflicts:
-        found.append((row, known.group, partial(_describe, history, known, row, "is told otherwise by another member")))
+        found.append((row, known.group, partial(_describe, history, known, row, "is contradicted by another member")))
     last: dict[tuple[int, int], Formed] = {}
     for row, known in sorted(chain.rows, key=lambda each: each[0]):  # by process, in the order of its history
         place = int(history.rows.process[row]), known.group

@@ -46,7 +46,7 @@ def make_transport(
         group = None if multicast is None else _parse_multicast(multicast)
         return UdpMesh(me, address, seeds, advertise=shown, multicast=group, datagram_bytes=datagram_bytes)
     if multicast is not None:
-        raise ConfigurationError(f"multicast goes with transport 'udp', not with {chosen!r}")
+        raise ConfigurationError(f"multicast needs transport 'udp', not {chosen!r}")
     return TcpMesh(me, address, seeds, advertise=shown)
 
 

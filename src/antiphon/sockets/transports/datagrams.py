@@ -152,7 +152,7 @@ class DatagramSocket:
             except BlockingIOError:
                 return
             except OSError as error:
-                _log.debug("nothing could be read: %s", error)
+                _log.debug("cannot read from a datagram socket: %s", error)
                 return
             step = _SIZE.unpack_from(notes[0][2])[0] if notes else size
             for begin in range(0, size, step or 1):
@@ -173,7 +173,7 @@ def bound_socket(family: int, sockaddr: Sockaddr) -> socket.socket:
 def listening_socket(group: Sockaddr, bound: socket.socket) -> socket.socket:
     """A socket at the multicast address, on the interface of `bound`. From now on `bound` multicasts there."""
     if bound.family != socket.AF_INET:
-        raise ConfigurationError("multicast goes with an IPv4 address to bind to")
+        raise ConfigurationError("multicast needs an IPv4 address to bind to")
     interface = socket.inet_aton(bound.getsockname()[0])
     bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -62,10 +62,10 @@ def farewell(process: ProcessId, address: Address) -> bytes:
 
 
 def hello_in(sealed: Sealed, which: str) -> Hello:
-    """The greeting in this frame; `ProtocolViolation` if it is none."""
+    """The greeting in this frame; `ProtocolViolation` if it is not one."""
     kind, body = open_envelope(sealed)
     if kind != HELLO:
-        raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}: it is no greeting")
+        raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}: it is not a greeting")
     try:
         hello = msgspec.msgpack.decode(body, type=Hello)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -40,7 +40,7 @@ def _read_leaving(reader: Reader) -> LeavingFrame:
     has_flags = reader.left > 0
     flags = reader.part(1)[0] if has_flags else 0
     if flags & ~(_PASSES_VOTE | _STALLED) or (has_flags and not flags):
-        raise ProtocolViolation("body", "a process that leaves says what this version does not know")
+        raise ProtocolViolation("body", "a leaving frame has flags that this version does not know")
     return LeavingFrame(group, sender, block, bool(flags & _PASSES_VOTE), bool(flags & _STALLED), sequence=sequence)
 
 

@@ -125,7 +125,7 @@ def _read_primary(reader: Reader) -> tuple[bool, int]:
     flag = reader.part(1)
     if flag != _VOTED:
         if flag not in _FLAG:
-            raise ProtocolViolation("body", f"{flag[0]} stands where yes, no or a number is announced")
+            raise ProtocolViolation("body", f"{flag[0]} found instead of a primary flag, 0 to 2")
         return flag == _FLAG[True], 0
     last = reader.number()
     if not last:
@@ -219,7 +219,7 @@ def _read_presence_frame(reader: Reader) -> PresenceFrame:
 def _read_presence(reader: Reader) -> Presence:
     (value,) = reader.part(1)
     if value > max(Presence):
-        raise ProtocolViolation("body", f"{value} stands where a presence from 0 to {max(Presence):d} is due")
+        raise ProtocolViolation("body", f"{value} found instead of a presence from 0 to {max(Presence):d}")
     return Presence(value)
 
 

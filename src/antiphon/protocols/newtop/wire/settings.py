@@ -34,12 +34,12 @@ def read_settings(reader: Reader) -> Values:
         return ()
     (count,) = reader.part(1)
     if not 1 <= count <= SETTINGS_MAX:
-        raise ProtocolViolation("body", f"a frame tells {count} settings, not 1 to {SETTINGS_MAX}")
+        raise ProtocolViolation("body", f"a frame has {count} settings, not 1 to {SETTINGS_MAX}")
     settings = tuple(
         (_read(reader, _NAME, NAME_BYTES_MAX), _read(reader, _VALUE, VALUE_BYTES_MAX)) for _ in range(count)
     )
     if any(one[0] >= other[0] for one, other in pairwise(settings)):
-        raise ProtocolViolation("body", "settings are not sorted, or told twice")
+        raise ProtocolViolation("body", "settings are not sorted, or occur twice")
     return settings
 
 
