@@ -7,7 +7,7 @@ AntiphonError
 ├── NotAMember             the process is not in the group, or no longer
 │   └── Excluded           it was excluded; says why
 ├── NameTaken              another process runs with the name of this one
-├── SettingsMismatch       the members of a group have other settings than a process that would join it
+├── SettingsMismatch       the members of a group have other settings than a joiner
 ├── NotJoined              a process could not join a group in time; names each address and why it failed
 └── ProtocolViolation      a peer sent bytes that no correct peer sends; carries a code
 """
@@ -49,11 +49,11 @@ class SettingsMismatch(AntiphonError):  # noqa: N818 - it is a state, not a faul
     def __init__(self, message: str, differences: Sequence[tuple[str, str | None, str | None]]) -> None:
         super().__init__(message)
         self.differences = tuple(differences)
-        """Of each setting its name, our value and theirs; None: that process does not know the setting."""
+        """For each setting its name, our value and theirs; None: that process does not know the setting."""
 
 
 class NotJoined(AntiphonError):  # noqa: N818
-    """Raised by `join` after `join_within` seconds. The process does not want to be in the group any more."""
+    """Raised by `join` after `join_within` seconds. The process has stopped trying to join."""
 
 
 class ProtocolViolation(AntiphonError):  # noqa: N818 - the name says what the peer did

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 PAUSE_S: Final = 30.0
-"""Between two warnings about one subject."""
+"""Pause between two warnings about one subject."""
 _SUBJECTS_MAX: Final = 256
 """Subjects that are remembered. A stranger may invent names, so the oldest subject is forgotten first."""
 

@@ -41,7 +41,7 @@ def split_process_id(process: ProcessId) -> tuple[str, int]:
 def started_id(name: str, started_ms: int, chance: int) -> ProcessId:
     """The identity of a process that starts at this time: a later start has a larger number.
 
-    The random bits tell processes of one name apart that start in the same millisecond, perhaps on two machines.
+    The random bits distinguish processes of one name that start in the same millisecond, perhaps on two machines.
     """
     return process_id(name, started_ms << RANDOM_BITS | chance)
 

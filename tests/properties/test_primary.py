@@ -78,7 +78,7 @@ def test_m12_numbers_rise_and_all_tell_the_same() -> None:
     prevail(trace, "p2", 3, "v0")
     events = trace.end(quiet=False)
     assert violated(events) == {"M12"}
-    assert "is told otherwise by another member" in sentence(events, "M12", "orders")
+    assert "is contradicted by another member" in sentence(events, "M12", "orders")
 
 
 def lasting(*, lost: bool) -> Trace:

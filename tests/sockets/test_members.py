@@ -277,7 +277,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         first = await found[0].join("orders", snapshot=wrong)
         joining = asyncio.create_task(found[1].join("orders", snapshot=bytes))
         with pytest.raises(
-            ConfigurationError, match="the snapshot of orders is to be bytes, or an iterable of bytes, not str"
+            ConfigurationError, match="the snapshot of orders must be bytes, or an iterable of bytes, not str"
         ):
             await take_view(first, lambda view: len(view.members) == 2)
         joining.cancel()
@@ -307,7 +307,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"frame_bytes": 5_000_000}, "frame_bytes must be between"),
         ({"flow_control": 4}, "flow_control must be 0, 1, 2 or 3"),
         ({"sequenced": "orders"}, "sequenced must be a set of names"),
-        ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer goes with"),
+        ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer needs"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:

@@ -310,9 +310,9 @@ async def until_alone(group: Group) -> AsyncIterator[Any]:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (["text"], "a piece of the snapshot of group is to be bytes, not str"),
-        (bytearray(b"state"), "is to be bytes, or an iterable of bytes, not bytearray"),
-        (7, "is to be bytes, or an iterable of bytes, not int"),
+        (["text"], "a piece of the snapshot of group must be bytes, not str"),
+        (bytearray(b"state"), "must be bytes, or an iterable of bytes, not bytearray"),
+        (7, "must be bytes, or an iterable of bytes, not int"),
     ],
 )
 def test_what_is_no_state_is_refused(wrong: Any, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user passes to the API is checked here first, so that a wrong value is named in one sentence."""
+"""Checks the arguments that a user passes to the API, so that an error names the wrong value in one sentence."""
 
 from collections.abc import Iterable
 

@@ -9,7 +9,7 @@ from antiphon.types import ProcessId, ViewId
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """Somebody's message. Millions of them are built: nothing of it costs a step of Python, or of the collector."""
+    """A message from a member. Millions are built, so building one runs no Python code and no garbage collection."""
 
     sender: ProcessId
     payload: bytes
@@ -17,17 +17,17 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """From here on in the stream these are the members, and everybody who sees this view agrees on that."""
+    """From here on in the stream these are the members. All processes that see this view agree on them."""
 
     id: ViewId
     members: tuple[ProcessId, ...]
     """Sorted."""
     joined: tuple[ProcessId, ...] = ()
-    """Who was not in the view before."""
+    """Members that were not in the view before."""
     left: tuple[Departure, ...] = ()
-    """Who was, and is not any more, each with the reason and the evidence."""
+    """Members of the view before that are gone, each with the reason and the evidence."""
     together: tuple[ProcessId, ...] = ()
-    """Who comes along from our view before: with these we have delivered the same."""
+    """Members that come with us from our view before: they have delivered the same messages as we have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,31 +44,31 @@ class Primary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """From here on the application's state is what these states give, merged in their order.
+    """From here on the application's state is the result of these states, merged in their order.
 
-    A process that joins gets one, the group's; when sides of a partition merge, everybody gets those of all sides.
+    A joiner gets one state, that of the group. When sides of a partition merge, all members get all their states.
     """
 
     states: tuple[bytes, ...]
     """In the order in which all members merge them."""
     own: int | None = None
-    """Which of them is what this process handed over itself; None: it had none."""
+    """The index of the state that this process provided itself; None: it provided none."""
     primary: int | None = None
-    """Which of them comes from the last primary view that is known of: a merge should begin with it."""
+    """The index of the state from the last known primary view: a merge should begin with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transitional:
-    """Somebody has failed, and the view without it is still to come: until then deliveries speak for these alone."""
+    """A member has failed; until the view without it, deliveries hold only for the members named here."""
 
     members: tuple[ProcessId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """The group waits for a member, or does so no longer: its application does not read, or it takes too long.
+    """The group waits for a member, or no longer does: its application does not read, or the member is too slow.
 
-    One event when a blockage begins, and one when it is over. A window that is full for a moment is no blockage.
+    One event marks the begin of a blockage and one its end. A window that is full for a moment is not a blockage.
     """
 
     by: ProcessId | None
@@ -77,14 +77,14 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """Something is wrong with a member that stays in the view, or not any more."""
+    """Something is wrong with a member that stays in the view, or is right again."""
 
     member: ProcessId
     reason: str
-    """`lagging`: it owes answers for long. `relayed`: what it sends reaches us only through other members.
+    """`lagging`: its answers are late. `relayed`: its messages reach us only through other members.
     `deaf`: it does not hear us, or acknowledges nothing."""
     over: bool = False
-    """True: it is over."""
+    """True: the problem is over."""
 
 
 Event = Message | View | Primary | Reset | Transitional | Blocked | Degraded

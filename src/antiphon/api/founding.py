@@ -23,12 +23,12 @@ from antiphon.sockets.transports.contract import Seed
 from antiphon.types import GroupId, ProcessId
 
 Found = Literal["together", "never", "anyway"]
-"""Found a group when enough processes are reached; never; or alone, if nobody is found for some time."""
+"""When to found a group: when enough processes are reached; never; or alone, if no member is found for some time."""
 
 _WARNING_S: Final = 10.0
 """Pause between two warnings about the same address, while a process waits."""
 _FRESH_ROUNDS: Final = 3
-"""An answer counts for so many rounds: a process that has stopped answering must not hold up a formation."""
+"""An answer expires after this number of rounds: a process that stopped answering must not delay a formation."""
 _PROPOSALS_MAX: Final = 3
 """How often a formation of all is proposed. If they cannot form a group together, one process begins alone."""
 _OPEN: Final = (None, Presence.FORMING)
@@ -61,7 +61,7 @@ class Policy:
             raise ConfigurationError(f"join_within must be a number of seconds above 0, or None, not {within!r}")
 
     def but(self, found: Found | None, least_members: int | None, join_within: float | None) -> "Policy":
-        """The same with other values where these are given."""
+        """A copy with the values that are given; None keeps a value."""
         return Policy(
             self.found if found is None else found,
             self.least_members if least_members is None else least_members,
@@ -70,7 +70,7 @@ class Policy:
 
 
 class Founder:
-    """One group that a process wants to be in, from `join` until the group has been primary, or was left."""
+    """One group that a process tries to be in, from `join` until the group has been primary, or was left."""
 
     def __init__(
         self, driver: Driver, core: Changing, me: ProcessId, group: Group, policy: Policy, round_s: float
@@ -85,7 +85,7 @@ class Founder:
         self._round_s = round_s
         self._since_ns = driver.clock()
         self._heard: Mapping[ProcessId, Answer] = {}
-        """The answers that we have looked at."""
+        """The answers that were evaluated last."""
         self._asked: tuple[ProcessId, ...] = ()
         """The members that were asked to admit us."""
         self._proposals = 0
@@ -97,17 +97,17 @@ class Founder:
         return self._is_member and self._group.health.primary
 
     def begin(self, contacts: tuple[ProcessId, ...]) -> None:
-        """Want to be in the group."""
+        """Start to look for the group, first at these contacts."""
         self._core.join(self._name, contacts, self._driver.clock())
 
     def ask(self) -> None:
-        """A new round, or a new peer: ask all peers what they are to the group."""
+        """A new round, or a new peer: ask all peers whether they are in the group."""
         self._core.inquire(self._name, self._peers, self._driver.clock(), founding=self._may_found)
         self._driver.stir()
         self._look()
 
     def turned(self) -> None:
-        """Look at answers that have come."""
+        """Act on answers that have arrived."""
         if self._core.answers(self._name) is not self._heard and not self._is_member:
             self._look()
 
@@ -180,14 +180,14 @@ class Founder:
             self._found()
 
     def _ask_to_be_admitted(self, members: tuple[ProcessId, ...]) -> None:
-        """The core asks each of them in turn, again and again."""
+        """Ask these members to admit us; the core asks them in turn until one does."""
         if members != self._asked:
             self._asked = members
             self._core.join(self._name, members, self._driver.clock())
             self._driver.stir()
 
     def _found(self) -> None:
-        """Propose the group, if we are the one to do so."""
+        """Propose the group, if it is up to this process."""
         now, said = self._driver.clock(), self._said()
         if not self._may_found or now < self._propose_at_ns:
             return
@@ -207,7 +207,7 @@ class Founder:
         self._driver.stir()
 
     def _become_entitled(self) -> None:
-        """We are in a group that was never primary. It may be, if no other group of that name is possible."""
+        """Our group was never primary. Entitle it, if no other group of that name can exist."""
         said, company = self._said(), self._group.health.members
         outside = [said.get(peer) for peer in self._peers if peer not in company]
         elsewhere = any(presence in _OPEN or presence is Presence.MEMBER for presence in outside)
@@ -248,7 +248,7 @@ class Founding:
             raise NotJoined(message) from None
 
     def end(self, name: GroupId) -> None:
-        """It does not want to any more."""
+        """Stop looking for a group."""
         if self._founders.pop(name, None) is not None:
             self._timers.pop(name).cancel()
 
@@ -263,7 +263,7 @@ class Founding:
             founder.ask()
 
     def turned(self) -> None:
-        """Answers may have come."""
+        """Answers may have arrived."""
         for founder in self._founders.values():
             founder.turned()
 
@@ -281,7 +281,7 @@ class Founding:
 
 
 def unreached(seeds: tuple[Seed, ...]) -> dict[str, str]:
-    """By address, why it leads to no process."""
+    """By address, why no process was reached there."""
     return {show(seed): str(seed.reason) for seed in seeds if seed.reason is not None and not seed.own}
 
 
@@ -292,5 +292,5 @@ def show(seed: Seed) -> str:
 
 
 def _is_settled(presence: Presence | None) -> bool:
-    """Whether that process is not what we wait for."""
+    """Whether that answer leaves nothing to wait for."""
     return presence in (Presence.ABSENT, Presence.JOINING, Presence.FOUNDING)

@@ -27,9 +27,9 @@ class Health:
 
     members: tuple[ProcessId, ...]
     primary: bool
-    """Whether the view is primary, as the protocol knows; `Group.primary` is as the application has read."""
+    """Whether the view is primary now; `Group.primary` is the same at the application's place in the stream."""
     blocked_by: ProcessId | None
-    """The member that the group waits for: flow control does now, or its application has not read for long."""
+    """The member that the group waits for: because of flow control, or because its application does not read."""
     waiting: int
     """Messages of ours that have not left."""
     unstable: int
@@ -37,13 +37,13 @@ class Health:
     unread: int
     """Deliveries, views and notices that the application has not taken."""
     reader_ended: bool
-    """Whether there are such, and the task that read the group last has ended."""
+    """Whether there is something unread although the task that read the group last has ended."""
     degraded: tuple[Degraded, ...]
     """What is wrong with members that stay in the view."""
     receiving: Progress | None
-    """How much has come of the state that the application waits for; None if it waits for none."""
+    """How much of the state for this application has arrived; None if it waits for none."""
     sending: Progress | None
-    """How much has left of the application's state, for joiners; None if this process tells it to nobody."""
+    """How much of the application's state was sent to joiners; None if this process sends none."""
     offenders: tuple[Offence, ...]
     """Processes that broke a rule of the transport, by address, with the name they gave; the latest first."""
     refused: tuple[Refusal, ...]
@@ -51,7 +51,7 @@ class Health:
 
 
 _ASIDE: Final = frozenset({effects.Blocked, effects.Unblocked, effects.Concern, effects.Evicted})
-"""Effects that have no place in the order."""
+"""Effects outside of the delivery order."""
 
 
 class Group:
@@ -75,14 +75,14 @@ class Group:
     # Sending
 
     async def send(self, payload: bytes) -> None:
-        """Multicast to the group; waits while flow control holds messages back. Cancelled, it has sent nothing."""
+        """Multicast to the group; waits while flow control holds messages back. If cancelled, nothing was sent."""
         outgoing = self._outgoing
         batch = outgoing.batch
         if len(batch) >= outgoing.credit or type(payload) is not bytes or len(payload) > outgoing.credit_bytes:
             await outgoing.send_in_turn(payload)
             return
         is_first = not batch
-        batch.append(payload)  # nearly always: no call, and no other coroutine
+        batch.append(payload)  # the usual case: no further call, no other coroutine
         if is_first:
             outgoing.urge()
 
@@ -91,7 +91,7 @@ class Group:
         self._outgoing.try_send(payload)
 
     def collect(self) -> None:
-        """A turn begins: let the core have what was sent since the last one."""
+        """A turn begins: give the core what was sent since the last one."""
         self._outgoing.collect()
 
     def turned(self) -> None:
@@ -111,10 +111,10 @@ class Group:
         return events.popleft()
 
     async def receive(self) -> list[Event]:
-        """All events that are there, at least one; an empty list once the process has left the group.
+        """All available events, at least one; an empty list once the process has left the group.
 
-        It ends before an event that asks for the application's state: until then the application has to take the rest;
-        and before an error that is to be raised.
+        The list ends before an event that needs the application's state, because the application must process the rest
+        first. It also ends before an error that the next call raises.
         """
         while not self._incoming.events:
             if not await self._incoming.fill(ended=self._left.is_set()):
@@ -122,7 +122,7 @@ class Group:
         return self._incoming.take_all()
 
     def open_next(self) -> Iterable[Event]:
-        """The events that the next effect brings. The application is done with what it took before."""
+        """The events of the next effect. The application is done with what it took before."""
         return self._incoming.open_next()
 
     def done(self) -> None:
@@ -130,7 +130,7 @@ class Group:
         self._incoming.done()
 
     def show(self, effect: Shown) -> bool:
-        """The next effect in the order; True if the application will get to it."""
+        """The next effect in the order; True if the application will read it."""
         is_delivery = type(effect) is effects.Deliver
         if not is_delivery and type(effect) in _ASIDE:
             self._note_aside(effect)
@@ -146,7 +146,7 @@ class Group:
         return True
 
     def _note_aside(self, effect: Shown) -> None:
-        """What has no place in the order: the state of flow control, and what is wrong with members."""
+        """Record what is outside of the order: the state of flow control, and concerns about members."""
         if isinstance(effect, effects.Blocked):
             self._outgoing.blocked_by = effect.by
         elif isinstance(effect, effects.Unblocked):
@@ -162,10 +162,10 @@ class Group:
             asyncio.get_running_loop().call_soon(self.fail, error)  # not while effects are carried out
 
     def _note(self, effect: Shown) -> None:
-        """What the protocol knows already, and the application will get to."""
+        """Act on an effect before the application reads it."""
         if isinstance(effect, effects.InstallView):
             if not self._members:
-                self._member.entered(self, effect)  # `join` returns with it: what is sent then need not wait
+                self._member.entered(self, effect)  # `join` returns now, and the application may send at once
             self._members, self._primary = effect.view.members, False
             self._member.refusals.entered(self._id, self._members)
             self._incoming.notices.keep(self._members)
@@ -176,7 +176,7 @@ class Group:
         elif isinstance(effect, effects.Transitional):
             self._primary = False
         elif isinstance(effect, effects.Left):
-            self._outgoing.blocked_by = None  # in a successor nobody is held back yet
+            self._outgoing.blocked_by = None  # the successor holds back no sender yet
             self._incoming.notices.keep(())
             if effect.successor is None:
                 self._graceful = effect.graceful
@@ -196,17 +196,17 @@ class Group:
 
     @property
     def view(self) -> View | None:
-        """The view that the application has got to; None before the first."""
+        """The view at the application's place in the stream; None before the first."""
         return self._incoming.view
 
     @property
     def primary(self) -> bool:
-        """Whether the view is primary at the place in the stream that the application has got to."""
+        """Whether the view is primary at the application's place in the stream."""
         return self._incoming.primary
 
     @property
     def health(self) -> Health:
-        """How this member is doing, as the protocol knows."""
+        """The current state of this member, ahead of what the application has read."""
         core, incoming = self._member.core, self._incoming
         return Health(
             members=self._members,
@@ -233,19 +233,19 @@ class Group:
             raise NotAMember(f"this process has left {self.name}")
 
     async def leave(self) -> bool:
-        """Leave as soon as everybody has what was sent. What is delivered until then can be read.
+        """Leave as soon as every member has what was sent. What is delivered until then can still be read.
 
-        True: every member that stays has it; False: that took too long. Cancelled, the process leaves nevertheless.
+        True: every remaining member has it; False: that took too long. If cancelled, the process leaves all the same.
         """
         self.depart()
         await self._left.wait()
         return self._graceful
 
     def depart(self, reason: str = "") -> None:
-        """Begin to leave. `reason`: what later calls of `send` are told."""
+        """Begin to leave. `reason`: the error text of later calls of `send`."""
         if not self.leaving:
             self._outgoing.collect()
-            self._incoming.done()  # others may wait to hear that this is complete here
+            self._incoming.done()  # others may wait until this is complete here
             self.leaving = True
             self._outgoing.close(reason)
             self._incoming.waive_all()
@@ -257,15 +257,15 @@ class Group:
             self._refused = error
 
     def fail(self, error: BaseException) -> None:
-        """Leave because of an error, which the application gets to after all that it has not read.
+        """Leave because of an error. It is raised after the application has read everything else.
 
-        Its application could not tell its state to the end, or did not read for too long.
+        The application failed to provide its whole state, or did not read for too long.
         """
         self._incoming.add(Failure(error))
         self.depart(str(error) if isinstance(error, AntiphonError) else "")
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """End the stream of events."""
         self.leaving = True
         self._members, self._primary = (), False
         self._left.set()

@@ -17,7 +17,7 @@ _YEAR_2025_S: Final = 1_735_689_600
 
 
 def new_identity(name: str | None, address: Address) -> ProcessId:
-    """A name, and a number that no other start has, so that nobody confuses two incarnations."""
+    """A name, and a number that no other start has, so that two incarnations are never confused."""
     host, port = address
     chosen = name if name is not None else f"{host.replace(':', '.')}-{port or secrets.token_hex(4)}"
     return started_id(
@@ -37,7 +37,7 @@ class Namesakes:
         self._log = LimitedLog("antiphon", clock=lambda: clock() / 1e9)
 
     def is_one(self, peer: ProcessId) -> bool:
-        """Whether a peer has our name. It is logged."""
+        """Whether a peer has our name; if so, that is logged."""
         if split_process_id(peer)[0] != self._name:
             return False
         self._log.warn(self._name, "%s", _sentence(peer))
@@ -45,12 +45,12 @@ class Namesakes:
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Those that run now, for `health`."""
+        """The namesakes that run now, for `health`."""
         return tuple(Refusal(peer, _sentence(peer)) for peer in self._running())
 
     @property
     def error(self) -> NameTaken | None:
-        """Why this process joins no group: one with its name was started earlier, and runs."""
+        """The error if this process must not join: another one with its name was started earlier, and runs."""
         older = [peer for peer in self._running() if split_process_id(peer)[1] < self._incarnation]
         return NameTaken(_sentence(older[0])) if older else None
 

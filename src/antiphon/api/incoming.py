@@ -1,7 +1,7 @@
 """The reading side of a group: effects wait here in their order until the application asks for the next event.
 
-Asking for an event says that the application is done with the one before. What that means to the core and to the trace
-is decided in `drive/reader.py`.
+When the application asks for an event, it is done with the one before. `drive/reader.py` decides what that means to the
+core and to the trace.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ Unread = Shown | Failure | Notice
 
 
 class Incoming:
-    """Of one group."""
+    """The unread effects and events of one group."""
 
     def __init__(self, member: "LocalProcess", group: "Group", transfers: Transfers) -> None:
         self.shown: deque[Unread] = deque()
         """Effects that the application has not asked for."""
         self.events: deque[Event] = deque()
-        """Of the last effect that was opened, the events that the application has not taken."""
+        """Events of the effect that was opened last, as far as the application has not taken them."""
         self.view: View | None = None
-        """The view that the application has got to."""
+        """The view at the application's place in the stream."""
         self.primary = False
-        """Whether that view is primary at the place that the application has got to."""
+        """Whether that view is primary at that place."""
         self.reader: asyncio.Future[None] | None = None
         """The task that waits for an event."""
         self.notices = Notices(group.name, self.add)
@@ -57,12 +57,12 @@ class Incoming:
         """Once the process leaves: by group, the number of deliveries that count as taken."""
 
     def rouse(self) -> None:
-        """Let the task that waits look again."""
+        """Wake the task that waits for an event."""
         if self.reader is not None and not self.reader.done():
             self.reader.set_result(None)
 
     def add(self, item: Failure | Notice) -> None:
-        """What the application gets to after all that is there: an error, or a notice."""
+        """Add an error or a notice, after everything that waits already."""
         self.shown.append(item)
         self._member.queue(self._group)
         self.rouse()
@@ -76,7 +76,7 @@ class Incoming:
         return task is None or task.done()
 
     def waive_all(self) -> None:
-        """The process leaves. The application may read on, but nobody waits for it, and its own messages do not."""
+        """The process leaves. The application may read on, but no member and no message waits for that."""
         for effect in self.shown:
             self.waive(effect)
 
@@ -96,7 +96,7 @@ class Incoming:
         self._taking = None
 
     async def fill(self, *, ended: bool) -> bool:
-        """Open the next effect, or wait until there is one; False if none will come."""
+        """Open the next effect, or wait for one; False if the stream has ended."""
         if not self._apart:
             self._member.read_apart(self._group.name)
             self._apart = True
@@ -119,7 +119,7 @@ class Incoming:
         return True
 
     def take_all(self) -> list[Event]:
-        """All events up to one that needs the application to have taken the rest, or up to an error."""
+        """All events up to one before which the application must have taken the rest, or up to an error."""
         events = [*self.events]
         self.events.clear()
         while self.shown and not _stands_alone(self.shown[0]):
@@ -127,7 +127,7 @@ class Incoming:
         return events
 
     def open_next(self) -> Iterable[Event]:
-        """The events that the next effect brings."""
+        """The events of the next effect."""
         self.done()
         effect = self.shown.popleft()
         if type(effect) is effects.Deliver:
@@ -138,7 +138,7 @@ class Incoming:
         return () if event is None else (event,)
 
     def _enter(self, effect: effects.InstallView) -> View:
-        """The application gets to a view. Its state at this place goes to the joiners."""
+        """The application reaches a view. Its state at this place goes to the joiners."""
         view, before = effect.view, () if self.view is None else self.view.members
         state = self._transfers.state_at(view) if effect.snapshot else None
         self._member.entered(self._group, effect)
@@ -164,7 +164,7 @@ class Incoming:
 
     def _notice(self, effect: effects.Transitional) -> Transitional | None:
         self._member.noticed(self._group, effect)
-        self.primary = False  # deliveries speak for fewer members than the view has
+        self.primary = False  # deliveries hold for fewer members than the view has
         return None if self._come_along(effect.members) else Transitional(members=effect.members)
 
     def _prevail(self, effect: effects.Primary) -> Primary | None:
@@ -175,9 +175,9 @@ class Incoming:
         return Primary(view=effect.view, number=effect.number)
 
     def _come_along(self, members: tuple[ProcessId, ...]) -> bool:
-        """Whether the others have only gone ahead to the next view, because a process joins, and nothing comes before.
+        """Whether the missing members are in the next view because a process joins, and no event comes before it.
 
-        They leave the old group when they enter the new one, perhaps before us. Nobody has failed then.
+        They leave the old group when they enter the new one, perhaps before us. So none of them has failed.
         """
         following = next((each for each in self.shown if not isinstance(each, effects.Left | Notice)), None)
         if self.view is None or not isinstance(following, effects.InstallView):

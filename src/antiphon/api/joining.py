@@ -11,9 +11,9 @@ from antiphon.api.states import Snapshot
 
 @asynccontextmanager
 async def join(group: str, /, *, snapshot: Snapshot | None = None, **member: Any) -> AsyncIterator[Group]:
-    """Be a process of one group: `async with antiphon.join("orders", bind=…, peers=[…]) as group`.
+    """Run a process of one group: `async with antiphon.join("orders", bind=…, peers=[…]) as group`.
 
-    `member`: what `Member` takes, `name` among it. Leaves the group at the end, when everybody has what was sent.
+    `member`: the arguments of `Member`, such as `name`. At the end it leaves the group, once all have what was sent.
     """
     async with Member(**member) as process:
         yield await process.join(group, snapshot=snapshot)

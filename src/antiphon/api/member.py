@@ -1,6 +1,6 @@
 """A process as its applications see it: one identity, one address, and any number of groups.
 
-Deliveries of all groups of a member have one order. What happens behind it is in `process.py`.
+Deliveries of all groups of a member have one order. `process.py` implements it.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -40,15 +40,15 @@ class Member:
         join_within: float | None = None,
         **chosen: Any,
     ) -> None:
-        """`name`: of the process, by default after its address; `chosen`: fields of `MemberSettings`.
+        """`name`: of the process, by default made from its address; `chosen`: fields of `MemberSettings`.
 
         `transport`: `tcp`; `udp`, where the protocol repairs losses; or a function that makes one, such as
         `MemoryNetwork().attach`. It is the same for all members. `multicast`: on UDP, an address such as
         `239.1.2.3:7500`, where a frame for several members leaves once; it does not pass routers. `trace`: a directory
         that several members may share, for `antiphon check` and the other commands that read traces.
 
-        `found`, `least_members` and `join_within` (`founding.Policy`) say what `join` does while it does not find the
-        group: wait until all `peers` are reached (default), found with fewer, never or anyway; and for how long.
+        `found`, `least_members` and `join_within` (`founding.Policy`) say what `join` does if it finds no group: wait
+        until all `peers` are reached (default), found with fewer, never or anyway; and for how long.
         """
         policy = Policy(found, least_members, join_within)
         address = parse_address(bind)
@@ -91,7 +91,7 @@ class Member:
 
     @property
     def unreached(self) -> dict[str, str]:
-        """The addresses in `peers` that lead to no process now, each with the reason."""
+        """The addresses in `peers` where no process is reached now, each with the reason."""
         return self._process.unreached
 
     async def __aenter__(self) -> Self:
@@ -119,8 +119,8 @@ class Member:
     ) -> Group:
         """Become a member of a group; returns when this process is in the first view.
 
-        `snapshot` returns the application's state, for later joiners; an application that gives one gets `Reset`
-        events with the states that it is to have. `contacts`: the processes to ask, by default all known ones.
+        `snapshot` returns the application's state, for later joiners; an application with a `snapshot` gets
+        `Reset` events with the states that it must take over. `contacts`: the processes to ask, by default all known.
         `found`, `least_members` and `join_within`: for this group, instead of what `Member` was given.
         """
         return await self._process.join(

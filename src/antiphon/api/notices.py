@@ -1,8 +1,8 @@
-"""Notices: what an application is told beside the order of messages, once when it begins and once when it is over.
+"""Notices: events outside of the order of messages, one when a concern begins and one when it is over.
 
-The core finds concerns (docs/spec/newtop.md 9.9). Here they become events. A notice waits among the events that the
-application has not read, and says what holds when it is read. So an application that does not read for long finds
-one notice of each kind, not thousands.
+The core finds concerns (docs/spec/newtop.md 9.9). Here they become events. A notice waits among the unread events, and
+its content is decided when it is read. So an application that has not read for long finds one notice of each kind, not
+thousands.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from antiphon.limited_log import LimitedLog
 from antiphon.types import ProcessId
 
 _BLOCKING: Final = ("stalled", "blocking")
-"""Reasons that make a `Blocked` event, the graver one first. Others make a `Degraded` event."""
+"""Reasons that make a `Blocked` event, the more serious one first. Others make a `Degraded` event."""
 
 _WARNINGS: Final[dict[ConcernReason, str]] = {
     "stalled": "%s: the application of %s does not read; all members wait for it",
@@ -38,7 +38,7 @@ class Notice:
 
 
 class Notices:
-    """Of one group. Invariant: `_waiting` has the notices that were added and not read, at most one of each kind."""
+    """The notices of one group. Invariant: `_waiting` holds those that are not read, at most one of each kind."""
 
     def __init__(self, group: str, add: Callable[[Notice], None]) -> None:
         self._group = group
@@ -46,23 +46,23 @@ class Notices:
         self._log = LimitedLog("antiphon")
         self._concerns: dict[tuple[ProcessId, ConcernReason], None] = {}
         self._read: dict[_Key, ProcessId | None] = {}
-        """By kind, what the application has read last; nothing: that it is over."""
+        """By kind, what the application has read last; no entry: that the concern is over."""
         self._waiting: dict[_Key, Notice] = {}
 
     @property
     def blocked_by(self) -> ProcessId | None:
-        """The member that holds messages back: the one that the application knows of, as long as it is one of them."""
+        """The member that holds messages back; of several, the one that the application has read of."""
         holders = [process for reason in _BLOCKING for process, found in self._concerns if found == reason]
         known = self._read.get(None)
         return known if known in holders else next(iter(holders), None)
 
     @property
     def degraded(self) -> tuple[Degraded, ...]:
-        """What is wrong now, beside a blockage."""
+        """All current concerns except blockages."""
         return tuple(Degraded(*each) for each in self._concerns if each[1] not in _BLOCKING)
 
     def note(self, concern: Concern, hint: str = "") -> None:
-        """The core has found a concern, or that one is over. `hint`: what else the log says."""
+        """The core has found a concern, or that one is over. `hint`: added to the log message."""
         about = concern.process, concern.reason
         if concern.over:
             self._concerns.pop(about, None)
@@ -73,13 +73,13 @@ class Notices:
         self._tell(about)
 
     def keep(self, members: tuple[ProcessId, ...]) -> None:
-        """These are the members from now on: what was wrong with others is over."""
+        """These are the members from now on: concerns about others are over."""
         for about in [each for each in self._concerns if each[0] not in members]:
             del self._concerns[about]
             self._tell(about)
 
     def read(self, notice: Notice) -> Blocked | Degraded | None:
-        """The application gets to a notice; None if there is nothing that it does not know."""
+        """The application reads a notice; None if it would tell nothing new."""
         about = notice.about
         del self._waiting[about]
         holds = self._state(about)

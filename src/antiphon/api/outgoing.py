@@ -1,4 +1,4 @@
-"""The sending side of a group: messages wait here until the core has them, and senders while there are too many.
+"""The sending side of a group: messages wait here for the core, and senders wait while there are too many.
 
 Most messages cost no call into the core. As long as there is room, they gather in a list, and the core gets the list at
 its next turn.
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 WAITING_BYTES_MAX: Final = 1 << 20
-"""Bytes that may wait for the window before senders wait; or one message that is larger."""
+"""Bytes that may wait for the window before senders must wait; or one larger message."""
 _SMALL_BYTES: Final = 256
 """A message counts as if it had at least this size."""
 
 
 class Outgoing:
-    """Of one group."""
+    """The unsent messages and the waiting senders of one group."""
 
     def __init__(self, member: "LocalProcess", group: GroupId) -> None:
         self.batch: list[bytes] = []
         """What was sent since the last turn, within the credit."""
         self.credit = self.credit_bytes = 0
-        """This number of messages, each up to this size, may be sent without a look at the core."""
+        """This number of messages, each up to this size, may be sent without asking the core."""
         self.blocked_by: ProcessId | None = None
         """The member that flow control waits for."""
         self._member = member
@@ -46,7 +46,7 @@ class Outgoing:
         return self._member.core.waiting(self._group) + len(self.batch)
 
     async def send_in_turn(self, payload: bytes) -> None:
-        """Send a message beyond the credit: after those that came before, and when there is room."""
+        """Send a message beyond the credit: after earlier senders, and when there is room."""
         self.collect()
         self._require(payload)
         if self._queued or self._full(payload):
@@ -61,26 +61,26 @@ class Outgoing:
     def try_send(self, payload: bytes) -> None:
         """Send a message, or raise `FlowBlocked` if it would have to wait."""
         self.collect()
-        self.credit = 0  # it was for what `send` alone would fill
+        self.credit = 0  # the credit was computed for calls of `send` only
         self._require(payload)
         if self._queued or self._full(payload):
             by = f"; it waits for {self.blocked_by}" if self.blocked_by else ""
             raise FlowBlocked(f"{self._group} takes no more messages now{by}")
         if self._member.draining:
-            self.batch.append(payload)  # sent from within a turn, by a state that is read while it leaves
+            self.batch.append(payload)  # sent during a turn, by an application whose state is being read
         else:
             self._member.send(self._group, payload)
         self.urge()
 
     def urge(self) -> None:
-        """Let what was sent leave. Where flow control holds it back anyway, a turn for each message would be waste."""
+        """Ask for a turn that transmits what was sent; not if flow control holds it back anyway."""
         if self.blocked_by is None:
             self._member.hurry()
         else:
             self._member.stir()
 
     def collect(self) -> None:
-        """Let the core have what was sent since its last turn."""
+        """Give the core what was sent since its last turn."""
         if self.batch and not self._member.draining:
             batch, self.batch = self.batch, []
             self.credit = max(0, self.credit - len(batch))
@@ -95,12 +95,12 @@ class Outgoing:
         self.turned()
 
     def turned(self) -> None:
-        """The core has let leave what may leave: as many senders go on as there is room for."""
+        """The core has transmitted what it may: let as many senders go on as there is room for."""
         if not self._senders:
             return
         waiting = 0 if self._closed else self._member.core.waiting(self._group) + self._admitted
         if 2 * waiting >= _places(self._senders[0][1]) > 1:
-            return  # rarely and many at once, not one by one
+            return  # wake senders rarely and many at once, not one by one
         while self._senders and (self._closed or waiting < _places(self._senders[0][1])):
             turn, _ = self._senders.popleft()
             if not turn.done():
@@ -125,7 +125,7 @@ class Outgoing:
         return not self._closed and self.waiting + self._admitted >= _places(len(payload))
 
     async def _room(self, size_bytes: int) -> None:
-        """Wait for one's turn: senders go on in the order in which they came, each to a place of its own."""
+        """Wait for room: senders go on in the order of their calls, each with its own place."""
         turn = asyncio.get_running_loop().create_future(), size_bytes
         self._senders.append(turn)
         self.credit = 0
@@ -136,7 +136,7 @@ class Outgoing:
                 self._senders.remove(turn)
             elif not turn[0].cancelled():
                 self._admitted -= 1
-                self.turned()  # this one could have gone on: another may in its place
+                self.turned()  # this one was admitted: let another one take its place
             raise
         self._admitted -= 1
 
@@ -144,6 +144,6 @@ class Outgoing:
 def _places(size_bytes: int) -> int:
     """Queue capacity in messages, assuming that all have this size.
 
-    So what waits is counted without being looked at. Of mixed sizes it may be nine times as much (1 + 1/2 + 1/3 …).
+    So waiting bytes need not be counted. With mixed sizes up to nine times as many may wait (1 + 1/2 + 1/3 …).
     """
     return max(1, WAITING_BYTES_MAX // max(_SMALL_BYTES, size_bytes))

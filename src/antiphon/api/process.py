@@ -1,7 +1,7 @@
 """The process behind a member: one core, one transport, one driver, and any number of groups.
 
-`Member` is what applications see of it. Groups ask it to send and tell it what was read; the driver tells it what
-happened. When a process founds a group instead of joining it is decided in `founding.py`.
+`Member` is what applications see of it. Groups ask it to send and report what was read; the driver reports what
+happened. `founding.py` decides when a process founds a group instead of joining it.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class LocalProcess:
         self._running = False
 
     def act_by_itself(self, settings: MemberSettings, policy: Policy) -> None:
-        """No scenario and no supervisor: it founds groups that nobody else has, and keeps its own journal."""
+        """Run without scenario and supervisor: found groups that do not exist, and keep a journal."""
         self._founding = Founding(self.driver, self.core, self.id, policy, settings.suspect_after)
         self._settings = settings
 
@@ -87,11 +87,11 @@ class LocalProcess:
 
     @property
     def unreached(self) -> dict[str, str]:
-        """The addresses in `peers` that lead to no process now, each with the reason."""
+        """The addresses in `peers` where no process is reached now, each with the reason."""
         return unreached(self._transport.seeds)
 
     async def start(self) -> None:
-        """Once only: others remember this identity, and a process that has ended would be taken for alive."""
+        """Start, once only: peers remember this identity, so an ended process would be taken for alive."""
         if self._running:
             raise ConfigurationError(f"{self.id} runs already: enter a Member once")
         if self.driver.stopped:
@@ -104,7 +104,7 @@ class LocalProcess:
         self.begin()
 
     async def open(self) -> None:
-        """Be reachable, and get to know the peers; nothing is sent in any group yet."""
+        """Open the transport and look for the peers; nothing is sent in any group yet."""
         await self.driver.open()
         if self._recorder is not None and self._settings is not None:
             self._recorder.open()
@@ -112,12 +112,12 @@ class LocalProcess:
             self._recorder.note("start", self.driver.clock(), detail)
 
     def begin(self) -> None:
-        """Take part."""
+        """Start the core."""
         self._running = True
         self.driver.begin()
 
     async def stop(self) -> None:
-        """End without leaving any group: others see a crash, but all that was sent still leaves."""
+        """End without leaving any group: others see a crash, but what was sent is still transmitted."""
         await self.driver.stop()
 
     async def leave_all(self) -> None:
@@ -181,8 +181,8 @@ class LocalProcess:
     ) -> Group:
         """Become a member of a group; returns when this process is in the first view.
 
-        `snapshot` returns the application's state, for later joiners; an application that gives one gets `Reset`
-        events with the states that it is to have. `contacts`: the processes to ask, by default all known ones.
+        `snapshot` returns the application's state, for later joiners; an application with a `snapshot` gets
+        `Reset` events with the states that it must take over. `contacts`: the processes to ask, by default all known.
         `found`, `least_members` and `join_within`: for this group, instead of what `Member` was given.
         """
         require_name(name, "a group")
@@ -218,10 +218,10 @@ class LocalProcess:
             self._departures.joins(group, self.driver.clock(), asked, self._settings, apart=apart)
 
     async def form(self, name: str, members: tuple[ProcessId, ...], *, snapshot: Snapshot | None = None) -> Group:
-        """Form a group of these, all of which must be willing; tried until it is done, or left."""
+        """Form a group of these members, which must all agree. Retries until it succeeds or the group is left."""
         group = GroupId(name)
         formed = self.expect(name, snapshot)
-        if self._founding is not None:  # else the scenario has told it
+        if self._founding is not None:  # else the scenario has recorded it
             self._record_join(group, members)
         self.core.entitle(group, self.driver.clock())
         self.core.form(group, members, self.driver.clock())
@@ -234,7 +234,7 @@ class LocalProcess:
         return formed
 
     def expect(self, name: str, snapshot: Snapshot | None = None) -> Group:
-        """A group that others may form with us in it."""
+        """Prepare for a group that others may form with this process."""
         return self._groups.setdefault(GroupId(name), Group(self, GroupId(name), snapshot))
 
     def find(self, name: str) -> Group | None:
@@ -242,18 +242,18 @@ class LocalProcess:
         return self._groups.get(GroupId(name))
 
     def group(self, name: str) -> Group:
-        """The same, of one that it must be in."""
+        """The same, but `NotAMember` if there is none."""
         found = self.find(name)
         if found is None:
             raise NotAMember(f"this process is not in {name}")
         return found
 
     def look_for(self, name: str, others: tuple[ProcessId, ...]) -> None:
-        """Unite with the groups of that name that these are in."""
+        """Merge with the groups of that name that these processes are in."""
         self._look_for(GroupId(name), others)
 
     def suspect(self, process: ProcessId) -> None:
-        """Suspect a process, whatever the clock says; others may refute it."""
+        """Suspect a process at once, without a timeout; others may refute it."""
         self.core.suspect(process, self.driver.clock())
         self.driver.stir()
 
@@ -271,7 +271,7 @@ class LocalProcess:
         return self._events(self._order)
 
     def read_apart(self, name: str) -> None:
-        """An application reads a group by itself, so nobody needs the order over all groups."""
+        """An application reads a group by itself, so the order over all groups is not needed."""
         if self._together:
             raise ConfigurationError(f"all groups of this member are read by events(); do not read {name} by itself")
         self._order = None
@@ -291,7 +291,7 @@ class LocalProcess:
         self._turns.append(turn)
         await turn
 
-    # What groups ask
+    # Calls of groups
 
     def send(self, group: GroupId, payload: bytes) -> None:
         """The application multicasts."""
@@ -308,16 +308,16 @@ class LocalProcess:
         self.core.send_all(group, payloads, now, self.driver.labels.take(group, len(payloads)))
 
     def hurry(self) -> None:
-        """What an application has sent shall leave now, if it can."""
+        """Transmit now what an application has sent, if possible."""
         self.driver.hurry(self.driver.clock())
 
     def stir(self) -> None:
-        """What an application has sent shall leave as soon as it may."""
+        """Schedule a turn that transmits what an application has sent."""
         self.driver.stir()
 
     @property
     def draining(self) -> bool:
-        """Whether the core is at work, and takes nothing now."""
+        """Whether the core is at work: nothing may be fed to it now."""
         return self.driver.draining
 
     def collect(self) -> None:
@@ -326,7 +326,7 @@ class LocalProcess:
             group.collect()
 
     def leave(self, group: GroupId) -> None:
-        """The application wants to be out of a group."""
+        """The application leaves a group."""
         if self._founding is not None:
             self._founding.end(group)
         self.core.leave(group, self.driver.clock())
@@ -342,21 +342,21 @@ class LocalProcess:
         return self.driver.reader.position(group)
 
     def delivered(self, group: Group, frame: effects.Frame) -> int:
-        """An application takes the messages of a frame; gives its position for `consumed`."""
+        """An application takes the messages of a frame; returns its position for `consumed`."""
         if self._recorder is None:
-            return self.driver.reader.take(frame, 0)  # the time is for the trace alone
+            return self.driver.reader.take(frame, 0)  # only the trace needs the time
         return self.driver.reader.take(frame, self.driver.clock(), recorded=self._is_current(group))
 
     def _is_current(self, group: Group) -> bool:
-        """False if the process has left that group, and joined it again: what is read of it now is not traced."""
+        """False if the process has left that group and joined it again: reads of the old one are not traced."""
         return self._groups.get(GroupId(group.name), group) is group
 
     def noticed(self, group: Group, effect: effects.Transitional) -> None:
-        """An application is told for which members deliveries speak."""
+        """An application reads for which members deliveries hold."""
         self.driver.reader.notice(effect, self.driver.clock(), recorded=self._is_current(group))
 
     def prevailed(self, group: Group, effect: effects.Primary) -> None:
-        """An application is told that its view is primary."""
+        """An application reads that its view is primary."""
         self.driver.reader.prevail(effect, self.driver.clock(), recorded=self._is_current(group))
 
     def entered(self, group: Group, effect: effects.InstallView) -> None:
@@ -376,7 +376,7 @@ class LocalProcess:
         self.driver.stir()
 
     def digester(self, view: View, state: State) -> Digester | None:
-        """What is to see a state while it leaves; a state that is there as a whole is recorded at once."""
+        """Computes the digest of a state while it is sent; a complete state is recorded at once."""
         recorder, clock = self._recorder, self.driver.clock
         if recorder is None:
             return None
@@ -395,10 +395,10 @@ class LocalProcess:
         if gone and self._departures is not None and self._is_current(group):
             self._departures.read(GroupId(group.name), self.driver.clock())
 
-    # What the driver tells
+    # Calls of the driver
 
     def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002
-        """What comes next in the order."""
+        """The next effect in the order."""
         if type(effect) is effects.Refused:
             self._refuse(effect)
             return
@@ -408,14 +408,14 @@ class LocalProcess:
         if shown.show(effect):
             self.queue(shown)
         if invited is None:
-            shown.depart()  # others have formed it with us in it, and no application here knows of it
+            shown.depart()  # others have formed it with this process, but no application here has asked for it
         if type(effect) is effects.Left and effect.successor is None:
             del self._groups[group]
             if self._departures is not None:
                 self._departures.happened(effect)
 
     def _refuse(self, effect: effects.Refused) -> None:
-        """A peer has other settings. A process that is about to join must not go on silently."""
+        """A peer has other settings: a process that is joining must report that."""
         group = self._groups.get(effect.group)
         if group is not None:
             self.refusals.note(effect.group, effect.process, explanation(effect.differences))
@@ -427,7 +427,7 @@ class LocalProcess:
             self._order.append(group)
 
     def met(self, peer: ProcessId) -> None:
-        """A new peer may be in our groups, or able to take us in."""
+        """A new peer may be in our groups, or in one that we want to join."""
         if self._founding is None:
             return
         if self.namesakes.is_one(peer) and (taken := self.namesakes.error) is not None:

@@ -21,7 +21,7 @@ class Refusal(NamedTuple):
 
 
 class Refusals:
-    """Those of one process. Invariant: a peer that is in a view with us is not among those refused in that group."""
+    """The refusals of one process. Invariant: no peer that is in a view with us counts as refused in that group."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._log = LimitedLog("antiphon", clock=lambda: clock() / 1e9)
@@ -38,13 +38,13 @@ class Refusals:
         self._log.warn("/".join(key), "no group %s with %s: %s", group, process, reason)
 
     def entered(self, group: GroupId, members: Iterable[ProcessId]) -> None:
-        """These are in a view with us: what was wrong has been put right."""
+        """These are in a view with us now: forget earlier refusals."""
         if self._latest:
             for member in members:
                 self._latest.pop((group, split_process_id(member)[0]), None)
 
     def of(self, group: GroupId) -> tuple[Refusal, ...]:
-        """Those of a group, the latest first."""
+        """The refusals in a group, the latest first."""
         return tuple(refusal for (name, _), refusal in reversed(self._latest.items()) if name == group)
 
 

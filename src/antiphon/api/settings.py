@@ -1,4 +1,4 @@
-"""What a member may be told, with a preset for each distance: keyword, unit, default, one sentence."""
+"""The settings of a member, with a preset for each distance: keyword, unit, default, one sentence."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from antiphon.types import GroupId, ProcessId
 _MS: Final = 1_000_000
 _FOREVER_S: Final = 1e9
 _HEADERS_BYTES: Final = 320
-"""What a data frame, or a repair that brings one, takes beside its payloads; with long names it leaves in pieces."""
+"""Bytes of a data frame, or of a repair with one, beside its payloads. With long names it is sent in pieces."""
 
 _WINDOW_BYTES_MAX: Final = 262_144
-"""On datagrams nothing but the window slows a sender down, and what a receiver's socket cannot hold is lost."""
+"""On datagrams only the window slows a sender down. What a receiver's socket cannot hold is lost."""
 
 _STUCK: Final = 8
 """A member that is heard, but does not advance for this number of suspicion times, is excluded."""
 
 _RULES: Final = Rules(states=BytesIO)
-"""Pieces of a state are written to a buffer as they arrive: to join a gigabyte at once takes too long and too much."""
+"""Pieces of a state go to a buffer as they arrive: joining a gigabyte at the end takes too much time and memory."""
 
 AGREED: Final = ("service", "flow_control", "window", "suspect_after", "time_silence", "primary")
-"""Settings that all members of a group must have alike, beside `sequenced`; group formation compares them.
+"""Settings that must be equal at all members of a group, beside `sequenced`; group formation compares them.
 
 docs/guide/api.md says what happens otherwise.
 """
@@ -48,28 +48,28 @@ MAY_DIFFER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """What a member does in all its groups."""
+    """The settings of a member for all its groups."""
 
     service: Service = "total"
     """The order of delivery: `total`, or `total-safe`: nothing is delivered before every member has it."""
     suspect_after: float = 0.5
     """Seconds of silence after which a member is suspected."""
     idle_probe: float = 1.0
-    """After so many seconds without a message a group looks for members that are gone; 0: never."""
+    """After this many seconds without a message, a group checks whether its members are alive; 0: never."""
     merge_every: float = 2.0
-    """How often, in seconds, a member looks for others that it has lost; 0: parted groups stay so."""
+    """Seconds between searches for lost members, to merge after a partition; 0: never merge."""
     flow_control: int = 3
-    """Algorithm 1, 2 or 3 of Macedo95; 0: senders are held back by nothing but their sockets."""
+    """Algorithm 1, 2 or 3 of Macedo95; 0: only the sockets hold senders back."""
     window: int = 64
-    """Frames of its own that a member may have under way in a group."""
+    """Own frames of a member that may be unstable in a group."""
     window_bytes: int = 4_194_304
-    """Bytes of its own that it may have under way there; on UDP never more than sockets hold (262,144)."""
+    """Own bytes that may be unstable there; on UDP never more than sockets hold (262,144)."""
     frame_bytes: int = 262_144
     """Messages that wait together are packed up to this size."""
     datagram_bytes: int = 8_192
-    """On UDP no datagram is larger, and messages are packed up to so much less that they fit in one."""
+    """On UDP, the largest datagram; messages are packed so that they fit into one."""
     time_silence: float = 0.0
-    """Seconds that a member may stay silent before it answers; 0: at once."""
+    """Seconds that a member may stay silent before it answers; 0: it answers at once."""
     exclude_stalled_after: float = 0.0
     """A process whose application reads nothing for this number of seconds leaves the group; 0: never."""
     sequenced: AbstractSet[str] = frozenset()
@@ -78,7 +78,7 @@ class MemberSettings:
     """How a view becomes primary: by dynamic voting; or, with a number, if it has most of this many members."""
 
     def core(self, *, datagrams: bool, tracing: bool) -> NewtopSettings:
-        """As the core wants them."""
+        """The same settings for the core."""
         return NewtopSettings(
             service=self.service,
             silence_timeout_ns=_ns(self.time_silence),
@@ -122,11 +122,11 @@ PRESETS: Final = {
         suspect_after=3.0, idle_probe=6.0, merge_every=15.0, window=256, window_bytes=8_388_608, datagram_bytes=1_400
     ),
 }
-"""One machine, one building, further apart."""
+"""For members on one machine, in one building, further apart."""
 
 
 def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
-    """A preset with some values of the user's own."""
+    """A preset with the values that the user chose."""
     if preset not in PRESETS:
         raise ConfigurationError(f"there is no preset {preset!r}; take one of {', '.join(PRESETS)}")
     unknown = [name for name in chosen if name not in MemberSettings.__dataclass_fields__]
@@ -145,7 +145,7 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
             f"service {found.service!r} is not one of total, total-safe: others do not form groups"
         )
     if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
-        raise ConfigurationError("a group with a sequencer goes with service total, and flow_control 3 or 0")
+        raise ConfigurationError("a group with a sequencer needs service total, and flow_control 3 or 0")
     return found
 
 
@@ -169,7 +169,7 @@ def _require_exclusion(found: MemberSettings) -> None:
     if found.exclude_stalled_after < found.suspect_after:
         raise ConfigurationError("exclude_stalled_after must be 0, or at least suspect_after")
     if not found.idle_probe or not found.flow_control:
-        raise ConfigurationError("exclude_stalled_after needs idle_probe and flow_control: without them nobody looks")
+        raise ConfigurationError("exclude_stalled_after needs idle_probe and flow_control to detect stalls")
 
 
 def _require_windows(found: MemberSettings) -> None:
@@ -202,7 +202,7 @@ def _require_kind(name: str, value: Any) -> None:
 
 
 def _text(value: str | float) -> str:
-    """The same for equal values, so 1 is written as 1.0 is."""
+    """The same text for equal values, so 1 is written as 1.0."""
     return value if isinstance(value, str) else f"{value:.15g}"
 
 

@@ -1,4 +1,4 @@
-"""States on their way: what a donor tells piece by piece, and how much of it those who come new have."""
+"""States in transfer: the pieces that a donor sends, and the progress of the transfer."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,40 +7,40 @@ from typing import NamedTuple, Protocol
 from antiphon.errors import ConfigurationError
 
 State = bytes | Iterable[bytes]
-"""All of it, or its pieces in order: those are asked for when they may leave, and then let go."""
+"""The whole state, or its pieces in order. Each piece is requested when it can be sent, and then released."""
 
 Snapshot = Callable[[], State]
-"""Gives the application's state, as of the last event that it took."""
+"""Returns the application's state after the last event that it took."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a state is on its way, or several that are merged."""
+    """The progress of a state transfer, or of several states that are merged."""
 
     done: int
-    """Bytes that the donor has let go, or that have come from it."""
+    """Bytes that the donor has sent, or that the joiner has received."""
     total: int | None
-    """Bytes of all of it; None: the donor makes it while it leaves, or has not said yet."""
+    """Size in bytes; None: not known, because the donor produces it piece by piece or has not sent it yet."""
 
 
 class Failure(NamedTuple):
-    """The application cannot go on: what is raised where it reads."""
+    """An error that is raised where the application reads."""
 
     error: BaseException
 
 
 class Digester(Protocol):
-    """Computes the digest of a state for a trace while the state leaves."""
+    """Computes the digest of a state for a trace while the state is sent."""
 
     def take(self, piece: bytes, *, ended: bool) -> None:
         """The next piece; `ended`: no other one follows."""
 
 
 class Supply:
-    """The application's state at one place in the order, as far as it has not been read (`StateSource`).
+    """The unread rest of the application's state at one place in the order (`StateSource`).
 
-    Of pieces it holds one at a time. The core asks for them in the middle of its work, so no error of the application
-    gets out of here: it is told of, and the state ends without its end.
+    It holds one piece at a time. The core asks for pieces while it works, so errors of the application are not raised
+    here. They are reported, and the state stays incomplete.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Supply:
         self._failed = failed
         self._digester = digester
         self.total = len(state) if isinstance(state, bytes) else 0
-        """How many bytes it has; 0 if that is not known."""
+        """Size in bytes; 0 if not known."""
         self._pieces = iter((state,) if isinstance(state, bytes) else state)
         self._rest = memoryview(b"")
         self._read_bytes = 0
@@ -62,13 +62,13 @@ class Supply:
 
     @property
     def progress(self) -> Progress | None:
-        """How far it is; None if nobody has asked for it, or will any more."""
+        """The progress; None if the transfer has not begun, or is over."""
         if self._closed or not self._read_bytes:
             return None
         return Progress(self._read_bytes, self.total or None)
 
     def read(self, size: int) -> bytes | None:
-        """The next so many bytes, fewer only at the end; None once the application has failed to give them."""
+        """The next `size` bytes, fewer only at the end; None once the application has failed to provide them."""
         parts: list[memoryview] = []
         while size and (self._rest or self._advance()):
             parts.append(self._rest[:size])
@@ -83,7 +83,7 @@ class Supply:
         return found
 
     def close(self) -> None:
-        """Nobody will read on: let go of what the application holds for it."""
+        """Stop reading, and release what the application holds for it."""
         if self._closed:
             return
         self._closed = True
@@ -95,7 +95,7 @@ class Supply:
             self._failed(error)
 
     def _advance(self) -> bool:
-        """Get to the next piece that is not empty; False if there is none."""
+        """Advance to the next non-empty piece; False if there is none."""
         try:
             for piece in self._pieces:
                 self._rest = memoryview(_require_piece(self._group, piece))
@@ -108,23 +108,23 @@ class Supply:
 
 
 def require_state(group: str, state: object) -> State:
-    """What a snapshot has given, if that can be a state."""
+    """The result of a snapshot; `ConfigurationError` if its type is wrong."""
     if isinstance(state, bytes) or (
         isinstance(state, Iterable) and not isinstance(state, str | bytearray | memoryview)
     ):
         return state
     raise ConfigurationError(
-        f"the snapshot of {group} is to be bytes, or an iterable of bytes, not {type(state).__name__}"
+        f"the snapshot of {group} must be bytes, or an iterable of bytes, not {type(state).__name__}"
     )
 
 
 def whole(group: str, state: State) -> bytes:
-    """All of it at once."""
+    """The whole state as one value."""
     return state if isinstance(state, bytes) else b"".join(_require_piece(group, piece) for piece in state)
 
 
 def received(incoming: list[tuple[int, int]]) -> Progress | None:
-    """How far the states are of which so many bytes have come, of so many (0: unknown)."""
+    """The progress of states with (received bytes, size) each; size 0: unknown."""
     if not incoming:
         return None
     known = all(total for _, total in incoming)
@@ -134,4 +134,4 @@ def received(incoming: list[tuple[int, int]]) -> Progress | None:
 def _require_piece(group: str, piece: object) -> bytes:
     if isinstance(piece, bytes):
         return piece
-    raise ConfigurationError(f"a piece of the snapshot of {group} is to be bytes, not {type(piece).__name__}")
+    raise ConfigurationError(f"a piece of the snapshot of {group} must be bytes, not {type(piece).__name__}")

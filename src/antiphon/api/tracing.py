@@ -1,8 +1,8 @@
-"""What a member tells its journal, beside what its driver tells.
+"""The rows that a member writes to its journal, in addition to those of its driver.
 
-The trace says what the application has read. There are two exceptions. An application that has joined is in its first
-view at once, because it may send there before it reads. And a process that joins a group again, or ends, has left it,
-whether or not its application has read that.
+The trace records what the application has read, with two exceptions. An application that has joined is in its first
+view at once, because it may send there before it reads. A process that joins a group again, or ends, has left it,
+even if its application has not read that.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ def member_journal(directory: Path, me: ProcessId, settings: MemberSettings, clo
 def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
     """The detail of the `start` row: what the checkers must know. Groups are named when they are joined.
 
-    Only those with a sequencer are named here, for that their messages do not tell.
+    Only groups with a sequencer are named here, because their messages do not show that.
     """
     core = settings.core(datagrams=datagrams, tracing=True)
     options: Mapping[str, object] = {
@@ -51,7 +51,7 @@ def start_detail(settings: MemberSettings, *, datagrams: bool) -> str:
 
 
 class Departures:
-    """Groups that the process has left, and the application has not read that yet."""
+    """Groups that the process has left while the application has not read that yet."""
 
     def __init__(self, recorder: JournalRecorder) -> None:
         self._recorder = recorder
@@ -61,13 +61,13 @@ class Departures:
         self._unread[name_of(effect.group)] = effect
 
     def read(self, group: GroupId, now: int) -> None:
-        """The application has read it."""
+        """The application has read that the process left."""
         effect = self._unread.pop(group, None)
         if effect is not None:
             self._recorder.left(effect, now)
 
     def skip(self, group: GroupId, now: int) -> None:
-        """The process joins the group again, or ends, and the application has not read it."""
+        """The process joins the group again, or ends, before the application has read that it left."""
         effect = self._unread.pop(group, None)
         if effect is not None:
             self._recorder.left(effect, now, unread=True)
@@ -94,7 +94,7 @@ class Departures:
 
 
 class StateDigester:
-    """The digest of a state that leaves piece by piece. Satisfies `Digester`."""
+    """The digest of a state that is sent piece by piece. Satisfies `Digester`."""
 
     def __init__(self, done: Callable[[int], None]) -> None:
         self._hash = xxhash.xxh3_64()

@@ -1,6 +1,6 @@
-"""The state of an application in one group: told to joiners, merged from the sides of a partition.
+"""The state of an application in one group: sent to joiners, merged from the sides of a partition.
 
-A member whose application cannot tell its state leaves the group, so that another one is asked.
+A member whose application cannot provide its state leaves the group, so that another member is asked.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Transfers:
-    """Of one group."""
+    """The state transfers of one group."""
 
     def __init__(self, member: "LocalProcess", group: "Group", snapshot: Snapshot | None) -> None:
-        """`snapshot`: gives the state; None: the application has none."""
+        """`snapshot`: returns the state; None: the application has none."""
         self._member = member
         self._group = group
         self._snapshot = snapshot
@@ -31,7 +31,7 @@ class Transfers:
 
     @property
     def sending(self) -> Progress | None:
-        """How much of the state has left; None if this process tells it to nobody."""
+        """How much of the state was sent; None if no transfer is under way."""
         return None if self._supply is None else self._supply.progress
 
     def state_at(self, view: View) -> State:
@@ -44,7 +44,7 @@ class Transfers:
             raise
 
     def hand_over(self, view: View, state: State) -> None:
-        """Let the joiners have the state; it is read while it leaves."""
+        """Offer the state to the joiners; it is read while it is sent."""
         self.close()
         self._supply = Supply(self._group.name, state, self._failed, self._member.digester(view, state))
         self._member.hand_over(view, self._supply)
@@ -56,13 +56,13 @@ class Transfers:
             if effect.own is not None:
                 states[effect.own] = whole(self._group.name, self._state())
         except BaseException:
-            self._group.depart()  # without a state it is of no use here
+            self._group.depart()  # without the merged state it cannot go on
             raise
         ordered = sorted(states)
         return ordered, [states[place] for place in ordered]
 
     def close(self) -> None:
-        """Nothing more is read of a state that is leaving."""
+        """Stop reading a state that is being sent."""
         if self._supply is not None:
             self._supply.close()
 

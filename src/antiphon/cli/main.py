@@ -108,7 +108,7 @@ def _own_fault() -> NoReturn:
 
 
 def _say(sentence: str) -> None:
-    with suppress(OSError, AttributeError):  # nobody reads it, and the exit code stays the same
+    with suppress(OSError, AttributeError):  # no process reads the output; the exit code stays the same
         sys.stderr.write(f"antiphon: {sentence}\n")
 
 

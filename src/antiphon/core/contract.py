@@ -39,7 +39,7 @@ class Capabilities:
     suspects: bool = False
     """`Suspecting`: it detects crashes itself, and members agree on views."""
     counts_connections: bool = False
-    """`Connected`: it wants to know which connection a frame came by."""
+    """`Connected`: it needs to know by which connection a frame arrived."""
     changes: bool = False
     """`Changing`: its groups are formed, joined, left and merged while they work."""
     counts_costs: bool = False
@@ -111,7 +111,7 @@ class Joining(Core, Protocol):
 
     @property
     def unfinished(self) -> bool:
-        """Whether time alone may still bring something: entry into a group, or messages that wait to leave."""
+        """Whether something happens as time passes: entry into a group, or transmission of waiting messages."""
 
     def join(self, group: GroupId, now: int) -> None:
         """Connect with the processes of that group."""
@@ -170,14 +170,14 @@ class Connected(Core, Protocol):
     ) -> None:
         """A connection has lost frames for good: those from the peer, those to it, or both.
 
-        It may be told late. Groups that used the connection are dead on the next one, because a core cannot see the
+        The report may be late. Groups that used the connection are dead on the next one, because a core cannot see the
         gap between the two.
         """
 
     def gone(self, peer: ProcessId, now: int) -> None:
         """There is evidence that a peer is dead, such as a reset connection and a refused new one.
 
-        It is evidence, no proof: other members may still hear the peer. A frame of the peer that comes later
+        It is evidence, not proof: other members may still hear the peer. A frame of the peer that comes later
         withdraws it.
         """
 
@@ -267,7 +267,7 @@ class Changing(Suspecting, Protocol):
         """Say that this process may found the first primary view of that group, where views are voted on."""
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...], now: int) -> None:
-        """Look for these at once, and unite with their groups of that name."""
+        """Search for these at once, and merge with their groups of that name."""
 
     def retains(self, name: GroupId) -> bool:
         """Whether messages or states of that group are held because some member may lack them. Nulls do not count."""
@@ -275,7 +275,7 @@ class Changing(Suspecting, Protocol):
     def state(self, view: View, state: bytes | StateSource, now: int) -> None:
         """The application's state at that view (`InstallView.snapshot`).
 
-        A source is read only if this process must tell the state, and only as fast as flow control permits.
+        A source is read only if this process must send the state, and only as fast as flow control permits.
         """
 
     def incoming(self, name: GroupId) -> list[tuple[int, int]]:

@@ -178,7 +178,7 @@ class Left(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A setting that two processes do not have alike; None: that process does not know it."""
+    """A setting that differs between two processes; None: that process does not know it."""
 
     setting: str
     ours: str | None
@@ -186,7 +186,7 @@ class Difference(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """No group of this name with that peer, because its settings differ from ours; the peer is told too."""
+    """We form no group of this name with that peer, because its settings differ from ours; the peer is told too."""
 
     group: GroupId
     """By name."""
@@ -292,7 +292,7 @@ ConcernReason = Literal["stalled", "blocking", "lagging", "relayed", "deaf"]
 
 
 class Concern(NamedTuple):
-    """Something is wrong with a member of the view, or not any more. For the application: nothing else follows."""
+    """A concern about a member of the view begins or ends. It is only for the application and has no other effect."""
 
     group: GroupId
     process: ProcessId
@@ -307,7 +307,7 @@ class Evicted(NamedTuple):
     group: GroupId
     reason: str
     idle_ns: int
-    """How long the application has taken nothing."""
+    """How long the application has read nothing."""
 
 
 class Gauge(NamedTuple):

@@ -1,1 +1,1 @@
-"""Cores driven: effects carried out and applications told, the same way in the simulator, on sockets and in tests."""
+"""Drives cores: carries out effects and informs applications, the same in the simulator, on sockets and in tests."""

@@ -1,4 +1,4 @@
-"""One core, fed and carried out: the same for simulator, sockets and test network (docs/design/adr/0010).
+"""Drives one core: the same code for simulator, sockets and test network (docs/design/adr/0010).
 
 A driver feeds what has arrived, calls `settle`, and re-arms its timer. It offers a `Network`, and an `Audience` for
 what applications see. Time comes from the driver: `now` is the process's own clock, which the core sees; `time` is what
@@ -55,14 +55,14 @@ Shown = (
     | Evicted
     | Refused
 )
-"""What applications are told, in one order over all groups of the process.
+"""The effects for applications, in one order over all groups of the process.
 
 `Query`, `Missing`, `Blocked`, `Unblocked`, `Concern`, `Evicted` and `Refused` have no place in that order.
 """
 
 
 class Network(Protocol):
-    """What carries the frames of one process."""
+    """Transmits the frames of one process."""
 
     def install(self, view: View) -> None:
         """From now on frames to the view's group go to its members."""
@@ -84,7 +84,7 @@ class Audience(Protocol):
 
 
 class Drive:
-    """The core of one process, and what is done for it."""
+    """The core of one process, with its network, audience and recorder."""
 
     __slots__ = ("_audience", "_drains_for_trace", "_network", "core", "reader", "scribe")
 
@@ -99,8 +99,8 @@ class Drive:
     ) -> None:
         """`drains_for_trace`: drain once more after effects that only a traced core builds.
 
-        In the simulator, where every core is traced, an application can thus leave a group a turn earlier. Members do
-        the same with and without a trace, so they do not.
+        In the simulator every core is traced, so an application can leave a group one turn earlier. Real members do not
+        use this, because they must behave the same with and without a trace.
         """
         self.core: Final = core
         self.scribe: Final = None if recorder is None else Scribe(recorder, core)
@@ -116,9 +116,9 @@ class Drive:
             self.scribe.received(frame, time)
 
     def settle(self, now: int, time: int) -> bool:
-        """Carry out all that the core asks for, until it asks for nothing more; False if nothing came of it.
+        """Carry out all effects of the core, until there are none; False if there were none.
 
-        What only a traced core asks for does not count: a trace must not change when a driver takes its next turn.
+        Effects of a traced core alone do not count: a trace must not change when a driver takes its next turn.
         """
         effects = self.core.drain(now)
         return bool(effects) and self.carry_out(effects, now, time)
@@ -126,7 +126,7 @@ class Drive:
     def carry_out(self, effects: list[Effect], now: int, time: int) -> bool:
         """The same, for a driver that has drained once itself.
 
-        The two frequent effects are looked at here: a call for each would cost a tenth of a run.
+        The two most frequent effects are handled inline: a call for each would cost a tenth of a run.
         """
         core, show, network, scribe = self.core, self._audience.show, self._network, self.scribe
         busy = False
@@ -147,7 +147,7 @@ class Drive:
             busy = busy or acted
             if not acted and not self._drains_for_trace:
                 break  # an untraced core has nothing to do here
-            effects = core.drain(now)  # what the application took may let something leave
+            effects = core.drain(now)  # what the application took may allow new frames
         return busy
 
     def _install(self, effect: InstallView, now: int, time: int) -> None:
@@ -182,7 +182,7 @@ class Drive:
 
 
 _WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Concern})
-"""Effects that a core builds only if it is traced, and what it only tells: they never let something leave."""
+"""Effects for the trace or for information only: they never lead to new frames."""
 
 _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
     InstallView: Drive._install,

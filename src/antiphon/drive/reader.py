@@ -1,9 +1,9 @@
-"""What it means that an application gets to an effect: what the core and the trace are told, and in which order.
+"""What happens when an application reaches an effect: what the core and the trace learn, and in which order.
 
 An application sees one stream: views, messages, notices and states in their order. A driver calls a method here when
-the application gets to an effect, and not when the core asked for it; in between the application may be busy.
+the application reaches an effect, not when the core returned it; in between the application may be busy.
 
-| effect | when the application gets to it |
+| effect | when the application reaches it |
 |---|---|
 | `Deliver` | it is recorded; once the application is done with it, flow control counts it (`consumed`) |
 | `InstallView` | the core is told (`viewed`), the trace too; a snapshot of the state goes to the core (`state`) |
@@ -28,25 +28,25 @@ class Reader:
 
     def __init__(self, core: Core, scribe: Scribe | None) -> None:
         self.counts = core.heeds_application
-        """Whether the core wants to know what the application has taken."""
+        """Whether the core needs to know what the application has consumed."""
         self._core = core
         self._scribe = scribe
         self._recorder = None if scribe is None else scribe.recorder
         self._viewed = core.viewed if is_suspecting(core) else None
         self._changing = core if is_changing(core) else None
         self._taken: defaultdict[GroupId, int] = defaultdict(int)
-        """By group, the number of `Deliver` effects that the application has got to."""
+        """By group, the number of `Deliver` effects that the application has reached."""
 
     @property
     def silent(self) -> bool:
-        """Whether taking a delivery means nothing to the core and to the trace, so that `consume` may be left out."""
+        """Whether consumption has no effect on the core and the trace, so that `consume` may be skipped."""
         return self._recorder is None and not self.counts
 
     def take(self, frame: Frame, time: int, *, recorded: bool = True) -> int:
-        """The application gets the messages of a frame; gives the position for `done`.
+        """The application gets the messages of a frame; returns the position for `done`.
 
-        `recorded`: here and below, whether the trace follows this application; it does not follow one that still reads
-        a group which the process has left and joined again.
+        `recorded`: here and below, whether the trace records this application. It is not while it still reads a group
+        that the process has left and joined again.
         """
         if self._recorder is not None and recorded:
             self._recorder.delivered(frame, time)
@@ -54,7 +54,7 @@ class Reader:
         return position
 
     def done(self, group: GroupId, position: int, now: int) -> bool:
-        """The application is done with all messages up to that position. True if something may follow at once."""
+        """The application is done with all messages up to that position. True if this may have an effect at once."""
         return self.counts and self._core.consumed(group, position, now)
 
     def consume(self, frame: Frame, now: int, time: int) -> None:
@@ -67,13 +67,13 @@ class Reader:
             self._core.consumed(group, position, now)
 
     def position(self, group: GroupId) -> int:
-        """The position of the last frame that the application has got to in that group."""
+        """The position of the last frame that the application has reached in that group."""
         return self._taken.get(group, 0)
 
     def enter(
         self, effect: InstallView, now: int, time: int, *, state: bytes | None = None, recorded: bool = True
     ) -> None:
-        """The application gets to a view. `state`: its state there, if it is known as a whole and others need it."""
+        """The application reaches a view. `state`: its state there, if it is complete and others need it."""
         self.pass_over(effect.view, now)
         if self._scribe is not None and recorded:
             self._scribe.entered(effect, time)
@@ -82,7 +82,7 @@ class Reader:
             self._scribe.catch_up(effect.view, time)
 
     def pass_over(self, view: View, now: int) -> None:
-        """The core need not wait until the application gets to that view."""
+        """The core need not wait until the application reaches that view."""
         if self._viewed is not None:
             self._viewed(view, now)
 
@@ -92,24 +92,24 @@ class Reader:
         self._changing.state(view, state, now)
 
     def restore(self, effect: InstallState, parts: Sequence[bytes], time: int, *, recorded: bool = True) -> None:
-        """The application takes the states of others; these parts together are its state from here on."""
+        """The application takes over the states of others; these parts together are its state from here on."""
         if self._recorder is not None and recorded:
             self._recorder.merged(effect, parts, time)
 
     def notice(self, effect: Transitional, time: int, *, recorded: bool = True) -> None:
-        """The application is told which members the next deliveries speak for."""
+        """The application reads for which members the next deliveries hold."""
         if self._recorder is not None and recorded:
             self._recorder.noticed(effect, time)
 
     def prevail(self, effect: Primary, time: int, *, recorded: bool = True) -> None:
-        """The application is told that its view is primary."""
+        """The application reads that its view is primary."""
         if self._recorder is not None and recorded:
             self._recorder.prevailed(effect, time)
 
     def leave(self, effect: Left, time: int, *, recorded: bool = True) -> bool:
         """True if the application is out of the group; False if a successor takes its place."""
         if self._changing is not None:
-            self._taken.pop(effect.group, None)  # whatever is formed later is another group
+            self._taken.pop(effect.group, None)  # a group that is formed later is another one
         if effect.successor is not None:
             return False
         if self._recorder is not None and recorded:

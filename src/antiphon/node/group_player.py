@@ -46,7 +46,7 @@ class GroupPlayer(Player):
             clock=self._clock,
         )
 
-    # What the supervisor says
+    # Orders of the supervisor
 
     async def _open(self) -> Address:
         await self._member.open()

@@ -37,7 +37,7 @@ class MulticastPlayer(Player):
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
-        self._leaving: set[GroupId] = set()  # until the application reads it
+        self._leaving: set[GroupId] = set()  # groups being left, until the application reads that
         self._returning: set[GroupId] = set()  # of these, the groups to which it returns then
         self._driver = Driver(
             process,
@@ -50,7 +50,7 @@ class MulticastPlayer(Player):
             multicast=self._mesh.multicast,
         )
 
-    # What the supervisor says
+    # Orders of the supervisor
 
     async def _open(self) -> Address:
         await self._driver.open()
@@ -99,7 +99,7 @@ class MulticastPlayer(Player):
         held = {group: self._core.unstable(group) for group in self._groups}
         self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._leaving)})
 
-    # What the driver tells
+    # Calls of the driver
 
     def show(self, effect: Shown, now: int) -> None:
         """The next effect in the order. Flow control concerns only the core.
@@ -115,13 +115,13 @@ class MulticastPlayer(Player):
             self._take()
 
     def met(self, peer: ProcessId) -> None:
-        """All are known from the start."""
+        """Does nothing: all peers are known from the start."""
 
     def collect(self) -> None:
-        """The core has what was sent."""
+        """Does nothing: the core already has what was sent."""
 
     def turned(self) -> None:
-        """The core keeps what cannot leave."""
+        """Does nothing: the core keeps messages that cannot be sent yet."""
 
     # The application
 

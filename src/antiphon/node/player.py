@@ -68,7 +68,7 @@ class Player(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Take part."""
+        """Start the core."""
 
     @abstractmethod
     def _do(self, what: str, order: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Player(ABC):
     async def _end(self) -> None:
         """Stop, and record the final state of the process."""
 
-    # What the supervisor says
+    # Orders of the supervisor
 
     async def run(self) -> None:
         """Carry out orders until the order to stop."""

@@ -49,7 +49,7 @@ class Remote:
         self._paused = 0
         self._stalls = 0
         self._run = run
-        self._done = {"meet": asyncio.Event(), "set_clock": asyncio.Event()}  # by order, for those that are answered
+        self._done = {"meet": asyncio.Event(), "set_clock": asyncio.Event()}  # by order, for orders that are answered
         self._known = asyncio.Event()
         self._stopping = False
         self._child: asyncio.subprocess.Process | None = None

@@ -40,7 +40,7 @@ class StreamPlayer(Player):
             journal=self._recorder.write,
         )
 
-    # What the supervisor says
+    # Orders of the supervisor
 
     async def _open(self) -> Address:
         await self._driver.open()
@@ -64,7 +64,7 @@ class StreamPlayer(Player):
         await self._driver.stop()
         self._recorder.stopped(self._clock(), {group: self._core.unstable(group) for group in self._groups}, {}, {})
 
-    # What the driver tells
+    # Calls of the driver
 
     def show(self, effect: Shown, now: int) -> None:  # noqa: ARG002 - recorded when the application takes it
         """The next effect in the order."""
@@ -73,13 +73,13 @@ class StreamPlayer(Player):
         self._take()
 
     def met(self, peer: ProcessId) -> None:
-        """All are known from the start."""
+        """Does nothing: all peers are known from the start."""
 
     def collect(self) -> None:
-        """The core has what was sent."""
+        """Does nothing: the core already has what was sent."""
 
     def turned(self) -> None:
-        """The core keeps what cannot leave."""
+        """Does nothing: the core keeps messages that cannot be sent yet."""
 
     # The application
 

@@ -1,7 +1,7 @@
 """The application's side of a simulated process: effects wait in one order until the application takes them.
 
-`Reader` decides what taking an effect means. Here is what only a simulation has: an application that may be stalled, or
-busy for a given time with each delivery.
+`Reader` decides what taking an effect means. This module has what only a simulation has: an application that may be
+stalled, or busy for a given time with each delivery.
 """
 
 from collections import deque

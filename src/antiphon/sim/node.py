@@ -140,7 +140,7 @@ class Node:
             return False
         return core.retains(group) if messages and is_changing(core) else core.unstable(group) > 0
 
-    # What comes in
+    # Input
 
     def request(self, group: GroupId, *payloads: bytes, container: str = "") -> None:
         """The application sends all of these in one turn; in a paused process, after the pause.

@@ -114,7 +114,7 @@ class Presence:
             self.outside.discard(group)
 
     def left(self, group: GroupId, now: int) -> None:
-        """The application has left a group; if it shall return, it joins now."""
+        """The application has left a group; if it is to return, it joins now."""
         self.outside.add(group)
         self.views.pop(group, None)
         self._leaving.discard(group)

@@ -1,8 +1,8 @@
-"""The event loop of one process: feed every frame that has come, drain the core, write, re-arm one timer.
+"""The event loop of one process: feed every frame that has arrived, drain the core, write, re-arm one timer.
 
-One turn is one drain: whatever comes between two turns, frames of all peers and messages of the application, is fed
-first. So the cost per message falls as load rises, and nothing waits when there is none. What a turn does with the core
-is `drive.Drive`, as in the simulator.
+One turn is one drain: everything that arrives between two turns is fed first, from all peers and from the application.
+So the cost per message falls as load rises, and without load nothing waits. `drive.Drive` does the work on the core, as
+in the simulator.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from antiphon.wire.codec import decode
 from antiphon.wire.frame import Sealed
 
 _CALM_NS: Final = 50_000
-"""Once nothing has happened for this time, there is no use in waiting for more to come."""
+"""After this idle time a turn runs at once: waiting for more input would not pay."""
 
 
 class Audience(Protocol):
@@ -38,7 +38,7 @@ class Audience(Protocol):
         """Frames pass between us and that peer from now on."""
 
     def collect(self) -> None:
-        """A turn begins: the core must get what was sent."""
+        """A turn begins: feed the core what the application has sent."""
 
     def turned(self) -> None:
         """A turn is over: there may be room for messages again."""
@@ -59,7 +59,7 @@ class Driver:
         journal: Callable[[], None] | None = None,
         multicast: Multicast | None = None,
     ) -> None:
-        """`journal`: called before anything leaves. `multicast`: what carries frames to all listeners of a group."""
+        """`journal`: called before anything leaves. `multicast`: transmits a frame to all listeners of a group."""
         self.core = core
         self.clock = clock
         self.transport = transport
@@ -80,18 +80,18 @@ class Driver:
         self._begun = self._stopped = self._paused = False
 
     async def open(self) -> None:
-        """Be reachable; the core does nothing yet."""
+        """Open the transport; the core does nothing yet."""
         self._loop = asyncio.get_running_loop()
         keep_freed_memory()
         await self.transport.open(self)
 
     def begin(self) -> None:
-        """Let the core begin."""
+        """Start the core."""
         self._begun = True
         self.stir()
 
     async def stop(self) -> None:
-        """Let what the core has to say leave, and end."""
+        """Transmit the last frames of the core, then close."""
         if not self._stopped:
             self._turn()
             self.halt()
@@ -99,11 +99,11 @@ class Driver:
 
     @property
     def stopped(self) -> bool:
-        """Whether it has ended, for good."""
+        """True after `stop` or `halt`."""
         return self._stopped
 
     def halt(self) -> None:
-        """Do nothing more."""
+        """Stop at once, without a last turn."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -117,22 +117,22 @@ class Driver:
         self._turn()
 
     def stir(self) -> None:
-        """Something was fed to the core: there will be a turn."""
+        """Schedule a turn, because something was fed to the core."""
         if self._begun and not self._due and not self._stopped:
             self._due = True
             self._loop.call_soon(self._turn)
 
     def hurry(self, now: int) -> None:
-        """Something was fed to the core that others wait for: the turn is now, unless there was one just before.
+        """Take a turn now, because peers wait for what was fed. After a recent turn, only schedule one.
 
-        Then there is much to do, and more may come for the next one. The same holds where one is due anyway.
+        A recent turn means load, so more input may arrive for the next turn. The same holds if a turn is due anyway.
         """
         if self._begun and not self._due and not self.draining and now - self._busy_at > _CALM_NS:
             self._turn()
         else:
             self.stir()
 
-    # What the transport tells
+    # Calls of the transport
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""
@@ -154,7 +154,7 @@ class Driver:
         self.hurry(now)
 
     def connected(self, peer: ProcessId) -> None:
-        """A connection is there."""
+        """A connection is established."""
         number = self.transport.connection(peer)
         if self._connected is not None and number is not None:
             now = self.clock()

@@ -1,4 +1,4 @@
-"""Memory of frames: what one has left, the next shall find."""
+"""Keeps freed heap memory in the process, so that the next large frame can reuse it."""
 
 from functools import cache
 from typing import Final
@@ -8,12 +8,12 @@ _LARGE_BYTES: Final = 8 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the C library keep free memory at the top of its heap, up to 16 MiB, instead of giving it back each time.
+    """Make the C library keep up to 16 MiB of free memory at the top of its heap, instead of returning it each time.
 
-    glibc gives it back whenever it is more than twice the largest block that ever came from the system by itself and
-    went back (mallopt(3), M_TRIM_THRESHOLD): 128 kB, where there has been none. Then every large frame costs page
-    faults, at one sender of large messages a tenth of all time. So there has been one. Once for a process: the second
-    such block would come from the heap. Whoever sets `MALLOC_TRIM_THRESHOLD_` has said how it is to be, and this
-    changes nothing; nor does it under another library.
+    glibc returns free memory above a threshold: twice the largest block that was mapped by itself and then freed
+    (mallopt(3), M_TRIM_THRESHOLD). Without such a block the threshold is 128 kB. Then every large frame costs page
+    faults, which take a sender of large messages a tenth of its time. So this function allocates and frees one such
+    block. Once per process is enough, and a second one would come from the heap anyway. It has no effect if the user
+    sets `MALLOC_TRIM_THRESHOLD_`, or under another C library.
     """
     bytes(_LARGE_BYTES)

@@ -17,7 +17,7 @@ class Rate:
         self._at = 0.0
 
     def take(self, now_s: float, amount: float = 1.0) -> bool:
-        """Take tokens if they are there."""
+        """Take tokens if enough are left."""
         self._fill(now_s)
         if self._tokens < amount:
             return False
@@ -47,7 +47,7 @@ class SourceRates:
         self._sources: dict[str, Rate] = {}
 
     def take(self, source: str, now_s: float, amount: float = 1.0) -> bool:
-        """Take tokens of this source if they are there."""
+        """Take tokens of this source if enough are left."""
         return self._rate(source).take(now_s, amount) and self._total.take(now_s, amount)
 
     def spend(self, source: str, now_s: float, amount: float) -> bool:

@@ -24,14 +24,14 @@ class Offence:
 
 
 class Offenders:
-    """Those of one process. Invariant: `_REMEMBERED_MAX` offences at most, those that happened last."""
+    """What one process has recorded. Invariant: at most `_REMEMBERED_MAX` offences, the latest ones."""
 
     def __init__(self, logger: str) -> None:
         self._log = LimitedLog(logger)
         self._found: dict[tuple[str, str], Offence] = {}
 
     def note(self, address: str, what: str, claimed: str = "", *, detail: str = "") -> None:
-        """A process did that. `what` is one of few sentences; `detail` is for the log alone."""
+        """Record an offence. `what` is one of a few fixed sentences; `detail` appears only in the log."""
         key = address, what
         before = self._found.pop(key, None)
         if before is not None:
@@ -44,5 +44,5 @@ class Offenders:
 
     @property
     def recent(self) -> tuple[Offence, ...]:
-        """The last ones, the latest first."""
+        """The recorded offences, the latest first."""
         return tuple(reversed(self._found.values()))

@@ -1,4 +1,4 @@
-"""The way out of one process: to which peers its frames go, over which transport. `drive.Network`."""
+"""Routes the frames of one process: to which peers, over which transport. It implements `drive.Network`."""
 
 from collections.abc import Callable
 
@@ -13,12 +13,12 @@ Multicast = Callable[[bytes, GroupId], None]
 
 
 class Port:
-    """Of one process, for all its groups."""
+    """The outgoing side of one process, for all its groups."""
 
     __slots__ = ("_labels", "_me", "_multicast", "_transport", "others")
 
     def __init__(self, me: ProcessId, transport: Transport, labels: Labels, multicast: Multicast | None) -> None:
-        """`multicast`: where frames go to all listeners of a group, none of which the sender need know (InterGroup)."""
+        """`multicast`: transmits to all listeners of a group, which the sender need not know (InterGroup)."""
         self.others: dict[GroupId, tuple[ProcessId, ...]] = {}
         """By group, the peers that frames go to."""
         self._me = me
@@ -40,7 +40,7 @@ class Port:
         self._transport.heed(frozenset(member for others in self.others.values() for member in others))
 
     def copies(self, effect: Transmit) -> int:
-        """Of a frame to all listeners one copy leaves, and nobody here knows how many take it."""
+        """One copy of a multicast frame leaves; the number of listeners is not known here."""
         to = effect.to
         return len(self.others.get(effect.frame.group, ())) if isinstance(to, Scope) and to is not Scope.GROUP else 1
 

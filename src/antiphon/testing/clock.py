@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 class _Jump(selectors.DefaultSelector):
-    """Waits for nothing: instead of waiting for a time, it lets it pass."""
+    """Never waits: instead of waiting for a timeout, it advances the virtual clock."""
 
     def __init__(self, let_pass: Callable[[float], None]) -> None:
         super().__init__()
@@ -23,9 +23,9 @@ class _Jump(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """For `asyncio.Runner(loop_factory=…)`, or the like of your test framework. Its time begins at 0 seconds.
+    """For `asyncio.Runner(loop_factory=…)`, or the equivalent of your test framework. Its time begins at 0 seconds.
 
-    It knows nothing of work in threads and sockets: while those are busy, virtual time flies.
+    It does not see work in threads and sockets: virtual time jumps ahead while they are busy.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[Any, Any, Result], *, limit_s: float = 3600) -> Result:
-    """Like `asyncio.run`, in virtual time; what is not over after `limit_s` seconds of it raises `TimeoutError`."""
+    """Like `asyncio.run`, in virtual time; raises `TimeoutError` after `limit_s` virtual seconds."""
 
     async def bounded() -> Result:
         try:

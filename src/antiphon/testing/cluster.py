@@ -87,7 +87,7 @@ class Cluster:
         return iter(self._groups)
 
     async def start(self) -> None:
-        """All of them, in one view."""
+        """Start all members, and wait until they are in one view."""
         for member in self._members:
             await member.__aenter__()
         while any(len(member.peers) < len(self) - 1 for member in self._members):
@@ -100,25 +100,25 @@ class Cluster:
             await group.ready(len(self))
 
     async def stop(self) -> None:
-        """All leave."""
+        """Let all members leave."""
         for place, member in enumerate(self._members):
             self.resume(place)
             await member.__aexit__()
 
     async def crash(self, place: int, *, silent: bool = False) -> None:
-        """Let a process be gone, without a word. What it had not read can be read; then its stream ends.
+        """Crash a process. What it had not read can still be read; then its stream ends.
 
-        Others get evidence of its death, as from a reset connection. `silent`: they do not, as if its host were lost.
+        Others get evidence of the crash, as from a reset connection. `silent`: they get none, as if its host were lost.
         """
         if silent:
             self._members[place].port.fall_silent()
         await self._members[place].abort()
 
     async def restart(self, place: int, *, peers: Iterable[str] | None = None, found: Found | None = None) -> Group:
-        """After a crash, or when it has left: the process starts anew, as its next incarnation, and joins.
+        """Start a process again after it crashed or left, as its next incarnation, and join.
 
-        `peers`: the names that it is given instead of all others; nobody is at a name that no process has. `found`: as
-        for `Member.join`.
+        `peers`: names of peers, instead of all others. A name that no process has is never reached. `found`: as for
+        `Member.join`.
         """
         await self.crash(place)
         self._starts[place] += 1
@@ -128,7 +128,7 @@ class Cluster:
         return self._groups[place]
 
     def partition(self, sides: Iterable[Iterable[int]]) -> None:
-        """Nothing passes between members of different sides until `heal`; who is on no side reaches everybody."""
+        """Nothing passes between different sides until `heal`; a member on no side reaches all members."""
         chosen = [[*side] for side in sides]
         places = [place for side in chosen for place in side]
         if len(places) != len({*places}) or not {*places} <= {*range(len(self))}:
@@ -136,21 +136,21 @@ class Cluster:
         self._network.partition([[self._names[place] for place in side] for side in chosen])
 
     def cut(self, sender: int, receiver: int) -> None:
-        """Nothing that one member sends reaches the other until `heal`; what the other sends arrives."""
+        """Drop everything from `sender` to `receiver` until `heal`; the other direction still works."""
         if sender == receiver or not {sender, receiver} <= {*range(len(self))}:
             raise ConfigurationError(f"{sender} and {receiver} are not two members counted from 0")
         self._network.cut(self._names[sender], self._names[receiver])
 
     def heal(self) -> None:
-        """All reach each other again."""
+        """Connect all members again."""
         self._network.heal()
 
     def pause(self, place: int) -> None:
-        """Let a process not run until `resume`: it neither sends nor hears, and its timers do not ring."""
+        """Stop a process until `resume`: it neither sends nor receives, and its timers do not fire."""
         self._members[place].pause()
 
     def resume(self, place: int) -> None:
-        """Let it run again; it hears what has arrived meanwhile."""
+        """Let it run again; it receives what has arrived meanwhile."""
         self._members[place].resume()
 
     def _new(self, place: int, peers: Iterable[str] | None = None) -> _Member:
@@ -177,18 +177,18 @@ async def cluster(
     join_within: float | None = None,
     **chosen: Any,
 ) -> AsyncIterator[Cluster]:
-    """So many members of one group: `async with antiphon.testing.cluster(3, seed=7) as members`.
+    """Members of one group: `async with antiphon.testing.cluster(3, seed=7) as members`.
 
-    `snapshots`: what each passes to `join`; `latency_s`: the least and the most that frames travel; the others as for
+    `snapshots`: the `snapshot` of each member; `latency_s`: the least and the largest latency; the others as for
     `Member`. Each member is given all others as peers. The event loop must be a `VirtualTimeLoop`, as in
     `antiphon.testing.run`.
     """
     if not isinstance(asyncio.get_running_loop(), VirtualTimeLoop):
-        raise ConfigurationError("a cluster lives in virtual time: run the test with antiphon.testing.run(…)")
+        raise ConfigurationError("a cluster runs in virtual time: run the test with antiphon.testing.run(…)")
     if count < 1 or (snapshots is not None and len(snapshots) != count):
-        raise ConfigurationError("a cluster has one member at least, and as many snapshots as members")
+        raise ConfigurationError("a cluster needs at least one member, and as many snapshots as members")
     if not 0 <= latency_s[0] <= latency_s[1]:
-        raise ConfigurationError("latency_s is the least and the most that a frame travels, in seconds")
+        raise ConfigurationError("latency_s is the least and the largest latency of a frame, in seconds")
     network = Network(seed, latency_s)
     made = Cluster(
         count,

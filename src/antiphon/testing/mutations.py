@@ -4,7 +4,7 @@
         core.receive(mutation.frame, now)
 
 A number is named by its path: `("flow", "complete")`, or `("members", 0, 1, "@epoch")` for the epoch in the identity of
-a group. Works for the frames of every family. Flags, payloads and the names of processes are no numbers.
+a group. Works for the frames of every family. Flags, payloads and the names of processes are not numbers.
 """
 
 import re
@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 """From a frame to one of its numbers: names of fields, and places in tuples."""
 
 EXTREMES: Final = (-1, 0, 1 << 31, 1 << 32, (1 << 62) - 3, 1 << 62)
-"""What a number is set to, beside the largest known number and the two that follow it."""
+"""Replacement values, in addition to the largest known number and the two that follow it."""
 EPOCHS: Final = (0, 1 << 16, EPOCH_MAX - 1, EPOCH_MAX)
 """The same for the epoch of a group, which has fewer bits."""
 

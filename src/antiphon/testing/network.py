@@ -1,7 +1,7 @@
 """A network inside one event loop: a stream for each pair of processes, with travel times drawn from a seed.
 
-As on TCP, frames of one direction stay in their order; a connection that was cut has lost what was on it, and both ends
-hear of that when the cut is healed, with the next connection. A crash is noticed when the last frames have arrived.
+As on TCP, frames of one direction stay in order. A cut connection loses what was in transit; both ends learn that when
+the cut is healed, with the next connection. A crash is noticed after the last frames have arrived.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from antiphon.types import ProcessId, split_process_id
 
 _log: Final = logging.getLogger("antiphon.testing")
 _NEXT_S: Final = 1e-9
-"""Between two arrivals on one stream: timers of the same moment have no order."""
+"""Least time between two arrivals on one stream: timers of the same moment have no order."""
 
 
 class _Connection:
-    """Between two processes, in both directions."""
+    """A connection of two processes, in both directions."""
 
     def __init__(self, ends: tuple["Port", "Port"], number: int) -> None:
         self.ends = ends
         self.number = number
         self.cut_to: set[Port] = set()
-        """Ends that nothing arrives at any more, and nobody knows."""
+        """Ends at which nothing arrives any more, without their knowledge."""
         self.last = dict.fromkeys(ends, 0.0)  # by receiver, when its last frames arrive
 
     def other(self, end: "Port") -> "Port":
@@ -38,7 +38,7 @@ class _Connection:
 
 
 class Network:
-    """Between all processes of a cluster."""
+    """The network of all processes of a cluster."""
 
     def __init__(self, seed: int, latency_s: tuple[float, float]) -> None:
         low, high = (Duration(round(each * 1e9)) for each in latency_s)
@@ -46,12 +46,12 @@ class Network:
         self._loop = asyncio.get_running_loop()
         self._ports: list[Port] = []
         self._latest: dict[frozenset[Port], _Connection] = {}
-        """Of each pair, its last connection: its ends may not have heard of its begin, or end, yet."""
-        self._sides: dict[str, int] = {}  # by name of the process; one that is not here has all its connections
-        self._one_way: set[tuple[str, str]] = set()  # sender and receiver of what gets lost
+        """The last connection of each pair; its ends may not know yet that it began or ended."""
+        self._sides: dict[str, int] = {}  # by name of the process; a process without an entry reaches all
+        self._one_way: set[tuple[str, str]] = set()  # sender and receiver of frames that are lost
 
     def attach(self, port: "Port") -> None:
-        """A process is there: it is connected with all whom it reaches."""
+        """Connect a process with all that it reaches."""
         others, self._ports = self._ports, [*self._ports, port]
         for other in others:
             self._connect(port, other)
@@ -66,7 +66,7 @@ class Network:
         port.connections.clear()
 
     def carry(self, connection: _Connection, to: "Port", tell: Callable[..., None], *what: Any) -> None:
-        """Tell something at the other end, after all that was told there before."""
+        """Call `tell` at the other end, after all that was sent there before."""
         arrival_s = max(self._loop.time() + self._draw_ns() / 1e9, connection.last[to] + _NEXT_S)
         connection.last[to] = arrival_s
         self._loop.call_at(arrival_s, self._arrive, connection, to, tell, what)
@@ -110,13 +110,13 @@ class Network:
             self._connect(*connection.ends)
 
     def silence(self, port: "Port") -> None:
-        """From now on nothing passes between this process and any other, and nobody is told."""
+        """From now on nothing passes between this process and any other, without notice."""
         for connection in self._all():
             if port in connection.ends:
                 connection.cut_to |= {*connection.ends}
 
     def _all(self) -> Iterable[_Connection]:
-        """Also those that have begun or ended, where an end has not heard of it."""
+        """All connections, with those whose begin or end is not yet known at one end."""
         known = (connection for port in self._ports for connection in port.connections.values())
         return [*dict.fromkeys((*known, *self._latest.values()))]
 
@@ -131,7 +131,7 @@ class Network:
             self.carry(connection, end, end.began, connection)
 
     def _reaches(self, one: "Port", other: "Port") -> bool:
-        """Whether both directions are there: no connection begins otherwise."""
+        """Whether both directions work: a connection needs both."""
         names = _name(one), _name(other)
         if names in self._one_way or names[::-1] in self._one_way:
             return False
@@ -153,7 +153,7 @@ class Port:
         self.id = me
         self._others = tuple(others)
         self.address = me, 0
-        """It listens nowhere."""
+        """Not a real address; the name stands in for the host."""
         self.connections: dict[ProcessId, _Connection] = {}
         self._network = network
         self._waiting: dict[ProcessId, list[bytes]] = {}
@@ -161,7 +161,7 @@ class Port:
         self._closed = False
 
     async def open(self, receiver: Receiver) -> None:
-        """Be connected with all."""
+        """Connect with all processes."""
         self._receiver = receiver
         self._network.attach(self)
 
@@ -199,10 +199,10 @@ class Port:
                 self._network.carry(connection, other, other.came, connection, sealed)
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """It is never full."""
+        """Does nothing: this transport has no backpressure."""
 
     def fall_silent(self) -> None:
-        """Let nothing pass from now on, as if its host were lost; nobody is told."""
+        """Let nothing pass from now on, without notice to others, as if the host were lost."""
         self._network.silence(self)
 
     async def close(self) -> None:
@@ -211,22 +211,22 @@ class Port:
             self._closed = True
             self._network.detach(self)
 
-    # What the network tells
+    # Calls of the network
 
     def came(self, connection: _Connection, sealed: list[bytes]) -> None:
         """Frames of a peer."""
         self._tell(self._arrived, connection, sealed)
 
     def began(self, connection: _Connection) -> None:
-        """A connection is there."""
+        """A connection has begun."""
         self._tell(self._connected, connection)
 
     def ended(self, connection: _Connection) -> None:
-        """A connection is no more."""
+        """A connection has ended."""
         self._tell(self._broke, connection)
 
     def vanished(self, connection: _Connection) -> None:
-        """A connection is no more, because the other process has ended: its host says so."""
+        """A connection has ended because the other process has; its host reports that."""
         self._tell(self._gone, connection)
 
     def _tell(self, tell: Callable[..., None], *what: Any) -> None:
@@ -264,11 +264,11 @@ class Port:
     # A process that does not run
 
     def hold(self) -> None:
-        """Keep what arrives."""
+        """Keep what arrives, because the process is paused."""
         self._held = self._held or []
 
     def release(self) -> None:
-        """Let in what has arrived meanwhile."""
+        """Handle what has arrived meanwhile."""
         held, self._held = self._held or [], None
         for tell, what in held:
             self._tell(tell, *what)

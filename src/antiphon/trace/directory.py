@@ -70,7 +70,7 @@ def write_table(events: pa.Table, path: Path) -> None:
 
 
 def event_writer(file: IO[bytes]) -> pq.ParquetWriter:
-    """The same for events that come in pieces, each of which becomes a row group."""
+    """The same for events in pieces; each piece becomes a row group."""
     return pq.ParquetWriter(file, EVENTS, compression="zstd", write_statistics=_STATISTICS)
 
 

@@ -34,7 +34,7 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
     epoch_ns: int
     """What the members' clocks show at time 0."""
     machine: str
-    """Which start of which machine; clocks of others show something else."""
+    """The machine and its boot; clocks of other machines or boots are not comparable."""
 
 
 def journal_path(directory: Path, process: ProcessId) -> Path:

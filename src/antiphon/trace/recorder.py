@@ -122,7 +122,7 @@ class Recorder:
             self._waiting[group].clear()
 
     def left(self, effect: Left, now: int, *, unread: bool = False) -> None:
-        """The application has left the group, as it wanted; `unread`: it has not read all events before that."""
+        """The application has left the group on its own decision; `unread`: it has not read all events before that."""
         group = name_of(effect.group)
         detail = compact_json({"graceful": effect.graceful} | ({"unread": True} if unread else {}))
         row = {"time": now, "kind": "leave", "group": group, "view": self._views.pop(group, None), "detail": detail}
@@ -183,7 +183,7 @@ class Recorder:
         return number
 
     def requested_all(self, group: GroupId, marks: Iterable[Mark], now: int) -> None:
-        """The same of several messages, by their marks."""
+        """The same for several messages, by their marks."""
         waiting, number = self._waiting[group], self._numbers[group]
         for mark in marks:
             waiting.append((number, now, mark))
@@ -202,7 +202,7 @@ class Recorder:
         copies: int,
         flow: tuple[int, ...] | None = None,
     ) -> None:
-        """A frame leaves; those of our messages that leave for the first time are sent now.
+        """A frame is transmitted; our messages that leave for the first time count as sent now.
 
         A large message is sent with the last of its fragments: there is its place in the order. `copies` is the
         number of receivers.

@@ -47,7 +47,7 @@ class Head(msgspec.Struct, kw_only=True):
     agreed: bool = True
     """As for `Recorder`."""
     service: str = ""
-    """Of all groups that `services` does not name."""
+    """The service of all groups that `services` does not name."""
     services: dict[GroupId, str] = {}
 
     @classmethod
@@ -119,7 +119,7 @@ class Digests(_Record):
 
     count: int
     size_bytes: int
-    """Of each of them, if all have the same size."""
+    """The size of each payload, if all have the same size."""
     sizes: bytes
     """Otherwise four bytes for each."""
     digests: bytes
@@ -297,7 +297,7 @@ class Snapshot(_Record, tag=15):
     now: int
     view: ViewNote
     place: int
-    """Of its class."""
+    """The place of its class."""
     digest: int
     streamed: bool
 
@@ -402,7 +402,7 @@ def short_numbers(numbers: Sequence[tuple[ProcessId, int]]) -> tuple[tuple[Proce
 
 
 def digests(payloads: Sequence[bytes]) -> Digests:
-    """Without a Python step for each payload: there may be a million in a second."""
+    """Computed without a Python step for each payload: there may be a million per second."""
     sizes = {*map(len, payloads)}
     return Digests(
         len(payloads),
@@ -413,7 +413,7 @@ def digests(payloads: Sequence[bytes]) -> Digests:
 
 
 def digest(payload: bytes) -> int:
-    """64-bit XXH3, signed as in the rows: several times as fast as what the simulator can afford."""
+    """64-bit XXH3, signed as in the rows: several times as fast as the digest of the simulator."""
     return signed(xxhash.xxh3_64_intdigest(payload))
 
 

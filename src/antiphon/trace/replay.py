@@ -8,7 +8,7 @@ from antiphon.trace.records import Head, Record, Stopped
 
 
 class Replay:
-    """The history of one process, as its journal tells it."""
+    """The history of one process, from its journal."""
 
     def __init__(self, head: Head) -> None:
         services = defaultdict(lambda: head.service, head.services)

@@ -1,4 +1,4 @@
-"""The scribe tells the recorder of one process what its driver does with the core.
+"""The scribe reports to the recorder of one process what its driver does with the core.
 
 The simulator and the socket driver feed the same cores and write the same traces. This module collects what rows need
 from frames and cores.
@@ -30,7 +30,7 @@ from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
 Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
-"""Effects that are for the trace alone, or also for it."""
+"""Effects that the trace records; some are for the trace alone."""
 
 
 class Recording(Protocol):
@@ -79,7 +79,7 @@ class Recording(Protocol):
 
 
 class Scribe:
-    """Of one process. Events of a formed group are kept until its application has entered the first view."""
+    """The scribe of one process. Events of a formed group are kept until its application has entered the first view."""
 
     __slots__ = ("_ahead", "_core", "_entered", "recorder")
 

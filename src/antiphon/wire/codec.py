@@ -20,7 +20,7 @@ from antiphon.wire.layout import Count, Read, Write
 from antiphon.wire.names import IDENTITY_BYTES_MAX
 from antiphon.wire.reader import Reader
 
-# Built once and looked up for every frame. Families of other packages come in when something is not found.
+# Built once and looked up for every frame. Families of other packages are loaded when a lookup fails.
 _WRITERS: Final[dict[type[Any], Write]] = {}
 _READERS: Final[dict[int, Read]] = {}
 _STAMPS: Final[dict[type[Any], Count]] = {}

@@ -53,7 +53,7 @@ def _ill_formed(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:
-    """0 if all hold, 1 if one is violated, 3 if nobody can tell because a trace could not be judged."""
+    """0 if all hold, 1 if one is violated, 3 if a trace could not be judged."""
     return EXIT[summarise(verdicts)]
 
 

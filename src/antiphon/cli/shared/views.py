@@ -23,7 +23,7 @@ class ViewChange:
     last_seconds: float
     installed_by: list[str]
     left: list[dict[str, Any]]
-    """The removed members with reason, accusers, last number and delays, as the first installer tells."""
+    """The removed members with reason, accusers, last number and delays, as the first installer recorded them."""
     epoch: int | None
     """For the first view of a formed group: how often the group has been formed."""
     merged: list[list[str]]

@@ -59,7 +59,7 @@ class Watch:
         self._follow(place._replace(whole=True), lambda _figures: None)
 
     def follow(self, show: Show, place: Place | None = None) -> None:
-        """Follow the run until it ends, or forever if nothing tells its end; waits for a run if there is none yet.
+        """Follow the run until it ends, or forever if its end cannot be known; waits for a run if there is none yet.
 
         `place`: where its events are, if known.
         """

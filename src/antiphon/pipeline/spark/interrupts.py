@@ -1,4 +1,4 @@
-"""Ctrl-C while Java is being talked to: noted at once, raised at a moment that breaks nothing.
+"""Ctrl-C during communication with Java: noted at once, raised at a moment when it is safe.
 
 An exception out of a signal handler can appear between any two instructions. Inside a read from Java's socket it leaves
 half an answer behind, and the next call fails; inside a lock it leaves the lock held. So the handler only takes a note,
@@ -32,7 +32,7 @@ class HeldBack:
             signal.signal(signal.SIGINT, self._note)
 
     def release(self) -> None:
-        """Restore the handler found, then raise what was noted, whatever else went wrong meanwhile."""
+        """Restore the earlier handler, then raise a noted interrupt, even after another error."""
         if self._holds:
             self._holds = False
             signal.signal(signal.SIGINT, self._before)
@@ -48,7 +48,7 @@ class HeldBack:
 
 @contextmanager
 def interrupt_held_back() -> Iterator[HeldBack]:
-    """SIGINT raises when this block ends, or at its second time."""
+    """SIGINT is raised when this block ends; the second one at once."""
     held_back = HeldBack()
     held_back.hold()
     try:

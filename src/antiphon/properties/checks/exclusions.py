@@ -53,7 +53,7 @@ def check_precision(
 def _not_of_one_mind(
     history: History, membership: Membership, judged: list[int], last: dict[tuple[int, int], int]
 ) -> list[Found]:
-    """Members of a last view that are in the same component, and whose own last view is another."""
+    """Members of a last view that are in the same component, but have another last view themselves."""
     component = history.world.component
     classes: dict[tuple[int, int, int, frozenset[int]], list[int]] = defaultdict(list)
     for stay in judged:

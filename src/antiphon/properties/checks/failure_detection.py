@@ -106,7 +106,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
 
     The bound with an idle probe: twice the sum of probe period and time-silence, plus one suspicion timeout. The bound
     for members that transmit periodically: twice the longer of their periods. A process that was paused, slowed, or
-    stalled by its application is not judged, and nothing is where no row would tell that.
+    stalled by its application is not judged. Without rows about such faults, nothing is judged.
     """
     if history.world.is_open:
         return not_quiet(history, promises, "L10")

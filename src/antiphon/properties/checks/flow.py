@@ -187,8 +187,8 @@ _KNOWLEDGE: Final = {"super_stable": "super-stable", "stable": "stable", "comple
 def check_send_condition(history: History, promises: Promises, flow_frames: FlowFrames) -> list[Verdict]:
     """F2: a frame leaves only if the conditions of the configured algorithm hold, by the header that it carries.
 
-    Judged are data, fragments and removes, and in groups that count blocks also nulls. Elsewhere nulls are never
-    delayed, and flushes are never delayed anywhere.
+    Data, fragments and removes are judged, and in groups that count blocks also nulls. Elsewhere nulls are never
+    delayed. Flushes are never delayed.
     """
     if not flow_frames.windows.on.any():
         return no_opportunity(history, promises, "F2", note="flow control is off")

@@ -1,8 +1,8 @@
 """M12, M13, L11: primary views that were voted on (docs/spec/newtop.md 15).
 
 A `primary` row says that a view is formed: `number`, `detail.after` (the primary views that it follows) and
-`detail.holds`. Where that is false, a member was already known to have failed, so the view is not primary at this
-process; the row still tells how the chain goes on.
+`detail.holds`. If `holds` is false, a member was already known to have failed, so the view is not primary at this
+process; the row still shows how the chain continues.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ class Formed:
     rule: str
     after: tuple[str, ...]
     row: int
-    """The first row that tells of it."""
+    """The first row that names it."""
     holds: dict[int, int] = field(default_factory=dict)
     """By process at which it was primary, the row."""
 
@@ -46,7 +46,7 @@ class Chain:
         self._history = history
         self.formed: dict[tuple[int, int], Formed] = {}
         self.conflicts: list[tuple[Formed, int]] = []
-        """Views of which two members tell different numbers, with the row of the second."""
+        """Views for which two members report different numbers, with the row of the second."""
         self.rows: list[tuple[int, Formed]] = []
         rows, promised = history.rows, promises.pairs(property_id)
         for row in sorted(history.of_kind("primary").tolist(), key=lambda row: int(rows.time[row])):
@@ -67,7 +67,7 @@ class Chain:
 
     @cached_property
     def primary(self) -> list[Formed]:
-        """Those that were primary at some process, by number."""
+        """The views that were primary at some process, by number."""
         return sorted(
             (each for each in self.formed.values() if each.holds), key=lambda each: (each.group, each.number, each.row)
         )
@@ -93,11 +93,11 @@ class Chain:
         return self._closures[key]
 
     def follows(self, later: Formed, earlier: Formed) -> bool:
-        """Whether one is in the history of the other."""
+        """Whether `earlier` is in the history of `later`."""
         return self._history.views[earlier.view] in self.before(later)
 
     def may_fork(self, later: Formed) -> bool:
-        """Whether nothing is said of a part of its history, or it was formed, there, because everybody was back."""
+        """Whether part of its history is unknown, or a view in it was formed because all members were back."""
         history = [self._by_name.get((later.group, name)) for name in self.before(later) - {_CONFIGURED}]
         return any(each is None or each.rule == _EVERYBODY for each in (later, *history))
 
@@ -107,7 +107,7 @@ def check_chain(history: History, promises: Promises) -> list[Verdict]:
     chain = Chain(history, "M12", promises)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for known, row in chain.conflicts:
-        found.append((row, known.group, partial(_describe, history, known, row, "is told otherwise by another member")))
+        found.append((row, known.group, partial(_describe, history, known, row, "is contradicted by another member")))
     last: dict[tuple[int, int], Formed] = {}
     for row, known in sorted(chain.rows, key=lambda each: each[0]):  # by process, in the order of its history
         place = int(history.rows.process[row]), known.group
@@ -154,8 +154,8 @@ def check_kept(history: History, promises: Promises) -> list[Verdict]:
 def check_returns(history: History, promises: Promises) -> list[Verdict]:
     """L11: at a quiet end a view is primary if it has most members of each view that shares a member with it.
 
-    Whatever its members attempted or heard of is among these views. There must have been a primary view before. With a
-    configured size, most of that decide.
+    These views include all that its members attempted or heard of. There must have been a primary view before. With a
+    configured size, a majority of that size decides.
     """
     chain = Chain(history, "L11", promises)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
@@ -178,7 +178,7 @@ def check_returns(history: History, promises: Promises) -> list[Verdict]:
 def _has_most(history: History, stay: int) -> bool:
     """Whether a view has most members of each view of its group that shares a member with it.
 
-    A member that left and came back has perhaps passed its vote on, so it counts neither way.
+    A member that left and came back may have passed its vote on, so it does not count for either side.
     """
     stays, group = history.stays, history.stays.group[stay]
     members = frozenset(stays.members[stay])

@@ -23,6 +23,6 @@ class FlowFrames:
 
     @cached_property
     def chosen(self) -> IntArray:
-        """Those that occupy a place in the window."""
+        """The frames that occupy a place in the window."""
         frames = self.frames
         return np.flatnonzero(~frames.null | self.windows.by_block[frames.process, frames.group])

@@ -35,7 +35,7 @@ class Loss:
     begun: Mapping[int, int]
     """For each lost sender, the time at which the process began to hear it."""
     since: int
-    """When the process first wanted to hear one of them: when it came, or when it had lost it before."""
+    """When the process first tried to hear one of them: when it started, or when it lost that sender before."""
     heard: tuple[int, ...]
     """The senders that it heard before."""
 
@@ -126,7 +126,7 @@ class ReceiveOnly:
     # What was gone
 
     def _told_gone(self, loss: Loss) -> GoneNotice | None:
-        """When it was first told that a message is gone which it may still have lacked, and by which sender.
+        """When a sender first reported as gone a message that it may still have lacked, and which sender.
 
         It is told repeatedly while it lacks the message: the last time does not show how long it was lacking.
         """
@@ -200,7 +200,7 @@ class ReceiveOnly:
         return frames[named], time[order][first][named]
 
     def _by_senders(self, loss: Loss, placed: RowsByTime, end: int) -> IntArray:
-        """The rows at the senders that it heard, since it wanted to hear them."""
+        """The rows at the senders that it heard, since it first tried to hear them."""
         group = self._membership.group[loss.stay]
         return np.concatenate([placed.within(sender, group, loss.since, end) for sender in loss.heard])
 

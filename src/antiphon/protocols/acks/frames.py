@@ -68,7 +68,7 @@ class AckFrame(_Acknowledgment):
     group: GroupId
     sender: ProcessId
     number: int
-    """Counts the acknowledgments of its sender in this group; tells those of an earlier connection (T13)."""
+    """Counts the acknowledgments of its sender in this group; distinguishes those of an earlier connection (T13)."""
     value: int
     """The sender of this frame has every message with a stamp up to here: of all senders, or of the addressee."""
     time: int = 0

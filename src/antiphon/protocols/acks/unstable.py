@@ -10,7 +10,7 @@ _Messages = deque[tuple[int, int]]
 
 
 class UnstableMessages:
-    """Of one process in one group: its own messages and, if it watches all senders, those of the others."""
+    """Unstable messages at one process in one group: its own and, if it watches all senders, those of the others."""
 
     def __init__(self) -> None:
         self._own: _Messages = deque()

@@ -20,8 +20,8 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
     repair_timers: Literal["default", "intergroup", "srm", "distances", "round-trips"] = "default"
     """How the timers of requests and repairs adapt.
 
-    As printed, but that the first repairs wait less; also these as printed; in the order of the literature on SRM; or
-    as printed, with delays counted in distances or in round trips in place of seconds.
+    As printed, except that the first repairs wait less; exactly as printed; in the order of the SRM literature; or as
+    printed, with delays counted in distances or in round trips instead of seconds.
     """
     rate: Bandwidth | None = None
     """The first rate of all senders of a group together; it grows while nothing is lost. None: no limit."""

@@ -1,8 +1,8 @@
-"""How large a number of a peer may be: what is beyond is refused before it changes anything (docs/design/bounds.md).
+"""Limits for numbers from peers: a larger number is refused before it changes anything (docs/design/bounds.md).
 
-Numbers rise by work, so an honest one is never far above what its receiver knows. A single frame may be at most a step
-ahead. All steps together may not rise faster than one for each nanosecond, beyond a budget: no sequence of lies gets
-near the largest number that a frame can carry. Bounds only rise, so a frame that was accepted stays acceptable.
+Numbers rise only with work, so an honest one is never far above what its receiver knows. A single frame may be at most
+one step ahead. All steps together may rise by a budget, plus one for each nanosecond. So no sequence of false numbers
+gets near the largest number that a frame can carry. Bounds only rise, so a frame that was accepted stays acceptable.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 VOTE_STEP: Final = 1 << 47
 """The number of a vote, above the largest one known here: groups that merge differ by all that either has sent."""
 BASE_STEP: Final = 1 << 48
-"""The same of a base: the largest vote, seen from a member that may know less than the initiator."""
+"""The same for a base: the largest vote, seen by a member that may know less than the initiator."""
 STEP: Final = 1 << 49
-"""The same of a number in a group: another member may answer a base before it has come to us."""
+"""The same for a number in a group: another member may answer a base before the base has reached us."""
 _BY_BLOCK_SHIFT: Final = 26
-"""Where blocks are counted all steps are that much smaller: numbers are reached in steps of a window (E-90)."""
+"""Where blocks are counted, all steps are smaller by this shift: numbers are reached in steps of a window (E-90)."""
 BUDGET: Final = 1 << 52
-"""All steps together, beside one for each nanosecond since the process entered its first group."""
+"""Limit of all steps together, plus one for each nanosecond since the process entered its first group."""
 FRESH_MAX: Final = 1 << 56
 """The largest number for a process that was in no group yet: it knows nothing of those that it joins."""
 PLACES_STEP: Final = 1 << 32
@@ -61,7 +61,7 @@ class Bounds:
         self._began = 0
 
     def entered(self, base: int, now: int) -> None:
-        """The process is in a group whose numbers begin there."""
+        """The process has entered a group whose numbers begin at `base`."""
         if self._origin is None:
             self._origin, self._began = base, now
 
@@ -73,7 +73,7 @@ class Bounds:
                 refuse("number", number, self.limit)
 
     def require_frame(self, frame: Frame, now: int) -> None:
-        """The same of all numbers of a frame that do not count places."""
+        """The same for all numbers of a frame, except places in streams."""
         largest = _LARGEST.get(type(frame))
         if largest is not None:
             self.require(largest(frame), now)
@@ -105,7 +105,7 @@ def refuse(what: str, number: int, limit: int) -> None:
 
 
 def refuse_gap(frame: BlockFrame, reached: int) -> None:
-    """Refuse a numbered frame behind a gap, for below us a channel loses nothing. A copy may come at any time."""
+    """Refuse a numbered frame after a gap, because the channel below loses nothing. A copy may come at any time."""
     if frame.block <= reached:
         return
     what = f"number {frame.block:,} follows {frame.previous_block:,}"

@@ -1,4 +1,4 @@
-"""Who numbers the messages of a group: each sender its own (`symmetric.py`), or one member all (`sequencing/`).
+"""Which member numbers a group's messages: each sender its own (`symmetric.py`), or one member all (`sequencing/`).
 
 A group has one discipline. It decides the meaning of a frame, when a number is complete, and which frames leave. The
 parts of the group keep the state that both disciplines need.
@@ -51,7 +51,7 @@ class Discipline(Protocol):
     def in_doubt(self) -> bool:
         """True if a message of ours may have been numbered elsewhere."""
 
-    # What comes in
+    # Input
 
     def follows(self, frame: BlockFrame) -> bool:
         """True if it is the next frame of its sender."""
@@ -74,7 +74,7 @@ class Discipline(Protocol):
     def delivered(self, frame: BlockFrame) -> int | None:
         """A frame is delivered; returns the number under which flow control counts it, or None."""
 
-    # What goes out
+    # Output
 
     def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Send what members owe each other, independent of applications; returns the last assigned number, or 0."""

@@ -39,9 +39,9 @@ def _concerns(erratum: str, scenario: Scenario) -> bool:
 
 
 def _adapt(original: Scenario, changed: Scenario, choice: str) -> Scenario:
-    """Options that do not go with the service are reset; without crashes, a run of another family has no membership.
+    """Reset options that the service does not support; turn membership off in a scenario without crashes.
 
-    Its probes would be traffic that the original scenario does not have.
+    The probes of membership would be traffic that the original scenario does not have.
     """
     options = options_of(changed)
     if original.protocol != NAME and not any(isinstance(fault, Crash) for fault in original.fault):

@@ -1,4 +1,4 @@
-"""The frames of Newtop: numbered ones, announcements, agreement on who failed, repair of a lossy transport.
+"""The frames of Newtop: numbered ones, announcements, agreement on failures, repair of a lossy transport.
 
 Deeply immutable values. A numbered frame takes a block number and is ordered; everything else is *control*: it is
 unnumbered, never waits for flow control, and shares the channel of the group (E-20).
@@ -22,7 +22,7 @@ class Flow(NamedTuple):
     complete: int
     """m.D: the sender has, and its application has consumed, everything up to this number."""
     stable: int
-    """m.S: every member has said so of this number."""
+    """m.S: every member has announced that it has completed this number."""
     super_stable: int
     """m.Σ: every member knows this number to be stable. Only algorithm 1 uses it."""
 
@@ -314,7 +314,7 @@ class WantFrame(_Unnumbered):
     wanted: int
 
 
-# Formation (docs/spec/newtop.md 11.1): each to one process; `group` is what is to be formed, or its name in a question
+# Formation (docs/spec/newtop.md 11.1): each to one process; `group` is the group to be formed, or a name in a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +395,7 @@ class RefuseFrame(_Control):
 
 @dataclass(frozen=True, slots=True)
 class InquireFrame(_Control):
-    """Asks what the receiver is to the group of that name, and says the same of the sender."""
+    """Asks for the presence of the receiver in the group of that name, and states that of the sender."""
 
     round: int
     """Repeated in the answer."""

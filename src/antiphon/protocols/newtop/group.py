@@ -142,7 +142,7 @@ class NewtopGroup:
         """The last number of that member that we have."""
         return self.progress.received.values[self.roster.columns[process]]
 
-    # What comes in
+    # Input
 
     def heard(self, frame: AliveFrame, now: int) -> bool:
         """An announcement of another member; True if it may have consequences."""
@@ -181,7 +181,7 @@ class NewtopGroup:
             self.consumption.delivered(number, whole=whole is not None, state=frame.state is not None, waits=waits)
         return whole
 
-    # What goes out
+    # Output
 
     def multicast(self, frame: MembershipFrame, now: int) -> None:
         """Transmit a frame of the agreement, independent of flow control (E-20)."""

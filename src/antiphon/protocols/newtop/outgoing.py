@@ -18,8 +18,8 @@ class Outgoing:
         self.notices: deque[Notice] = deque()
         """Notices to members, for numbered messages."""
         self.donation: tuple[int, Outbox | Stream] | None = None
-        """The state of our class, by its place in the first view, on its way to members from elsewhere; or a word."""
-        self._donations: deque[tuple[int, Outbox | Stream]] = deque()  # that follow it
+        """Being sent: the state of our class, with its place in the first view; or a word about primary views."""
+        self._donations: deque[tuple[int, Outbox | Stream]] = deque()  # those that wait behind it
         self.overdue = 0
         """Number of messages in the outbox that had left in the previous group, for its sequencer."""
 
@@ -55,7 +55,7 @@ class Outgoing:
         return self.notices.popleft()
 
     def donate(self, place: int, source: Outbox | Stream) -> None:
-        """Our state is to leave, or a word: after those that wait. Of an empty one nothing leaves."""
+        """Queue our state, or a word about primary views. An empty one is not sent."""
         if source.waiting:
             self._donations.append((place, source))
             self._next_donation()

@@ -405,7 +405,7 @@ class NewtopProcess:
     # Callbacks of the groups' agreements; the groups are built before the parts that carry them out
 
     def _take(self, frame: Frame, now: int) -> None:
-        self._reception.take_or_sever(frame, now)  # it has waited: nobody is there to be told that it is refused
+        self._reception.take_or_sever(frame, now)  # it was held, so its sender cannot be told of a refusal
 
     def _relayed(self, frame: BlockFrame, now: int) -> bool:
         return self._reception.relayed(frame, now)

@@ -1,7 +1,7 @@
-"""Frames that come in: to which group they belong, and what each kind of frame means to it.
+"""Received frames: to which group they belong, and what each kind of frame means to it.
 
-A table says which method takes which kind; a numbered frame of a member that nobody suspects, nearly always the case,
-takes the short way past it.
+A table maps each kind to a method. A fast path skips the table for the usual case: a numbered frame of a member that is
+not suspected.
 """
 
 from collections.abc import Callable, Mapping
@@ -73,7 +73,7 @@ class Reception:
         self._groups = table.by_id  # these two are looked up for each frame
         self._stirred = table.stirred
         self._order = order
-        self._ordinary = table.turns is None and not order.stamps  # a message is a number and its payloads
+        self._ordinary = table.turns is None and not order.stamps  # a message has nothing but a number and payloads
         self._answers = answers
         self._bounds = bounds
         self._delivery = delivery
@@ -98,13 +98,13 @@ class Reception:
         ready = recovery.receive(frame, now)
         known = group.suspector.remember()
         refused = [violation for each in ready if (violation := self.take_or_sever(each, now)) is not None]
-        group.suspector.recall(known)  # a copy says nothing about who is alive now, except of its sender
+        group.suspector.recall(known)  # a copy proves only that the process that sent the copy is alive
         group.sign_of_life(frame.sender, now)
         if refused:
             raise refused[0]
 
     def take_or_sever(self, frame: Frame, now: int) -> ProtocolViolation | None:
-        """Take a frame whose place in its stream is passed. If it is refused, the rest of the stream is of no use.
+        """Take a frame whose place in its stream is passed. If it is refused, the rest of the stream is useless.
 
         Its sender counts as silent from then on, as if a connection had lost frames (E-47).
         """
@@ -116,19 +116,19 @@ class Reception:
         return None
 
     def take(self, frame: Frame, now: int) -> None:
-        """A frame comes, from its channel's next place; frames of other groups or families are not ours."""
+        """Take the next frame of a channel; frames of other families are ignored."""
         group = self._groups.get(frame.group)
         if group is None:
             self._take_strange(frame, now)
         elif group.agreement.wary:
             self._take_warily(group, frame, now)
         elif isinstance(frame, BlockFrame) and not frame.excluded:
-            self.record(group, frame, now)  # nearly always
+            self.record(group, frame, now)  # the usual case
         else:
             self._accept(group, frame, now)
 
     def relayed(self, frame: BlockFrame, now: int) -> bool:
-        """A refutation brought a message: that others have it does not say that its sender lives."""
+        """Take a message from a refutation. It is no sign of life of its sender."""
         group = self._groups[frame.group]
         known = group.suspector.remember()
         taken = self.record(group, frame, now)
@@ -138,7 +138,7 @@ class Reception:
         return taken
 
     def record(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
-        """Enter a numbered frame; False if it is not the next one of its sender, or nothing of ours."""
+        """Record a numbered frame; False if it is not the next one of its sender, or not for us."""
         if frame.block > self._bounds.limit:
             self._bounds.require(frame.block, now)
         if frame.notice is not None:
@@ -163,7 +163,7 @@ class Reception:
         return True
 
     def _record_notice(self, group: NewtopGroup, frame: BlockFrame, notice: Notice, now: int) -> bool:
-        """Enter a notice; False likewise, or if its sender and we do not agree how views change."""
+        """Record a notice; False likewise, or if its sender and we disagree about how views change."""
         self._bounds.require_frame(frame, now)
         known = all(process in group.roster.columns for process, _ in notice.failed)
         if notice.kind != group.change.kind or not known:
@@ -186,14 +186,14 @@ class Reception:
         return True
 
     def _fits(self, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
-        """Whether its sender and we agree whether there is a sequencer, and on the order."""
+        """Whether its sender and we agree on the order, and on whether there is a sequencer."""
         self._bounds.require_frame(frame, now)
         if (frame.ordering is not None) is not group.discipline.sequenced:
             return False
         return self._order.fits(group, frame) if self._order.stamps else frame.stamp is None
 
     def _take_warily(self, group: NewtopGroup, frame: Frame, now: int) -> None:
-        """A member is suspected, accused or failed: who sent the frame matters (9.3), and what it is evidence of."""
+        """Take a frame while a member is suspected, accused or failed: its sender and its evidence matter (9.3)."""
         if isinstance(frame, FormationFrame):
             self._take_strange(frame, now)
             return
@@ -245,7 +245,7 @@ class Reception:
             self._take_strange(frame, now)
 
     def _take_strange(self, frame: Frame, now: int) -> None:
-        """A frame of a formation, of a group that is no more or not yet ours, or of another family."""
+        """A frame of a formation, of a group that we have left or not yet entered, or of another family."""
         if self._formations is None:
             return
         if isinstance(frame, FormationFrame):

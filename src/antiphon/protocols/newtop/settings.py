@@ -8,7 +8,7 @@ from antiphon.types import GroupId
 Service = Literal["total", "total-safe", "causal-slow", "causal-fast", "causal-relative", "causal-vector"]
 
 Values = tuple[tuple[str, str], ...]
-"""Settings as they are told to other processes: name and text, sorted by name."""
+"""Settings in the form that is sent to other processes: name and text, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class NewtopSettings:
     form_within_ns: int = 2_000_000_000
     """τ_form: timeout of a formation or a leave (docs/spec/newtop.md 11.1, 11.2)."""
     doubts_restarts: bool = False
-    """Whether another process may have the name of a member. An earlier incarnation in the view then has to vote."""
+    """Whether another process may have the name of a member. Then an earlier incarnation in the view must vote."""
     agreed: Values = ()
-    """What group formation compares: processes with other values form no group with us. Empty: nothing is told."""
+    """What group formation compares: processes with other values form no group with us. Empty: no comparison."""
     invitations: bool = True
     """Whether others may put this process into a new group that its application did not ask for (11.1 step 1)."""
     primary: Literal["dynamic"] | int | None = None

@@ -117,7 +117,7 @@ class Symmetric:
         """Never: we number our messages ourselves."""
         return False
 
-    # What comes in
+    # Input
 
     def follows(self, frame: BlockFrame) -> bool:
         """True if it is the next frame of its sender."""
@@ -157,7 +157,7 @@ class Symmetric:
         return follows
 
     def require(self, frame: AliveFrame) -> None:
-        """Nobody has completed a block that we have not sent into."""
+        """Refuse an announcement of a complete block that we have not sent into."""
         if frame.complete_block > self._numbers.sent:
             bounds.refuse("complete block", frame.complete_block, self._numbers.sent)
         if frame.flow is not None and self._flow is not None:
@@ -186,7 +186,7 @@ class Symmetric:
             self._news.delivered(header.number, sum(map(len, frame.payloads)))
         return header.number
 
-    # What goes out
+    # Output
 
     def settle(self, now: int, effects: list[Effect]) -> None:
         """Compute completion, then stability, from what was received, sent and consumed."""

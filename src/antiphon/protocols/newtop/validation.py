@@ -129,7 +129,7 @@ def _primary_problems(scenario: Scenario) -> Problems:
     if not membership(scenario):
         yield "options.primary", "needs membership: with options.suspect_after = 0s views never change"
     if not {group.service for group in scenario.group} <= _ONE_ORDER:
-        yield "options.primary", f"goes with service {' and '.join(FORMING)} only: a vote has its place in one order"
+        yield "options.primary", f"needs service {' or '.join(FORMING)}: a vote has its place in one order"
 
 
 def _fault_problems(scenario: Scenario) -> Problems:

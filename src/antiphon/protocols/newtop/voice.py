@@ -70,5 +70,5 @@ class Post:
         self._channel = Channel.DATAGRAM if datagrams else Channel.STREAM
 
     def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
-        """To one process."""
+        """Transmit a frame to one process."""
         self.early.append(Transmit(frame, to, self._channel))

@@ -18,15 +18,15 @@ _NUMBERS_MAX: Final = 4096
 
 
 class Addresses:
-    """Invariant: of each name one incarnation is known, the last."""
+    """Invariant: for each name only the last incarnation is known."""
 
     def __init__(self) -> None:
         self.known: dict[ProcessId, Address] = {}
         self._at: dict[Address, dict[ProcessId, None]] = {}  # the same, by address
         self._latest: dict[str, ProcessId] = {}  # the same, by name
-        self._told_by: dict[ProcessId, int] = {}  # addresses that a process outside our views has told
+        self._told_by: dict[ProcessId, int] = {}  # number of addresses that a process outside our views has sent
         self._numbers: dict[ProcessId, int] = {}
-        self._next_number = 0  # of a connection with a process of which nothing is known: it may be a forgotten one
+        self._next_number = 0  # for an uncounted process: it may be a forgotten one, so no number repeats
         self._tokens: dict[ProcessId, int] = {}  # the last token that a process gave us
 
     def __contains__(self, address: Address) -> bool:
@@ -53,7 +53,7 @@ class Addresses:
         return True
 
     def forget(self, peers: Iterable[ProcessId]) -> None:
-        """They are not called any more. If one comes back, its connections are counted on."""
+        """Stop calling these peers. If one comes back, the numbers of its connections still increase."""
         for peer in [*peers]:
             if peer in self.known:
                 del self._latest[split_process_id(peer)[0]]

@@ -18,7 +18,7 @@ _GREETINGS_TOTAL: Final = (256.0, 512.0)
 
 
 class Challenges:
-    """Those of one process."""
+    """The challenges that one process gives to others."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(16)

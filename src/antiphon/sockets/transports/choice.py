@@ -1,4 +1,4 @@
-"""Which transport a member gets, by the user's words; what does not go together is refused in one sentence."""
+"""Chooses the transport of a member from the user's settings; refuses combinations that are impossible."""
 
 import ipaddress
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from antiphon.sockets.transports.udp import UdpMesh
 from antiphon.types import ProcessId
 
 TransportMaker = Callable[[ProcessId], Transport]
-"""Makes the transport of a process of its own kind, such as `MemoryNetwork.attach`."""
+"""Makes a custom transport for a process, such as `MemoryNetwork.attach`."""
 
 TRANSPORTS: Final = ("tcp", "udp")
 ANYWHERE: Final = ("0.0.0.0", "::", "*")  # noqa: S104 - only recognised, not bound
@@ -27,7 +27,7 @@ def make_transport(
     multicast: str | None,
     datagram_bytes: int,
 ) -> Transport:
-    """What carries the frames of a process."""
+    """The transport for the frames of a process."""
     if not isinstance(chosen, str):
         if peers or advertise or multicast:
             raise ConfigurationError(
@@ -46,7 +46,7 @@ def make_transport(
         group = None if multicast is None else _parse_multicast(multicast)
         return UdpMesh(me, address, seeds, advertise=shown, multicast=group, datagram_bytes=datagram_bytes)
     if multicast is not None:
-        raise ConfigurationError(f"multicast goes with transport 'udp', not with {chosen!r}")
+        raise ConfigurationError(f"multicast needs transport 'udp', not {chosen!r}")
     return TcpMesh(me, address, seeds, advertise=shown)
 
 

@@ -1,4 +1,4 @@
-"""What a transport offers a driver, and what it tells it."""
+"""The interface between a transport and its driver, in both directions."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum

@@ -1,8 +1,8 @@
 """Datagram sockets of an event loop, with the kernel's own batching where it has it.
 
-asyncio's datagram transports take and give one datagram a call. Here a batch of one size leaves in one call and is cut
-by the kernel (`UDP_SEGMENT`), and what comes as such a batch is taken in one call (`UDP_GRO`). Where the kernel, or the
-device behind it, does not do that, datagrams go one by one, and nobody notices.
+asyncio's datagram transports send and receive one datagram per call. Here a batch of one size leaves in one call and
+the kernel splits it (`UDP_SEGMENT`). A batch that arrives is read in one call (`UDP_GRO`). If the kernel or
+the device does not support that, datagrams go one by one, with the same result.
 """
 
 import asyncio
@@ -21,28 +21,28 @@ Sockaddr = tuple[Any, ...]
 """An address as sockets have it."""
 
 DATAGRAM_BYTES_MAX: Final = 65_507
-"""What IPv4 has room for behind its header and that of UDP."""
+"""The largest payload of a UDP datagram over IPv4."""
 _UDP_SEGMENT: Final = 103
 _UDP_GRO: Final = 104
-"""Of linux/udp.h; Python does not name them."""
+"""From linux/udp.h; Python has no names for them."""
 _SEGMENT: Final = struct.Struct("=H")
 _SIZE: Final = struct.Struct("=i")
 _SEGMENTS_MAX: Final = 64
 _READS_MAX: Final = 64
-"""So many calls take what has come before others on the loop have their turn."""
+"""Reads in one turn, before other tasks of the event loop run."""
 _BUFFER_BYTES: Final = 4 << 20
-"""Asked of the kernel for each direction, which may give less: a burst must wait somewhere."""
+"""Requested from the kernel for each direction, to hold bursts; it may grant less."""
 _BACKLOG_BYTES_MAX: Final = 1 << 20
-"""What waits for a full socket; more than that is lost."""
+"""Bytes that wait for a full socket; datagrams beyond that are lost."""
 
 
 class DatagramSocket:
-    """One socket that is bound, with what waits to leave by it."""
+    """A bound socket, with the datagrams that wait until it is writable."""
 
     def __init__(
         self, bound: socket.socket, arrived: Callable[[bytes, Sockaddr], None], filled: Callable[[bool], None]
     ) -> None:
-        """`filled`: is told when the socket takes no more, and when it does again."""
+        """`filled`: called with True when the socket is full, and with False when it is writable again."""
         bound.setblocking(False)
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             bound.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
@@ -59,7 +59,7 @@ class DatagramSocket:
 
     @property
     def family(self) -> int:
-        """Of its addresses."""
+        """The address family."""
         return self._socket.family
 
     @property
@@ -69,13 +69,13 @@ class DatagramSocket:
         return name
 
     def send(self, datagrams: list[bytes], to: Sockaddr) -> None:
-        """Let them leave, in their order; if the socket is full, later."""
+        """Send datagrams in order; if the socket is full, they wait."""
         for batch in self._batches(datagrams):
             if self._backlog or not self._try(batch, to):
                 self._keep(batch, to)
 
     def close(self) -> None:
-        """What waits may still leave, if the socket takes it now. Once is enough."""
+        """Try once to send what waits, then close. A second call does nothing."""
         if self._socket.fileno() < 0:
             return
         if self._backlog:
@@ -87,7 +87,7 @@ class DatagramSocket:
     # Sending
 
     def _batches(self, datagrams: list[bytes]) -> Iterator[list[bytes]]:
-        """Neighbours of one size, the last of them perhaps shorter: what the kernel can cut again by itself."""
+        """Runs of datagrams of one size, where only the last may be shorter: so the kernel can split them."""
         batch: list[bytes] = []
         room = 0
         for datagram in datagrams:
@@ -105,7 +105,7 @@ class DatagramSocket:
             yield batch
 
     def _try(self, batch: list[bytes], to: Sockaddr) -> bool:
-        """False if the socket is full. What it refuses for another reason is lost, as any datagram may be."""
+        """False if the socket is full. After any other error the datagram is lost, as any datagram may be."""
         try:
             if len(batch) == 1:
                 self._socket.sendto(batch[0], to)
@@ -115,7 +115,7 @@ class DatagramSocket:
         except BlockingIOError:
             return False
         except OSError as error:
-            if len(batch) > 1:  # the device cannot, or not so large ones
+            if len(batch) > 1:  # the device does not support segmentation, or not of this size
                 self._segment_bytes_max = len(batch[0]) - 1
                 return all(self._try([datagram], to) for datagram in batch)
             _log.debug("a datagram to %s is lost: %s", to, error)
@@ -132,7 +132,7 @@ class DatagramSocket:
             self._filled(True)
 
     def _write(self) -> None:
-        """The socket takes more."""
+        """The socket is writable again."""
         while self._backlog:
             batch, to = self._backlog[0]
             if not self._try(batch, to):
@@ -145,14 +145,14 @@ class DatagramSocket:
     # Receiving
 
     def _read(self) -> None:
-        """Take what has come."""
+        """Read the datagrams that have arrived."""
         for _ in range(_READS_MAX):
             try:
                 size, notes, _, source = self._socket.recvmsg_into([self._room], socket.CMSG_SPACE(4))
             except BlockingIOError:
                 return
             except OSError as error:
-                _log.debug("nothing could be read: %s", error)
+                _log.debug("cannot read from a datagram socket: %s", error)
                 return
             step = _SIZE.unpack_from(notes[0][2])[0] if notes else size
             for begin in range(0, size, step or 1):
@@ -171,9 +171,9 @@ def bound_socket(family: int, sockaddr: Sockaddr) -> socket.socket:
 
 
 def listening_socket(group: Sockaddr, bound: socket.socket) -> socket.socket:
-    """A socket at the multicast address, on the interface that the other one is bound to, which shall send there."""
+    """A socket at the multicast address, on the interface of `bound`. From now on `bound` multicasts there."""
     if bound.family != socket.AF_INET:
-        raise ConfigurationError("multicast goes with an IPv4 address to bind to")
+        raise ConfigurationError("multicast needs an IPv4 address to bind to")
     interface = socket.inet_aton(bound.getsockname()[0])
     bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
     listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

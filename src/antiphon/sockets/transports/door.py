@@ -1,6 +1,6 @@
 """The listening side of a TCP mesh: which callers get in.
 
-asyncio's server makes a task and a transport for every caller before anybody can refuse it. Here a caller above the
+asyncio's server makes a task and a transport for every caller before the caller can be refused. Here a caller above the
 limits costs one `accept` and one `close`.
 """
 
@@ -42,7 +42,7 @@ class Door:
         self._entering: set[asyncio.Task[object]] = set()
 
     async def open(self, host: str, port: int) -> int:
-        """Listen at all addresses of that host; gives the port of the first."""
+        """Listen at all addresses of that host; returns the port of the first."""
         self._loop = asyncio.get_running_loop()
         try:
             found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -56,7 +56,7 @@ class Door:
         return int(self._sockets[0].getsockname()[1])
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         for each in self._sockets:
             if each.fileno() >= 0:
                 self._loop.remove_reader(each.fileno())

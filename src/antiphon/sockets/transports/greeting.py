@@ -12,9 +12,9 @@ from antiphon.wire.frame import Sealed, open_envelope, seal
 from antiphon.wire.names import decode_process
 
 HELLO: Final = 64
-"""The kind of the first frame on a connection; the range above 63 is no protocol's."""
+"""The kind of the first frame on a connection. No protocol family uses the kinds 64 to 127."""
 GREETING_BYTES_MAX: Final = 1 << 18
-"""No greeting is longer, with the addresses of all others."""
+"""The largest greeting, with the addresses of all others."""
 OTHERS_MAX: Final = 1024
 """Others that one greeting may name."""
 _CALL_BYTES: Final = 512
@@ -39,7 +39,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 def call(process: ProcessId, address: Address, token: int, echo: int) -> bytes:
-    """The first greeting on a connection, by the process that calls. It names nobody else."""
+    """The first greeting on a connection, by the process that calls. It names no other process."""
     hello = Hello(process, *address, token=token, echo=echo)
     short = seal(HELLO, msgspec.msgpack.encode(hello))
     padding = bytes(max(0, _CALL_BYTES - len(short)))
@@ -52,7 +52,7 @@ def answer(process: ProcessId, address: Address, token: int, echo: int) -> bytes
 
 
 def introduction(process: ProcessId, address: Address, others: tuple[tuple[str, str, int], ...]) -> bytes:
-    """A later greeting: these are connected with the speaker."""
+    """A later greeting: these others are connected with the speaker."""
     return seal(HELLO, msgspec.msgpack.encode(Hello(process, *address, others[:OTHERS_MAX])))
 
 
@@ -62,10 +62,10 @@ def farewell(process: ProcessId, address: Address) -> bytes:
 
 
 def hello_in(sealed: Sealed, which: str) -> Hello:
-    """The greeting in this frame; `ProtocolViolation` if it is none."""
+    """The greeting in this frame; `ProtocolViolation` if it is not one."""
     kind, body = open_envelope(sealed)
     if kind != HELLO:
-        raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}: it is no greeting")
+        raise ProtocolViolation("kind", f"the {which} frame of a connection has kind {kind}: it is not a greeting")
     try:
         hello = msgspec.msgpack.decode(body, type=Hello)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -19,7 +19,7 @@ FRAMES_EACH: Final = (1_000.0, 2_000.0)
 FRAMES_TOTAL: Final = (2_000.0, 4_000.0)
 """Frames of guests that are read in a second, and the burst: from one address, and from all."""
 _BUFFERS_BYTES_MAX: Final = 64 << 20
-"""What such processes may have sent of frames that are not complete, beyond the first buffer of each connection."""
+"""Limit of all larger read buffers for incomplete frames of guests; first buffers do not count."""
 
 
 class Guests:
@@ -31,21 +31,21 @@ class Guests:
         self.half_open: dict[Link, None] = {}
         """The oldest first."""
         self.named: dict[Link, None] = {}
-        """The same."""
+        """In order of their greetings, the oldest first."""
 
     def called(self, link: "Link") -> None:
-        """A connection is there, and no greeting yet."""
+        """A connection is established, without a greeting yet."""
         self.half_open[link] = None
         self._trim(self.half_open, HALF_OPEN_MAX, link, "opens connections without a greeting")
 
     def greeted(self, link: "Link") -> None:
-        """The process there has a name, and is in no view with us."""
+        """The process at the other end has given its name; it is in no view with us."""
         self.half_open.pop(link, None)
         self.named[link] = None
         self._trim(self.named, GUESTS_MAX, link, "holds too many connections")
 
     def admitted(self, link: "Link") -> None:
-        """It is in a view with us: no limit of ours concerns it."""
+        """The process is now in a view with us: the limits for guests no longer apply."""
         self.named.pop(link, None)
 
     def left(self, link: "Link") -> None:
@@ -54,14 +54,14 @@ class Guests:
         self.named.pop(link, None)
 
     def may_read_on(self, link: "Link", frames: int, now_s: float) -> bool:
-        """Frames have come from a guest; False if it has to wait before more are read."""
+        """Count frames that a guest has sent; False if reading from it must pause."""
         enough = self._frames.spend(link.source, now_s, frames)
         if frames and not enough:
             self._offenders.note(link.source, "sends too many frames", link.claimed)
         return enough
 
     def has_room_for(self, size_bytes: int) -> bool:
-        """Whether a guest may have a read buffer of this size, in place of its first one."""
+        """Whether a guest may replace its first read buffer by one of this size."""
         return size_bytes + sum(link.larger_bytes for link in self.named) <= _BUFFERS_BYTES_MAX
 
     def _trim(self, links: "dict[Link, None]", limits: tuple[int, int], last: "Link", what: str) -> None:

@@ -13,50 +13,50 @@ from antiphon.types import ProcessId
 from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, Sealed
 
 _BUFFER_BYTES: Final = 1 << 20
-"""What a member sends in one turn is read in one piece, if it is there, and so answered once."""
+"""Large enough for what a member sends in one turn: it is read at once, and so answered once."""
 _LARGE_BYTES: Final = 1 << 14
-"""A frame of this size is not copied, to be written with others or to be read."""
+"""Frames from this size on are not copied, neither into a joint write nor out of the read buffer."""
 HIGH_WATER_BYTES: Final = 1 << 20
-"""Bytes that may wait in the connection of a member before messages of applications gather instead (packing)."""
+"""Bytes that may wait in a member's connection. Above it, application messages wait and are packed."""
 GUEST_BYTES_MAX: Final = 1 << 18
 """Bytes that may wait for a process in no view with us; then its connection ends."""
 _GUEST_READ_BYTES: Final = 1 << 14
 """Bytes that are read at once from a process in no view with us."""
 _REST_S: Final = 0.05
-"""A process that sends too many frames is not read for this time, again and again."""
+"""If a process sends too many frames, reading from it pauses for this time."""
 GREETING_S: Final = 5.0
-"""A process must have greeted by then."""
+"""Timeout for the greeting of the other end."""
 
 _MESH_KINDS: Final = range(HELLO, 128)
 """Kinds of the transport's own frames. Families of other packages have the kinds from 128 on."""
 
 
 class Mesh(Protocol):
-    """What a connection tells the mesh that it belongs to."""
+    """The calls of a connection to the mesh that it belongs to."""
 
     def call(self, link: "Link") -> bytes:
         """Our first greeting, to the process that we have called."""
 
     def opened(self, link: "Link") -> None:
-        """A connection is there."""
+        """A connection is established."""
 
     def greeted(self, link: "Link", hello: Hello, size_bytes: int) -> None:
-        """Its first frame has come, and has this size."""
+        """Its first frame has arrived, with this size."""
 
     def offered(self, link: "Link", theirs: Offer) -> None:
         """The other end has said how far its session is."""
 
     def learned(self, link: "Link", hello: Hello) -> None:
-        """A later greeting has come."""
+        """A later greeting has arrived."""
 
     def arrived(self, link: "Link", sealed: list[Sealed]) -> None:
-        """Frames have come."""
+        """Frames have arrived."""
 
     def violated(self, link: "Link", violation: ProtocolViolation) -> None:
-        """What came is no frame, and the connection ends."""
+        """What arrived is not a valid frame, so the connection ends."""
 
     def may_read_on(self, link: "Link", frames: int) -> bool:
-        """Frames have come from a process in no view with us; False if it has to wait."""
+        """Count frames from a process in no view with us; False if reading from it must pause."""
 
     def may_hold(self, link: "Link", size_bytes: int) -> bool:
         """Whether this connection may have a read buffer of this size."""
@@ -71,11 +71,11 @@ class Mesh(Protocol):
 class Link(asyncio.BufferedProtocol):
     """Invariant: `peer` is None until the mesh has accepted the greeting, `session` until both ends have made an offer.
 
-    Frames that come before are not read.
+    Data that arrives earlier is not taken for protocol frames.
     """
 
     def __init__(self, mesh: Mesh, *, called: bool, address: Address | None = None) -> None:
-        """`called`: by the other side; else this is the address that we call."""
+        """`called`: the other end opened the connection; otherwise `address` is the one that we call."""
         self._mesh = mesh
         self.called = called
         self.address = address
@@ -95,12 +95,12 @@ class Link(asyncio.BufferedProtocol):
         self.ended = asyncio.Event()
         self._least_bytes = 0  # the size that the read buffer should have
         self._buffer = _empty_buffer(GREETING_BYTES_MAX)
-        self._begin = self._end = 0  # what has come and is not taken out yet
+        self._begin = self._end = 0  # received bytes that are not yet split into frames
         self._transport: asyncio.Transport | None = None
         self._greeting: asyncio.TimerHandle | None = None
 
     def accept(self, peer: ProcessId, offer: Offer) -> None:
-        """The process there is that peer; this is how far we are with it."""
+        """Accept the greeting of that peer; `offer` tells it how far our session is."""
         self.peer, self.offer = peer, offer
         self.write(offer.sealed())
 
@@ -113,12 +113,12 @@ class Link(asyncio.BufferedProtocol):
 
     @property
     def larger_bytes(self) -> int:
-        """The size of the read buffer, if it is not the first one."""
+        """The size of the read buffer; 0 for the first one."""
         size = len(self._buffer)
         return size if size > GREETING_BYTES_MAX else 0
 
     def write(self, sealed: bytes) -> None:
-        """At once, before what waits."""
+        """Write at once, ahead of frames that wait in the session."""
         if self._transport is not None and sealed:
             self._transport.write(sealed)
 
@@ -135,7 +135,7 @@ class Link(asyncio.BufferedProtocol):
         self.write(small[0] if len(small) == 1 else b"".join(small))
 
     def end(self) -> None:
-        """Let what is written leave, then close."""
+        """Close after the write buffer is empty."""
         if self._transport is not None:
             self._transport.close()
         else:
@@ -147,10 +147,10 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What asyncio tells
+    # Calls of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The process that calls greets first: a stranger gets nothing before it has said its name."""
+        """The caller greets first: an unknown process gets nothing before it has given its name."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.source = (transport.get_extra_info("peername") or ("?",))[0]
@@ -161,7 +161,7 @@ class Link(asyncio.BufferedProtocol):
             transport.write(self._mesh.call(self))
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Room behind what has come; for a frame larger than the buffer, a larger one."""
+        """The free part of the read buffer; `_make_room` has enlarged it if a frame needs that."""
         return (
             self._buffer[self._end :] if self._least_bytes else self._buffer[self._end : self._end + _GUEST_READ_BYTES]
         )
@@ -186,7 +186,7 @@ class Link(asyncio.BufferedProtocol):
             self.abort(for_good=True)
 
     def _pace(self, frames: int) -> None:
-        """A process in no view with us must not take all of our time."""
+        """Limit the time that a process in no view with us can take."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -197,13 +197,13 @@ class Link(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_later(_REST_S, self._pace, 0)
 
     def _split(self, frames: list[Sealed]) -> int:
-        """Gives how long the frame is that has come in part, as far as that is known."""
+        """Move complete frames into `frames`; returns the size of the incomplete one, as far as it is known."""
         buffer, begin, end = self._buffer, self._begin, self._end
         needed = ENVELOPE_BYTES
         while end - begin >= ENVELOPE_BYTES:
             (length,) = LENGTH.unpack_from(buffer, begin)
             if length > (BODY_BYTES_MAX if self.peer is not None else GREETING_BYTES_MAX - ENVELOPE_BYTES):
-                raise ProtocolViolation("length", f"a body of {length} bytes is longer than any may be")
+                raise ProtocolViolation("length", f"a body of {length} bytes exceeds the limit")
             needed = ENVELOPE_BYTES + length
             if end - begin < needed:
                 break
@@ -222,7 +222,7 @@ class Link(asyncio.BufferedProtocol):
         if len(self._buffer) < needed or len(self._buffer) < self._least_bytes:
             size = max(needed + self._least_bytes, GREETING_BYTES_MAX)
             if not self._mesh.may_hold(self, size):
-                raise ProtocolViolation("length", f"there is no room for {needed} bytes of a process in no view")
+                raise ProtocolViolation("length", f"no buffer left for {needed} bytes of a process in no view")
             larger = _empty_buffer(size)
             larger[:left] = self._buffer[self._begin : self._end]
             self._buffer, self._begin, self._end = larger, 0, left
@@ -241,7 +241,7 @@ class Link(asyncio.BufferedProtocol):
     def _take(self, frames: list[Sealed]) -> None:
         begin = 0
         for place, sealed in enumerate(frames):
-            if sealed[5] in _MESH_KINDS:  # rarely: it is for the mesh, not for the core
+            if sealed[5] in _MESH_KINDS:  # rare: for the transport, not for the core
                 self._mesh.arrived(self, frames[begin:place])
                 self._hear(sealed)
                 begin = place + 1
@@ -267,7 +267,7 @@ class Link(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is over."""
+        """The connection has ended."""
         if self._greeting is not None:
             self._greeting.cancel()
         self._transport = None
@@ -276,5 +276,5 @@ class Link(asyncio.BufferedProtocol):
 
 
 def _empty_buffer(size_bytes: int) -> memoryview:
-    """Only the pages that something was read into take memory."""
+    """A mapped buffer: only pages that were written to take memory."""
     return memoryview(mmap.mmap(-1, size_bytes))

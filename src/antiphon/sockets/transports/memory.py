@@ -3,8 +3,8 @@
     network = MemoryNetwork()
     async with antiphon.Member(name="a", transport=network.attach) as a, antiphon.Member(name="b", …) as b:
 
-Everybody is connected with everybody. Connections are numbered as those of sockets are, and a test may cut and heal
-them: what is under way when a connection is cut is lost, in both directions.
+All processes are connected with each other. Connections are numbered like those of sockets. A test may cut and heal
+them; frames in transit when a connection is cut are lost, in both directions.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _log: Final = logging.getLogger("antiphon.memory")
 
 
 class MemoryNetwork:
-    """What connects the processes that attach themselves to it."""
+    """Connects all processes that attach to it."""
 
     def __init__(self) -> None:
         self._open: dict[ProcessId, MemoryTransport] = {}
@@ -33,7 +33,7 @@ class MemoryNetwork:
         return MemoryTransport(process, self)
 
     def cut(self, one: ProcessId, other: ProcessId) -> None:
-        """End the connection of two processes, and let there be none until it is healed."""
+        """End the connection of two processes; they stay disconnected until `heal`."""
         pair = frozenset({one, other})
         if pair not in self._cut:
             self._cut.add(pair)
@@ -53,7 +53,7 @@ class MemoryNetwork:
             self.heal(one, other)
 
     def opened(self, transport: "MemoryTransport") -> None:
-        """A process is there."""
+        """A process has opened its transport."""
         if transport.me in self._open:
             raise ConfigurationError(f"{transport.me} is on this network already")
         self._open[transport.me] = transport
@@ -61,14 +61,14 @@ class MemoryNetwork:
             self._connect(transport.me, other)
 
     def closed(self, transport: "MemoryTransport") -> None:
-        """A process is gone; what it has sent still arrives, and after it the end of the connection."""
+        """A process has closed; what it has sent still arrives, followed by the end of the connection."""
         if self._open.get(transport.me) is transport:
             del self._open[transport.me]
             for peer in transport.peers:
                 asyncio.get_running_loop().call_soon(self._open[peer].ended, transport.me, transport.connection(peer))
 
     def find(self, process: ProcessId) -> "MemoryTransport | None":
-        """Whoever bears that name here now."""
+        """The transport of that process, if it is open."""
         return self._open.get(process)
 
     def _connect(self, one: ProcessId, other: ProcessId) -> None:
@@ -90,20 +90,20 @@ class MemoryTransport:
     def __init__(self, me: ProcessId, network: MemoryNetwork) -> None:
         self.me = me
         self.address: Address = me, 0
-        """There is none but the name."""
+        """Not a real address; the name stands in for the host."""
         self._network = network
         self._links: dict[ProcessId, int] = {}
         self._waiting: dict[ProcessId, list[bytes]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Be connected with all who are there."""
+        """Connect with all processes on the network."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         self._network.opened(self)
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom we are connected with."""
+        """The peers that we are connected with."""
         return tuple(sorted(self._links))
 
     def connection(self, peer: ProcessId) -> int | None:
@@ -111,7 +111,7 @@ class MemoryTransport:
         return self._links.get(peer)
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
-        """What is for somebody without a connection is lost."""
+        """A frame to a peer without a connection is lost."""
         for peer in peers:
             if peer in self._links:
                 self._waiting.setdefault(peer, []).append(sealed)
@@ -125,18 +125,18 @@ class MemoryTransport:
                 self._loop.call_soon(other.arrive, self.me, number, frames)
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """It is never full."""
+        """Does nothing: this transport has no backpressure."""
 
     async def close(self) -> None:
-        """Be gone; what was sent before arrives."""
+        """Leave the network; what was sent before still arrives."""
         self._network.closed(self)
         self._links.clear()
 
-    # What the network and its other processes tell
+    # Calls of the network and of other transports
 
     def connect(self, peer: ProcessId, number: int) -> None:
         """Frames pass from now on."""
-        self.broken(peer)  # if it was here before, and its end is still to be told
+        self.broken(peer)  # if the end of an earlier connection was not reported yet
         self._links[peer] = number
         self._receiver.connected(peer)
 
@@ -148,13 +148,13 @@ class MemoryTransport:
             self._receiver.broke(peer, number)
 
     def ended(self, peer: ProcessId, number: int | None) -> None:
-        """The other side has closed; perhaps it is there again already, and this is about what was before."""
+        """The other side has closed. If it is connected again already, this report is outdated."""
         if self._links.get(peer) == number:
             self.broken(peer)
             self._receiver.gone(peer)
 
     def arrive(self, peer: ProcessId, number: int, frames: list[bytes]) -> None:
-        """Frames of a peer, unless their connection has ended meanwhile."""
+        """Frames of a peer; dropped if their connection has ended meanwhile."""
         if self._links.get(peer) == number:
             try:
                 self._receiver.arrived(peer, number, frames)

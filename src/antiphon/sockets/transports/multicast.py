@@ -1,8 +1,8 @@
-"""Datagrams to groups and to single processes, and nothing beneath: losses are the cores' to repair (InterGroup).
+"""Datagrams to groups and to single processes, without any repair: the cores repair losses (InterGroup).
 
-A group has a multicast address of its own (intergroup.md 1): what is for the group leaves once, however many listen,
-and who is not in a group is not woken for it. Members are told each other's addresses; nobody is looked for. One frame
-is one datagram, so what is lost is lost by itself, as in the simulator.
+A group has its own multicast address (intergroup.md 1). A frame to the group leaves once for all listeners, and
+processes outside the group are not woken. Members are told each other's addresses; there is no discovery. One frame is
+one datagram, so each loss affects one frame, as in the simulator.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from antiphon.wire.codec import sender_of
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What befalls datagrams on their way in, beside what the network does to them: all from one seeded stream."""
+    """Faults that are added to incoming datagrams, all drawn from one seeded random stream."""
 
     chance: random.Random = field(default_factory=random.Random)
     loss: Mapping[ProcessId, float] = field(default_factory=dict)
-    """By sender, the share that vanishes."""
+    """By sender, the share of datagrams that are dropped."""
     duplicate: float = 0.0
     reorder: float = 0.0
-    """Share that is held back."""
+    """Share of datagrams that are delayed."""
     late_s: float = 0.0
-    """By up to so much."""
+    """The largest of these delays."""
 
     def arrivals(self, sender: ProcessId) -> list[float]:
-        """How much later each copy of a datagram arrives, in seconds; nothing, if it is lost."""
+        """The delay of each copy of a datagram, in seconds; empty if the datagram is lost."""
         draw, lost = self.chance.random, self.loss.get(sender, 0.0)
         copies = 2 if self.duplicate and draw() < self.duplicate else 1
         kept = [None for _ in range(copies) if not lost or draw() >= lost]
@@ -63,36 +63,36 @@ class MulticastMesh:
         self._closed = False
 
     async def open(self, receiver: Receiver) -> None:
-        """Be bound; nobody is known yet."""
+        """Bind the socket; no peers are known yet."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         self._bound = bound_socket(socket.AF_INET, self.address)
         self.address = self._bound.getsockname()
-        interface = socket.inet_aton(self.address[0])  # where multicasts leave by
+        interface = socket.inet_aton(self.address[0])  # multicasts leave by this interface
         self._bound.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
         self._socket = DatagramSocket(self._bound, self._arrived, self._filled)
 
     def meet(self, peers: Mapping[ProcessId, Address], groups: Mapping[GroupId, Address]) -> None:
-        """These are the others, and these the multicast addresses of groups."""
+        """Add peers, and the multicast addresses of groups."""
         self._peers |= peers
         self._groups |= groups
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom we were told of."""
+        """The peers that `meet` has named."""
         return tuple(sorted(self._peers))
 
     def connection(self, peer: ProcessId) -> int | None:
-        """There are none; whom we know has, as it were, one for ever."""
+        """Datagrams have no connections; a known peer always has connection 0."""
         return 0 if peer in self._peers else None
 
     def listen(self, group: GroupId) -> None:
-        """Take what is multicast to that group from now on."""
+        """Receive the multicasts of that group from now on."""
         bound = listening_socket(self._groups[group], self._bound)
         self._listening[group] = DatagramSocket(bound, self._arrived, lambda _: None)
 
     def unlisten(self, group: GroupId) -> None:
-        """No more."""
+        """Stop receiving the multicasts of that group."""
         self._listening.pop(group).close()
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
@@ -101,33 +101,33 @@ class MulticastMesh:
             self._waiting.setdefault(self._peers[peer], []).append(sealed)
 
     def multicast(self, sealed: bytes, group: GroupId) -> None:
-        """Keep a frame for whoever listens to a group until `flush`."""
+        """Keep a frame for all listeners of a group until `flush`."""
         self._waiting.setdefault(self._groups[group], []).append(sealed)
 
     def flush(self) -> None:
-        """One datagram a frame, in as few calls as the kernel takes them."""
+        """Send one datagram per frame, in as few system calls as possible."""
         waiting, self._waiting = self._waiting, {}
         for to, datagrams in waiting.items():
             self._socket.send(datagrams, to)
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """No socket waits for a peer."""
+        """Does nothing: no peer can block a datagram socket."""
 
     def forbid(self, names: frozenset[str]) -> None:
-        """Take nothing from the processes of these names, as in a partition, until others are named, or none.
+        """Drop everything from the processes of these names, as in a partition, until the next call.
 
-        A multicast cannot leave out anybody: it is for the receivers to be deaf.
+        A multicast cannot leave out a listener, so the receivers must ignore it.
         """
         self._forbidden = names
 
     async def close(self) -> None:
-        """Be gone."""
+        """Close all sockets."""
         self._closed = True
         for each in (self._socket, *self._listening.values()):
             each.close()
 
     def _arrived(self, datagram: bytes, source: Sockaddr) -> None:
-        """Own copies, which loop back, and strangers' are passed over."""
+        """Ignore datagrams of unknown processes and our own, which loop back."""
         try:
             sender = sender_of(datagram)
         except ProtocolViolation as violation:

@@ -1,8 +1,8 @@
-"""Frames that no datagram holds: cut by the sender, put together again by the receiver.
+"""Frames larger than a datagram: split by the sender, reassembled by the receiver.
 
-Data frames are made so that they fit. A refutation or a repair brings many of them, a formation names all members, and
-these may not. Pieces bear the digest of the whole: when the same bytes are sent again, because the core has missed the
-frame, what came the first time still counts, and only the pieces that were lost must come.
+Data frames always fit. A refutation or a repair contains many of them, and a formation names all members, so these may
+be too large. Each piece carries the digest of the whole frame. If a core repeats the frame, pieces that arrived the
+first time still count, and only the lost ones are needed.
 """
 
 import hashlib
@@ -15,21 +15,21 @@ from antiphon.wire.frame import BODY_BYTES_MAX, ENVELOPE_BYTES, open_envelope, s
 from antiphon.wire.names import decode_process, encode_name
 
 PIECE: Final = 65
-"""The kind of a frame that is a piece of another; the range above 63 is no protocol's."""
+"""The kind of a frame that is a piece of another. No protocol family uses the kinds 64 to 127."""
 _DIGEST_BYTES: Final = 16
 _PLACE: Final = struct.Struct(f">{_DIGEST_BYTES}sII")
 _OPEN_MAX: Final = 4
-"""Frames of one peer that may be incomplete; of an older one nothing more will come."""
+"""Incomplete frames that are kept for one peer. Older ones are unlikely to be completed."""
 _PIECE_BYTES: Final = 128
-"""What a piece costs beside its content: many small ones must count too."""
+"""Overhead of a piece beside its content, so that many small pieces count too."""
 MEMBER_BYTES_MAX: Final = (20 << 20, 64 << 20)
 """Bytes of incomplete frames: of one member, enough for the largest frame, and of all members."""
 GUEST_BYTES_MAX: Final = (1 << 19, 4 << 20)
-"""The same of processes in no view with us, which send formations alone."""
+"""The same for processes in no view with us, which send only formations."""
 
 
 def cut(sealed: bytes, sender: ProcessId, size: int) -> list[bytes]:
-    """The pieces of a frame, each sealed and at most so large."""
+    """The pieces of a frame, sealed, each with at most `size` bytes."""
     name, digest = encode_name(sender), _digest(sealed)
     room = size - ENVELOPE_BYTES - len(name) - _PLACE.size
     count = -(-len(sealed) // room)
@@ -40,13 +40,13 @@ def cut(sealed: bytes, sender: ProcessId, size: int) -> list[bytes]:
 
 
 class Piece:
-    """One of them, as it came."""
+    """One piece, as received."""
 
     def __init__(self, sealed: bytes) -> None:
         _, body = open_envelope(sealed)
         begin = 1 + (body[0] if body else 0)
         if len(body) < begin + _PLACE.size:
-            raise ProtocolViolation("body", "a piece of a frame ends before it says of which")
+            raise ProtocolViolation("body", "a piece of a frame is too short for its header")
         self.sender = decode_process(body[1:begin])
         self.digest, self.place, self.count = _PLACE.unpack_from(body, begin)
         self.content = body[begin + _PLACE.size :]
@@ -55,18 +55,18 @@ class Piece:
 
 
 class _Puzzle:
-    """What has come of one frame."""
+    """The pieces of one incomplete frame."""
 
     __slots__ = ("content", "size_bytes")
 
     def __init__(self) -> None:
         self.content: dict[int, bytes] = {}
         self.size_bytes = 0
-        """With what the pieces cost beside their content."""
+        """Including the overhead of the pieces."""
 
 
 class Puzzles:
-    """The frames of all peers of one kind that are not complete.
+    """The incomplete frames of all members, or of all other peers.
 
     Invariant: no peer has more than `each_bytes`, and all together have no more than `total_bytes`.
     """
@@ -75,12 +75,12 @@ class Puzzles:
         self._open: dict[tuple[ProcessId, bytes], _Puzzle] = {}  # the oldest first
         self._held: dict[ProcessId, tuple[int, int]] = {}  # by peer, how many frames and bytes
         self.held_bytes = 0
-        """What is kept now."""
+        """Bytes that are kept now."""
         self._each_bytes = each_bytes
         self._total_bytes = total_bytes
 
     def add(self, piece: Piece) -> bytes | None:
-        """Gives the frame that it completes."""
+        """Add a piece; returns the frame if this completes it."""
         key = piece.sender, piece.digest
         puzzle = self._open.get(key)
         if puzzle is None:
@@ -92,18 +92,18 @@ class Puzzles:
             self._count(piece.sender, 0, len(piece.content) + _PIECE_BYTES)
         if puzzle.size_bytes > self._each_bytes:
             self._forget(key)
-            raise ProtocolViolation("length", "the pieces of a frame are longer than any may be")
+            raise ProtocolViolation("length", "the pieces of a frame exceed the limit")
         if len(puzzle.content) < piece.count:
             self._make_room(piece.sender)
             return None
         self._forget(key)
         whole = b"".join(puzzle.content[place] for place in sorted(puzzle.content))
         if _digest(whole) != piece.digest:
-            raise ProtocolViolation("checksum", "the pieces of a frame do not give what they are said to be of")
+            raise ProtocolViolation("checksum", "the pieces of a frame do not match its digest")
         return whole
 
     def forget(self, sender: ProcessId) -> None:
-        """Nothing more will come of this peer."""
+        """Drop the pieces of this peer."""
         for key in [key for key in self._open if key[0] == sender]:
             self._forget(key)
 

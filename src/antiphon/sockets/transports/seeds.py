@@ -27,16 +27,16 @@ class Seeds:
         return iter([*self._reasons])
 
     def add(self, address: Address) -> None:
-        """One more."""
+        """Add an address."""
         self._reasons.setdefault(address, Unreached.UNTRIED)
 
     def failed(self, address: Address, reason: Unreached) -> None:
-        """An attempt to reach that address came to nothing."""
+        """An attempt to reach that address has failed."""
         if address in self._reasons and not self.is_own(address):
             self._reasons[address] = reason
 
     def unanswered(self, address: Address, *, resolved: bool) -> None:
-        """On datagrams: nothing has come from there yet."""
+        """Datagrams only: nothing has arrived from there yet."""
         if not resolved:
             self.failed(address, Unreached.UNRESOLVED)
         elif self._reasons.get(address) in (Unreached.UNTRIED, Unreached.UNRESOLVED):
@@ -53,7 +53,7 @@ class Seeds:
         return self._reasons.get(address) is Unreached.OWN
 
     def states(self, connected: Container[ProcessId], listening: Mapping[Address, ProcessId]) -> tuple[Seed, ...]:
-        """What became of each; `listening`: connected processes by the address that they tell themselves."""
+        """The state of each address. `listening`: connected processes by the address that they advertise."""
         return tuple(self._state(address, reason, connected, listening) for address, reason in self._reasons.items())
 
     def _state(
@@ -97,5 +97,5 @@ def reason_of(error: BaseException) -> Unreached:
         return Unreached.REFUSED
     if isinstance(error, TimeoutError):
         return Unreached.SILENT
-    # asyncio joins the errors of several addresses of one name in a text
+    # asyncio joins the errors of several addresses of one name into one text
     return Unreached.REFUSED if f"Errno {errno.ECONNREFUSED}" in str(error) else Unreached.UNREACHABLE

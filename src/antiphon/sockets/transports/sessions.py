@@ -47,7 +47,7 @@ class Answer(Enum):
     """What came of a call to a peer whose connection was lost."""
 
     REFUSED = auto()
-    """Nobody listens there."""
+    """No process listens there."""
     CLOSED = auto()
     """The connection ended before a greeting. The system of a process that is being killed still accepts some."""
     OTHER = auto()
@@ -94,7 +94,7 @@ class Session:
     def __init__(self, peer: ProcessId, number: int, own: int, other: int) -> None:
         self.peer = peer
         self.number = number
-        """As a core knows it: the connection with that peer."""
+        """The number of this session; to a core it is the number of the connection."""
         self.own = own
         self.other = other
         self.link: Link | None = None
@@ -164,7 +164,7 @@ class Session:
 
 
 class Sessions:
-    """Those of one process. Invariant: a session without a connection is in `_ends`, and ends if it gets none soon."""
+    """The sessions of one process. Invariant: one without a connection is in `_ends`, and ends if it gets none soon."""
 
     def __init__(self, call: Callable[[ProcessId], Awaitable[Answer]], count: Callable[[ProcessId], int]) -> None:
         """`call`: tries to connect with a peer. `count`: the number of a new session."""
@@ -199,7 +199,7 @@ class Sessions:
             session.flush()
 
     def arrived(self, link: "Link", sealed: list[Sealed]) -> None:
-        """Frames have come by this connection."""
+        """Frames have arrived by this connection."""
         session = link.session
         if session is not None and session.link is link and self.receiver is not None:
             if session.took(len(sealed), sum(map(len, sealed))) and not session.waiting:
@@ -209,11 +209,11 @@ class Sessions:
     # Connections
 
     def offer(self, peer: ProcessId, token: int) -> Offer:
-        """There is a new connection with that peer, which takes the place of an earlier one: say how far we are."""
+        """A new connection replaces an earlier one with that peer: our offer says how far we are."""
         session = self.open.get(peer)
         if session is None:
             return Offer(token, 0, 0)
-        self._suspend(session)  # from here on nothing counts that still comes by the earlier connection
+        self._suspend(session)  # frames that still arrive by the earlier connection are ignored from here on
         return session.offer
 
     def offered(self, link: "Link", theirs: Offer) -> bool:
@@ -258,7 +258,7 @@ class Sessions:
             self._end(self.open[peer])
 
     def bury(self, known: Container[ProcessId], ended: ProcessId | None = None) -> None:
-        """Peers that are not known any more are dead: they said that they end, or others are where they were.
+        """Report peers without a known address as dead: they said farewell, or another process has the address.
 
         `ended`: the connection of this one has just ended.
         """
@@ -268,7 +268,7 @@ class Sessions:
             self._dead(self.open[ended])
 
     def close(self) -> None:
-        """Nothing is reported any more."""
+        """Stop all retries; nothing is reported any more."""
         self._closed = True
         for task in self._looking.values():
             task.cancel()
@@ -278,7 +278,7 @@ class Sessions:
     # Looking for the peer of a connection that was reset
 
     async def _look_for(self, session: Session) -> None:
-        """Call the peer at once. If nobody listens there any more, it is probably dead."""
+        """Call the peer at once. If its address refuses calls, it is probably dead."""
         refusals = 0
         for _ in range(_CALLS_MAX):
             answer = await self._call(session.peer)
@@ -319,10 +319,10 @@ class Sessions:
 
 
 def offer_in(sealed: Sealed) -> Offer:
-    """The offer in this frame; `ProtocolViolation` if it is none."""
+    """The offer in this frame; `ProtocolViolation` if it is not one."""
     kind, body = open_envelope(sealed)
     if kind != OFFER or len(body) != _OFFER.size:
-        raise ProtocolViolation("kind", f"the second frame of a connection has kind {kind}: it is no offer")
+        raise ProtocolViolation("kind", f"the second frame of a connection has kind {kind}: it is not an offer")
     return Offer(*_OFFER.unpack(body))
 
 
@@ -336,7 +336,7 @@ def count_in(sealed: Sealed) -> int:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an attempt to connect has failed because nobody listens, at any address of that host."""
+    """Whether an attempt to connect was refused at every address of that host."""
     if isinstance(error, ConnectionRefusedError):
         return True
     text = str(error)  # asyncio joins the errors of several addresses into one text

@@ -1,10 +1,10 @@
 """A mesh of TCP connections: one for each pair of processes, and each process listens at one address.
 
 A process that connects says its name (`hello`) and where it listens; once accepted, each side tells which others it is
-connected with. So one address is enough to get to know all. A process that closes says that too. A process that nobody
-reaches for long is forgotten, unless the user has named its address. Of two processes the one with the lower identity
-makes the connection that frames use. If the other one comes first, knowing nothing but an address, that is an
-introduction: it is answered, and called back. Hence no two connections ever compete.
+connected with. So one address is enough to find all. A process that closes says that too. A process that stays
+unreachable is forgotten, unless the user has named its address. Of two processes, the one with the lower identity makes
+the connection that frames use. If the other one calls first, because it knows only an address, its call is an
+introduction: it is answered and called back. Hence no two connections ever compete.
 
 A connection that is reset is replaced at once, and the session goes on (`sessions.py`). If the address refuses the new
 connection, or another process answers there, the peer is probably dead: the driver is told (`gone`). A session that
@@ -45,11 +45,11 @@ Addresses that the user has named are called for ever, and so are processes that
 _RARELY_S: Final = 10.0
 """Pause between two later calls to a process that was in a view with us."""
 _GUEST_CALLS_MAX: Final = 128
-"""If this many addresses are called, a guest that has gone is not called back."""
+"""If this many addresses are being called, a guest that disconnected is not called back."""
 _GUESTS_LOOKED_FOR_MAX: Final = 64
-"""If this many sessions have lost their connections, that of a guest ends at once."""
+"""If this many sessions try to reconnect, the session of a guest ends with its connection."""
 _SPREAD: Final = (16.0, 64.0)
-"""Newcomers per second that we tell our peers of, and the burst. Above it, a newcomer has to tell them itself."""
+"""Newcomers per second that we tell our peers of, and the burst. Above it, a newcomer must introduce itself."""
 _FAREWELL_S: Final = 1.0
 """Peers may take this long to read our last frames."""
 
@@ -102,7 +102,7 @@ class TcpMesh:
 
     @property
     def seeds(self) -> tuple[Seed, ...]:
-        """The addresses that the user gave, and what became of each."""
+        """The addresses that the user gave, and the state of each."""
         known = self._addresses.known
         return self._seeds.states(self._links, {known[peer]: peer for peer in self._links if peer in known})
 
@@ -148,7 +148,7 @@ class TcpMesh:
             self._sessions.open[peer].trust()
 
     async def close(self) -> None:
-        """What is in the buffers of connections still leaves, as long as the peers take it."""
+        """Send a farewell, and wait for a limited time until the peers have read what is buffered."""
         self._closing = True
         self._sessions.close()
         for task in self._callers.values():
@@ -171,13 +171,13 @@ class TcpMesh:
         await asyncio.gather(*self._callers.values(), *self._sessions.tasks, return_exceptions=True)
 
     def meet(self, addresses: Iterable[Address]) -> None:
-        """Get to know the processes there."""
+        """Connect with the processes at these addresses."""
         for address in addresses:
             self._seeds.add(address)
             self._call(address)
 
     def forbid(self, names: frozenset[str]) -> None:
-        """Be cut off from the processes of these names, as by a partition, until others are named, or none."""
+        """Cut off the processes of these names, as by a partition, until the next call."""
         self._forbidden = names
         for link in [link for peer, link in self._links.items() if split_process_id(peer)[0] in names]:
             link.abort(for_good=True)
@@ -192,7 +192,7 @@ class TcpMesh:
             self._callers[address] = asyncio.get_running_loop().create_task(self._keep_calling(address, in_s))
 
     async def _keep_calling(self, address: Address, in_s: float) -> None:
-        """As long as there is no connection with the process there, try to make one."""
+        """Retry while there is no connection with the process at this address."""
         pause, longest = _RETRY_S
         tries = 0
         await asyncio.sleep(in_s)
@@ -204,7 +204,7 @@ class TcpMesh:
                     await link.ended.wait()
                     if link.failure is not None:
                         self._seeds.failed(address, link.failure)
-                    if link.peer is not None:  # else it refused us, or is to call us: no reason to hurry
+                    if link.peer is not None:  # else it refused us, or will call us: keep the longer pause
                         (pause, longest), tries = _RETRY_S, 0
             else:
                 tries = 0
@@ -243,7 +243,7 @@ class TcpMesh:
             _, link = await loop.create_connection(lambda: Link(self, called=False, address=address), *address)
         return link
 
-    # What links tell
+    # Calls of links
 
     def call(self, link: Link) -> bytes:
         """Our first greeting on a connection that we have made."""
@@ -251,7 +251,7 @@ class TcpMesh:
         return greeting.call(self._me, self.address, link.token, self._addresses.token_at(link.address))
 
     def opened(self, link: Link) -> None:
-        """A connection is there; its first frame will tell with which process."""
+        """A connection is established; its first frame will name the process."""
         self._guests.called(link)
         if self._closing:
             link.abort()
@@ -276,11 +276,11 @@ class TcpMesh:
         if link.called:
             self._answer(link, peer, size_bytes)
         if (self._me < peer) is link.called:
-            link.end()  # introduced; the lower one calls
+            link.end()  # an introduction; the process with the lower identity calls back
             self._call((hello.host, hello.port), in_s=_RETRY_S[0] if peer in self._sessions.open else 0.0)
             return
         if peer in self._links:
-            self._links[peer].abort()  # it has ended over there, and we have not heard of it yet
+            self._links[peer].abort()  # it has ended at the other end, which we have not noticed yet
             self._addresses.left(peer)
         self._addresses.met(peer, hello.token)
         link.accept(peer, self._sessions.offer(peer, link.token))
@@ -307,7 +307,7 @@ class TcpMesh:
         if before is None or before.session is None or hello.echo == before.token:
             return True
         self._offenders.note(link.source, "claims the name of a process that is connected", peer)
-        before.write(greeting.introduction(self._me, self.address, ()))  # a broken one is noticed by that
+        before.write(greeting.introduction(self._me, self.address, ()))  # a write reveals a broken connection
         return False
 
     def _answer(self, link: Link, peer: ProcessId, size_bytes: int) -> None:
@@ -317,13 +317,13 @@ class TcpMesh:
             link.write(answer)
 
     def _introduction(self, peers: Iterable[ProcessId]) -> bytes:
-        """Tells of those with which we are connected: rumours of others would never end."""
+        """A greeting that names only connected peers: addresses of dead ones would circulate for ever."""
         known = self._addresses.known
         others = tuple((peer, *known[peer]) for peer in peers if peer in known)
         return greeting.introduction(self._me, self.address, others) if others else b""
 
     def _spread(self, newcomer: ProcessId) -> None:
-        """Tell those that we are connected with."""
+        """Introduce a newcomer to our peers, within the rate limit."""
         if not self._spreading.take(asyncio.get_running_loop().time()):
             return
         introduction = self._introduction([newcomer])
@@ -332,7 +332,7 @@ class TcpMesh:
                 link.write(introduction)
 
     def _displaced_by(self, peer: ProcessId) -> list[ProcessId]:
-        """Processes that were where it is now, and are gone."""
+        """Processes that had its address before, and are not connected."""
         address = self._addresses.known.get(peer)
         if address is None:
             return []
@@ -364,17 +364,17 @@ class TcpMesh:
         self._sessions.arrived(link, sealed)
 
     def violated(self, link: Link, violation: ProtocolViolation) -> None:
-        """What came is no frame."""
+        """What arrived is not a valid frame."""
         if link.failure is not None and link.address is not None:
             link.failure = reason_of(violation)
-        self._offenders.note(link.source, "sends what is no frame", link.claimed, detail=str(violation))
+        self._offenders.note(link.source, "sends malformed frames", link.claimed, detail=str(violation))
 
     def may_read_on(self, link: Link, frames: int) -> bool:
-        """What a guest sends takes a bounded part of our time."""
+        """Frames of guests are limited in rate; those of members are not."""
         return link.peer in self._members or self._guests.may_read_on(link, frames, asyncio.get_running_loop().time())
 
     def may_hold(self, link: Link, size_bytes: int) -> bool:
-        """Members may hold what a frame takes, all others together no more than there is room for."""
+        """The limit holds for all guests together, not for members."""
         return link.peer in self._members or self._guests.has_room_for(size_bytes)
 
     def filled(self, link: Link, full: bool) -> None:
@@ -402,7 +402,7 @@ class TcpMesh:
         if self._closing:
             return
         if link.peer not in self._addresses.known:
-            self._sessions.bury(self._addresses.known, link.peer)  # it has said that it ends, or has been started anew
+            self._sessions.bury(self._addresses.known, link.peer)  # it said that it ends, or it has restarted
             return
         if link.peer not in self._members and len(self._sessions.tasks) >= _GUESTS_LOOKED_FOR_MAX:
             link.is_ended_for_good = True

@@ -1,12 +1,12 @@
-"""Datagrams between processes, each of which has one address: what is lost, the cores repair (newtop.md 4, 11.4).
+"""Datagrams between processes with one address each; the cores repair losses (newtop.md 4, 11.4).
 
-There are no connections. A process that knows an address says there which process it is and which others it hears
-(`hello`), again and again until it is answered, and more slowly after that. So one address is enough to get to know
-all, and a peer that answers no more is noticed. A datagram holds as many frames for one peer as fit; a frame larger
-than that leaves in pieces. With a multicast address, a frame for several peers leaves once, for all that listen there.
+There are no connections. A process that knows an address sends its name and the peers that it hears there (`hello`). It
+repeats this until it is answered, and more slowly after that. So one address is enough to find all peers, and a peer
+that stops answering is noticed. A datagram holds as many frames for one peer as fit; a larger frame leaves in pieces.
+With a multicast address, a frame for several peers leaves once, for all that listen there.
 
-Anybody can forge a source address. So a process is a peer only after it has repeated a number that was sent to its
-address (`challenges.py`). Before that it gets no more bytes than came from it, and nothing of it is remembered.
+A source address can be forged. So a process is a peer only after it has repeated a number that was sent to its address
+(`challenges.py`). Before that it gets no more bytes than it sent, and no state is kept for it.
 """
 
 import asyncio
@@ -34,34 +34,34 @@ from antiphon.wire.names import decode_process
 _RETRY_S: Final = (0.05, 2.0)
 """First and longest pause between two hellos to an address; the longest also between those that are answered."""
 _LOST_S: Final = 10.0
-"""Whoever is not heard for so long is no peer until it is heard again."""
+"""A peer that was not heard for this long is dropped until it is heard again."""
 _FORGET_S: Final = 60.0
-"""How long it is called all the same. The user's addresses and members of our views are called for ever."""
+"""A dropped peer is still called for this long. The user's addresses and members of our views are called for ever."""
 _TRIES_MAX: Final = 8
-"""So often somebody is called of whom we have only heard; who hears it now will tell us again."""
+"""Calls to a process that we know only from others. A peer that hears it will name it again."""
 _CALL_BYTES: Final = 512
 """A first greeting has at least this size: the answer to a stranger is never longer than what it sent."""
 _CONTACTS_MAX: Final = (256, 1024)
-"""Addresses that are called and were not named by the user: told by one address, and in total."""
+"""Limits of addresses that are called and were not given by the user: from one informant, and in total."""
 _ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - not bound here, but told by others
 
 
 @dataclass(slots=True, eq=False)
 class _Contact:
-    """An address at which somebody is, or may be."""
+    """An address at which a process is, or may be."""
 
     address: Address
     named: bool
-    """By the user, not by others: it is called for ever."""
+    """Given by the user, not by a peer: it is called for ever."""
     to: Sockaddr | None
-    """What it is to a socket, as far as that is known."""
+    """The resolved address for the socket, once it is known."""
     process: ProcessId | None = None
-    """Who was heard from there last."""
+    """The process that was heard from there last."""
     listens: bool = False
-    """At the multicast address that we send to."""
+    """Whether it listens at the multicast address that we send to."""
     heard_at: float = -math.inf
     told: int = 0
-    """How many others we have told it of, the same ones again too."""
+    """Number of addresses that we have sent to it, with repetitions."""
     told_by: str = ""
     """The host that told us of it; empty if the user named it."""
     token: int = 0
@@ -83,7 +83,7 @@ class UdpMesh:
         multicast: Address | None = None,
         datagram_bytes: int = 8192,
     ) -> None:
-        """`advertise`: where others reach us, if not where we are bound; `datagram_bytes`: none is larger."""
+        """`advertise`: where others reach us, if not where we are bound; `datagram_bytes`: the largest datagram."""
         self._me = me
         self._bind = bind
         self._advertise = advertise
@@ -104,10 +104,10 @@ class UdpMesh:
         self._offenders = Offenders("antiphon.udp")
         self._challenges = Challenges()
         self._puzzles = Puzzles(), Puzzles(*GUEST_BYTES_MAX)
-        """Pieces of frames of members, and of others."""
+        """Pieces of frames from members, and from other peers."""
 
     async def open(self, receiver: Receiver) -> None:
-        """Be bound, then call the peers."""
+        """Bind the socket, then call the peers."""
         self._receiver = receiver
         self._loop = asyncio.get_running_loop()
         host, port = self._bind
@@ -131,12 +131,12 @@ class UdpMesh:
 
     @property
     def peers(self) -> tuple[ProcessId, ...]:
-        """Whom we hear."""
+        """The peers that we hear."""
         return tuple(sorted(self._met))
 
     @property
     def seeds(self) -> tuple[Seed, ...]:
-        """The addresses that the user gave, and what became of each."""
+        """The addresses that the user gave, and the state of each."""
         heard = {address: contact.process for address, contact in self._contacts.items() if contact.process is not None}
         return self._seeds.states(self._met, heard)
 
@@ -150,11 +150,11 @@ class UdpMesh:
         return "" if self._multicast is None else "{}:{}".format(*self._multicast)
 
     def connection(self, peer: ProcessId) -> int | None:
-        """There are none; a peer that we hear counts as connected, by number 0."""
+        """Datagrams have no connections; a peer that we hear counts as connected, with number 0."""
         return 0 if peer in self._met else None
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
-        """What is for somebody whom we do not hear is lost."""
+        """A frame to a peer that we do not hear is lost."""
         found = [contact for peer in peers if (contact := self._met.get(peer)) is not None]
         if self._forbidden:
             found = [contact for contact in found if _name(contact) not in self._forbidden]
@@ -166,25 +166,25 @@ class UdpMesh:
                 self._waiting.setdefault(contact.to, []).append(sealed)
 
     def flush(self) -> None:
-        """As few datagrams as hold it, and as few calls as the kernel lets them leave by."""
+        """Send all frames in as few datagrams and system calls as possible."""
         waiting, self._waiting = self._waiting, {}
         for to, frames in waiting.items():
             self.transmit(self._packed(frames), to)
 
     def transmit(self, datagrams: list[bytes], to: Sockaddr) -> None:
-        """Let datagrams leave for one address."""
+        """Send datagrams to one address."""
         self._sockets[0].send(datagrams, to)
 
     def heed(self, members: frozenset[ProcessId]) -> None:
-        """No socket waits for a peer. Members may tell us of others, and send larger frames.
+        """Members may tell us of more addresses and send larger frames. There is no backpressure.
 
-        They are called for ever: after a long cut they must find each other again.
+        Members are called for ever: after a long partition they must find each other again.
         """
         self._companions.meet(members)
         self._members = members
 
     async def close(self) -> None:
-        """Say so, and be gone."""
+        """Send a farewell to all peers, then close."""
         for contact in self._met.values():
             self._greet(contact, gone=True)
         for each in self._sockets:
@@ -212,18 +212,18 @@ class UdpMesh:
         return datagrams
 
     def meet(self, addresses: Iterable[Address]) -> None:
-        """Get to know whoever is there."""
+        """Connect with the processes at these addresses."""
         for address in addresses:
             self._call(address, named=True)
 
     def forbid(self, names: frozenset[str]) -> None:
-        """Send nothing to the processes of these names, as in a partition, until others are named, or none."""
+        """Send nothing to the processes of these names, as in a partition, until the next call."""
         self._forbidden = names
 
     # Calling
 
     def _call(self, address: Address, *, named: bool = False, told_by: str = "") -> _Contact | None:
-        """The contact at this address; None where we are ourselves, and where there are too many."""
+        """The contact at this address; None if it is our own address, or if there are too many contacts."""
         contact = self._contacts.get(address)
         if address == self.address:
             self._seeds.failed(address, Unreached.OWN)
@@ -234,7 +234,7 @@ class UdpMesh:
         return contact
 
     def _make_room(self, told_by: str) -> bool:
-        """Give up the oldest address at which nobody was heard, of that host if it has told too many."""
+        """Drop the oldest unheard address; one that this host gave, if it gave too many. False if there is none."""
         others = [contact for contact in self._contacts.values() if not contact.named]
         same = [contact for contact in others if contact.told_by == told_by]
         each, total = _CONTACTS_MAX
@@ -255,7 +255,7 @@ class UdpMesh:
             if heard is None:
                 await self._locate(contact)
                 self._seeds.unanswered(contact.address, resolved=contact.to is not None)
-            if heard in (None, contact):  # else it is called by the address that it tells itself
+            if heard in (None, contact):  # else it is called at the address that it advertises
                 self._greet(contact, asks=True)
             tries += 1
             await asyncio.sleep(pause)
@@ -272,7 +272,7 @@ class UdpMesh:
         return contact.process is not None and self._met.get(contact.process) is contact
 
     async def _locate(self, contact: _Contact) -> None:
-        """A name may stand for another address than before."""
+        """Resolve the address again: a host name may have moved."""
         literal = self._literal(contact.address)
         if literal is not None:
             contact.to = literal
@@ -326,7 +326,7 @@ class UdpMesh:
         contact.told += TOLD_MAX
         return tuple((known[begin:] + known[:begin])[:TOLD_MAX])
 
-    # What comes
+    # Receiving
 
     def _arrived(self, datagram: bytes, source: Sockaddr) -> None:
         self._take(datagram, source, overheard=False)
@@ -345,7 +345,7 @@ class UdpMesh:
             else:
                 self._hand_over(sender_of(frames[0]), frames, overheard=overheard)
         except ProtocolViolation as violation:
-            self._offenders.note(source[0], "sends what is no frame", detail=str(violation))
+            self._offenders.note(source[0], "sends malformed frames", detail=str(violation))
             for contact in self._contacts.values():
                 if contact.named and contact.to == source:
                     self._seeds.failed(contact.address, reason_of(violation))
@@ -367,7 +367,7 @@ class UdpMesh:
             self._hand_over(piece.sender, [whole], overheard=overheard)
 
     def _greeted(self, sealed: bytes, source: Sockaddr) -> None:
-        """A process says which one it is."""
+        """A greeting has arrived."""
         hello = hello_in(sealed)
         peer = decode_process(hello.process.encode())
         address = source[0] if hello.host in _ANYWHERE else hello.host, hello.port
@@ -391,20 +391,20 @@ class UdpMesh:
             self._challenge(to, hello.token, len(sealed))
 
     def _met_ourselves(self, hello: Hello, source: Sockaddr) -> None:
-        """Our own greeting has come back: that is our own address, by another name."""
+        """Our own greeting has come back: the address is another name of our own."""
         if hello.token == self._challenges.token(source):
             for contact in [contact for contact in self._contacts.values() if contact.to == source]:
                 self._seeds.failed(contact.address, Unreached.OWN)
                 self._stop_calling(contact)
 
     def _challenge(self, to: Sockaddr, echo: int, size_bytes: int) -> None:
-        """Ask for the proof, with no more bytes than came."""
+        """Ask for the proof, with no more bytes than we received."""
         answer = self._hello(to, echo, asks=True)
         if len(answer) <= size_bytes:
             self.transmit([answer], to)
 
     def _take_in(self, peer: ProcessId, address: Address, hello: Hello, source: Sockaddr) -> None:
-        """The process receives at that address."""
+        """The process has proved that it receives at that address."""
         elsewhere = self._met.get(peer)
         if elsewhere is not None and elsewhere.address != address and self._is_fresh(elsewhere):
             self._offenders.note(source[0], "claims the name of a process that is heard elsewhere", peer)
@@ -422,7 +422,7 @@ class UdpMesh:
         return self._loop.time() - contact.heard_at <= _LOST_S
 
     def _meet(self, peer: ProcessId, contact: _Contact, hello: Hello) -> None:
-        """A process is there: it hears us, if it asks, and we hear it."""
+        """A greeting of a proven process: it is a peer now, and it is answered if it asks."""
         known = self._met.get(peer) is contact
         if not known:
             self._replace(peer, contact)
@@ -450,7 +450,7 @@ class UdpMesh:
         self._met[peer] = contact
 
     def _note_names(self, peer: ProcessId, contact: _Contact, source: Sockaddr) -> None:
-        """The user may have named it otherwise than it does itself."""
+        """Note the process at addresses that the user gave and that differ from the advertised one."""
         for other in self._contacts.values():
             if other.named and other is not contact and other.to == source:
                 other.process = peer
@@ -461,7 +461,7 @@ class UdpMesh:
         self._drop_pieces(contact.process)
 
     def _farewell(self, peer: ProcessId) -> None:
-        """It will not come back; whoever was named may, as another."""
+        """Drop a peer that ended. An address that the user named is still called."""
         contact = self._met.pop(peer, None)
         self._drop_pieces(peer)
         if contact is not None:
@@ -482,7 +482,7 @@ class UdpMesh:
 
 
 def _succeeds(one: ProcessId, other: ProcessId) -> bool:
-    """Whether it is a later incarnation of the same process."""
+    """Whether `one` is a later incarnation of the same process."""
     (name, incarnation), (other_name, other_incarnation) = split_process_id(one), split_process_id(other)
     return name == other_name and incarnation > other_incarnation
 

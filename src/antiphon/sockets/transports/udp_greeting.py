@@ -8,23 +8,23 @@ from antiphon.errors import ProtocolViolation
 from antiphon.wire.frame import open_envelope
 
 HELLO: Final = 64
-"""The kind of a greeting; the range above 63 is no protocol's."""
+"""The kind of a greeting. No protocol family uses the kinds 64 to 127."""
 TOLD_MAX: Final = 16
-"""Others that one greeting names; all of them in turn."""
+"""Others that one greeting names; later greetings name the next ones."""
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Who speaks, where it is, and where others are."""
+    """The body of a greeting: the speaker, its address, and addresses of others."""
 
     process: str
     host: str
     port: int
     multicast: str = ""
-    """The address at which it listens beside its own."""
+    """The multicast address at which it also listens."""
     asks: bool = False
-    """It wants to be answered."""
+    """It requests an answer."""
     gone: bool = False
-    """It will not be here any more."""
+    """The process ends."""
     others: tuple[tuple[str, int], ...] = ()
     token: int = 0
     """The addressee has to repeat this."""

@@ -47,7 +47,7 @@ class AckProtocol(ABC):
     def first_value(self, now: int) -> int:  # noqa: ARG002
         """The value of the acknowledgment about to leave for senders that get their first one.
 
-        It is 0 if each sender has a number of its own. Only one number for all must not fall for a new sender (T8).
+        It is 0 if each sender has its own number. A single number for all senders must not fall for a new one (T8).
         """
         return 0
 

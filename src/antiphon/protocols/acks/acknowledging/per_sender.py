@@ -1,4 +1,4 @@
-"""What vector and explicit acknowledgments share: a receiver has a number for each sender, and compares no two."""
+"""What vector and explicit acknowledgments share: a receiver has a number for each sender, and never compares them."""
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.protocols.acks.acknowledging.contract import EVERYTHING, AckProtocol

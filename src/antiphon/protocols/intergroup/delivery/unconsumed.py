@@ -4,7 +4,7 @@ from collections import deque
 
 
 class Unconsumed:
-    """Of one process in one group. The application consumes in the order of delivery."""
+    """The unconsumed deliveries of one process in one group. The application consumes in the order of delivery."""
 
     def __init__(self) -> None:
         self._delivered = self._consumed = 0

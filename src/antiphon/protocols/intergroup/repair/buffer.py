@@ -8,7 +8,7 @@ from antiphon.types import ProcessId
 
 
 class Buffer:
-    """Of one process in one group."""
+    """The message buffer of one process in one group."""
 
     def __init__(self) -> None:
         self._held: dict[Ticket, DataFrame] = {}

@@ -21,7 +21,7 @@ class _Receiver:
 
 
 class Stability:
-    """Of one group, as one process knows it."""
+    """Stability in one group, as far as one process knows."""
 
     def __init__(self, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int) -> None:
         self._me, self._stall_ns = me, stall_ns
@@ -69,8 +69,8 @@ class Stability:
     def hold(self, joiner: ProcessId, start: int, until: int) -> None:
         """We told a joiner to begin above `start`: until it has begun, nothing above may become stable (T5).
 
-        A joiner whose request came twice has two answers, and may begin with either. But a joiner that asks again and
-        again and never begins must not block all others. So an older answer counts for two more requests: a joiner
+        A joiner whose request came twice has two answers, and may begin with either. But a joiner that asks
+        repeatedly and never begins must not block all others. So an older answer counts for two more requests: a joiner
         that uses it has begun long before, and has reported so.
         """
         soon = until - HOLD_NS + 2 * ASK_EVERY_NS

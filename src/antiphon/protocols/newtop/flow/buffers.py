@@ -14,7 +14,7 @@ from antiphon.types import ProcessId, View
 
 
 class Buffers:
-    """A pool of M = N·n frames, and beside it the nulls that flow control does not count."""
+    """A pool of M = N·n frames, and separately the nulls that flow control does not count."""
 
     __slots__ = (
         "_algorithm",
@@ -61,7 +61,7 @@ class Buffers:
                 self._unsafe.hold(frame.block, frame)
 
     def held(self) -> Iterable[BlockFrame]:
-        """All of them, in no particular order."""
+        """All held frames, in no particular order."""
         yield from self.bounded.held()
         if self.nulls is not self.bounded:
             yield from self.nulls.held()

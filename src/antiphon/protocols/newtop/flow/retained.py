@@ -51,7 +51,7 @@ class Retained:
         return freed
 
     def held(self) -> Iterator[BlockFrame]:
-        """All of them, in no particular order."""
+        """All held frames, in no particular order."""
         return chain.from_iterable(self._rows.values())
 
     def drop(self, number: int, frame: BlockFrame) -> bool:

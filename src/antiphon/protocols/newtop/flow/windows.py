@@ -89,8 +89,8 @@ class FlowControl:
     def require(self, flow: Flow) -> None:
         """Refuse a header that no correct member could send.
 
-        Nobody has completed what we have not sent, or knows to be stable what we have not completed. So its own number
-        is within a window of ours.
+        No member can have completed what we have not sent, or know as stable what we have not completed. So its own
+        number is within a window of ours.
         """
         number, complete, stable, super_stable = flow
         own = self.received.values[self._my_rank]

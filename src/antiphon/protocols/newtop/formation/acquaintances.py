@@ -64,7 +64,7 @@ class Acquaintances:
             self.probes[name] = now + self._probe_ns + self.spread(name)
 
     def lost(self, name: GroupId, members: Iterable[ProcessId]) -> ProcessId | None:
-        """A process that we were with and are not with now; one after the other."""
+        """A process that was in a group with us and is not now; the next one at each call."""
         present = {*members}
         lost = [each for each in self.known[name] if each not in present]
         if not lost:

@@ -17,9 +17,9 @@ _PROPOSED_MAX: Final = 64
 _HEARD_STEP: Final = 1 << 14
 """How far an epoch of a vote raises ours at once. One that is higher takes several attempts."""
 _STEP: Final = 1 << 16
-"""How far the epoch of a group may be above all that we have heard of."""
+"""How far the epoch of a group may be above the largest known one."""
 _BUDGET: Final = 1 << 21
-"""How far epochs may rise in all, beside one for each second: faster than groups are formed."""
+"""How far epochs may rise in total, plus one for each second: faster than groups are formed."""
 _FRESH_MAX: Final = 1 << 23
 """The largest epoch of a group whose name we have never been a member of: we do not know how old it is."""
 _SECOND_NS: Final = 1_000_000_000
@@ -41,7 +41,7 @@ class Attempts:
         self._began: dict[GroupId, tuple[int, int]] = {}
         """By name, the epoch at which we entered the first group of that name, and when."""
         self._proposed: dict[GroupId, frozenset[ProcessId]] = {}
-        """Our own proposals and who was invited, the last ones."""
+        """Our last proposals, each with the invited processes."""
         self._pause_ns = pause_ns
 
     def epoch(self, name: GroupId) -> int:
@@ -49,15 +49,15 @@ class Attempts:
         return self.epochs.get(name, 0)
 
     def entered(self, group: GroupId, now: int) -> None:
-        """We are in this group: what we try next must be above its epoch."""
+        """We have entered this group: our next proposal must have a larger epoch."""
         name, epoch = name_of(group), epoch_of(group)
         self._began.setdefault(name, (epoch, now))
         self.epochs[name] = max(self.epoch(name), epoch)
 
     def heard(self, group: GroupId, sender: ProcessId, epoch: int, now: int) -> None:
-        """A process that we have invited to this group knows a group of that epoch: what we try next must be above it.
+        """A process that we invited knows a group of that epoch: our next proposal must have a larger one.
 
-        Believed only within a step, and only of an invited process.
+        It is believed only within a step, and only from an invited process.
         """
         if sender in self._proposed.get(group, ()):
             name = name_of(group)

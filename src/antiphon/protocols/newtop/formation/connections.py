@@ -15,7 +15,7 @@ from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, Install
 from antiphon.types import GroupId, ProcessId, epoch_of, name_of
 
 _BROKEN_MAX: Final = 1024
-"""Remembered broken connections, one per peer; older ones bring nothing any more."""
+"""Remembered broken connections, one per peer; nothing more arrives on older ones."""
 _EARLY_EACH_MAX: Final = 64
 _EARLY_MAX: Final = 1024
 """Groups that we are not in whose `install` is remembered: of one peer, and of all."""

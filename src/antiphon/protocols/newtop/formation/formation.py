@@ -4,9 +4,9 @@ One procedure serves all of them (`steps.py`). Delivery stays one order over all
 view have delivered the same. A group that a process is in has one name, and one identity for each time it was formed.
 
     Stage          what we take part in            Steps     the steps of a formation
-    Attempts       epochs, refusals, no votes      Leaves    the application wants to leave
-    Intentions     what the application wants      Search    it wants to join; groups that look for each other
-    Acquaintances  processes to look for           Terms     settings that must agree
+    Attempts       epochs, refusals, no votes      Leaves    leaving a group
+    Intentions     requests of the application     Search    joining; groups that search for each other
+    Acquaintances  processes to search for         Terms     settings that must agree
     Inquiries      which processes are in a group, or want to be
 """
 
@@ -118,7 +118,7 @@ class Formations:
         self.intentions.leave(name, now + self._patience_ns)
         self._look_ahead()
 
-    # What comes in
+    # Input
 
     def entered(self, group: NewtopGroup, now: int) -> None:
         """We are in this group from the start."""
@@ -139,7 +139,7 @@ class Formations:
         """The group whose views must not change now."""
         return self.steps.settled_group
 
-    # What time brings
+    # Timers
 
     def tick(self, now: int) -> None:
         """Repeat, abort and retry what is due."""

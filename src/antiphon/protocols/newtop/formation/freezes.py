@@ -1,7 +1,7 @@
 """Limits the time without delivery that a process may cost us by failed formations (docs/spec/newtop.md 11.1).
 
 While a process takes part in a formation it delivers nothing, in any group. A peer that proposes and then says nothing,
-or that asks to join and does not vote, would otherwise stop us again and again. So the time that such formations took
+or that asks to join and does not vote, could otherwise stop us repeatedly. So the time that such formations took
 is counted like water in a leaking bucket: for each member of our views, and once for all other processes together,
 which can invent names. A proposal that finds the bucket full is refused, and costs nothing.
 """
@@ -11,9 +11,9 @@ from typing import Final
 from antiphon.types import ProcessId
 
 _LEAK: Final = 4
-"""One part in this many of the time passed is given back: nobody stops us for more than a fifth of the time."""
+"""One part in this many of the elapsed time is given back. So no process stops us for more than a fifth of the time."""
 _MEMBERS_MAX: Final = 1024
-"""Members whose buckets are remembered, those that cost us something last."""
+"""Members whose buckets are remembered: the most recent ones."""
 STRANGERS: Final = ProcessId("")
 
 
@@ -24,14 +24,14 @@ class Freezes:
 
     def __init__(self, limit_ns: int) -> None:
         self._limit_ns = limit_ns
-        self._buckets: dict[ProcessId, tuple[int, int]] = {}  # the level, and when it was that
+        self._buckets: dict[ProcessId, tuple[int, int]] = {}  # the level, and the time at which it was computed
 
     def allows(self, process: ProcessId, now: int) -> bool:
-        """Whether a formation that this process is the cause of may stop us now."""
+        """Whether a formation caused by this process may stop us now."""
         return self._level(process, now) < self._limit_ns
 
     def cost(self, process: ProcessId, spent_ns: int, now: int) -> None:
-        """A formation came to nothing because of this process, after this time."""
+        """Charge this process for a failed formation that took this long."""
         level = self._level(process, now) + spent_ns
         self._buckets.pop(process, None)
         self._buckets[process] = level, now

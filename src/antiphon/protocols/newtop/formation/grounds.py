@@ -25,7 +25,7 @@ class Grounds(Protocol):
         """The group of that name that we are in."""
 
     def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
-        """To one process."""
+        """Transmit a frame to one process."""
 
     def last_primary(self, name: GroupId) -> int:
         """The number of the last primary view of that name that our state comes from; 0: none."""

@@ -1,7 +1,7 @@
-"""Who is in a group, and who wants to be (docs/spec/newtop.md 11.2 rule 8): asked before a group is founded.
+"""Which processes are in a group, or want to be (docs/spec/newtop.md 11.2 rule 8): asked before a group is founded.
 
 A process that does not answer may be in the group. So a process founds a group only after all processes that it
-reaches have said that they are in none. When that is the case is decided outside the core (`api/founding.py`).
+reaches have said that they are in none. Code outside the core decides that (`api/founding.py`).
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class _Inquiry:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        """The round of the first question. Answers to older ones are from before we wanted to be in the group."""
+        """The round of the first question. Answers to older questions belong to an earlier attempt."""
         self.founding = False
         """Whether we may found the group."""
         self.answers: dict[ProcessId, Answer] = {}
-        """Replaced by another dictionary at each change, so that a reader sees at once whether there is one."""
+        """A new dictionary at each change, so that a reader detects changes by identity."""
 
 
 class Inquiries:
@@ -64,7 +64,7 @@ class Inquiries:
         self._open.pop(name, None)
 
     def on_inquire(self, frame: InquireFrame, now: int) -> None:
-        """Say what we are. A question says what its sender is: if we ask too, this is an answer."""
+        """Answer with our own presence. A question states its sender's presence, so it also answers our question."""
         name = name_of(frame.group)
         inquiry = self._open.get(name)
         if inquiry is not None:

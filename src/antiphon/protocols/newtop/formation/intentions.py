@@ -47,22 +47,22 @@ class Intentions:
         """Names of groups that our application does not want to be in."""
 
     def want(self, name: GroupId, wish: Wish) -> None:
-        """Be in a group of that name."""
+        """Try to be in a group of that name."""
         self.left.discard(name)
         self.wishes[name] = wish
 
     def fulfilled(self, name: GroupId) -> None:
-        """We are in one."""
+        """We are in a group of that name."""
         self.wishes.pop(name, None)
 
     def leave(self, name: GroupId, until: int) -> None:
-        """Be in none."""
+        """Leave the group of that name."""
         self.wishes.pop(name, None)
         self.left.add(name)
         self.leaves.setdefault(name, until)
 
     def gone(self, name: GroupId) -> None:
-        """We are in none."""
+        """We have left the group of that name."""
         self.leaves.pop(name, None)
 
     def welcomes(self, name: GroupId, members: dict[ProcessId, GroupId | None]) -> bool:

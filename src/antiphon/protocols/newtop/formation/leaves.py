@@ -41,7 +41,7 @@ class Leaves:
             if group.outgoing.outbox.waiting or group.discipline.awaits_return or group.transfer is not None:
                 continue
             if self._grounds.votes(group):
-                continue  # who knows the outcome can pass its vote on (15 rule 7)
+                continue  # a member that knows the outcome can pass its vote on (15 rule 7)
             number = self._grounds.counter.value
             self._stage.begin(Leave(group, number, until), number)
             group.gate.hold(Reason.STOPPED)

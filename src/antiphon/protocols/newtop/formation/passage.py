@@ -81,7 +81,7 @@ class Passage:
         return self._groups.names.get(name)
 
     def transmit(self, frame: FormationFrame, to: ProcessId) -> None:
-        """To one process."""
+        """Transmit a frame to one process."""
         self._post.transmit(frame, to)
 
     def tell(self, effect: Refused) -> None:
@@ -138,7 +138,7 @@ class Passage:
         return group
 
     def depart(self, name: GroupId, now: int, *, graceful: bool) -> None:
-        """Our application wanted to leave."""
+        """Leave the group of that name, because our application asked for it."""
         group = self.current(name)
         if group is None:
             self._held_back.put(Left(name, graceful), self._post.early)
@@ -152,7 +152,7 @@ class Passage:
             self._groups.sever(peer, now, (view.group,))
 
     def _close(self, group: NewtopGroup, now: int, *, graceful: bool, successor: GroupId | None) -> list[BlockFrame]:
-        """Say that we leave, and forget the group (11.2 rule 1); returns what was not delivered in it."""
+        """Announce that we leave, and forget the group (11.2 rule 1); returns what was not delivered in it."""
         name, early = group.view.group, self._post.early
         heard = len(group.view.members) > 1 and not group.agreement.wary
         passes_vote = self._primaries.on and successor is None and graceful and heard

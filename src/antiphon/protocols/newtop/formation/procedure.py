@@ -81,7 +81,7 @@ class Formation:
         return tuple(sorted(companies))
 
     def extend(self, until: int) -> None:
-        """It may take until then."""
+        """Set the timeout of the formation."""
         self.until = until
 
     def vote(self, member: ProcessId, number: int) -> bool:

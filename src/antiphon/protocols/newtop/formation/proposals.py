@@ -16,7 +16,7 @@ _KEPT_MAX: Final = 64
 
 
 class EarlyProposals:
-    """Those of one process."""
+    """The postponed proposals at one process."""
 
     def __init__(self, me: ProcessId, transmit: Callable[[FormationFrame, ProcessId], None]) -> None:
         self._me = me
@@ -25,7 +25,7 @@ class EarlyProposals:
         """By initiator, which makes one proposal at a time."""
 
     def postpone(self, frame: FormationFrame, connected: Container[ProcessId]) -> bool:
-        """Keep a proposal that comes too early, or vote no if it was kept before. Any other news ends the wait."""
+        """Keep an early proposal, or vote no if it was kept before. Other frames of the group end the wait."""
         waited = [initiator for initiator, proposal in self._kept.items() if proposal.group == frame.group]
         for initiator in waited:
             del self._kept[initiator]
@@ -40,14 +40,14 @@ class EarlyProposals:
         return True
 
     def take_ready(self, connected: Container[ProcessId]) -> list[ProposeFrame]:
-        """The proposals that need to wait no longer."""
+        """The proposals that can be handled now."""
         ready = [frame for frame in self._kept.values() if self._is_timely(frame, connected)]
         for frame in ready:
             del self._kept[frame.sender]
         return ready
 
     def forget(self, initiator: ProcessId) -> None:
-        """What it proposed is void: no connection leads to it any more."""
+        """Drop the proposal of this initiator: the connection to it is lost."""
         self._kept.pop(initiator, None)
 
     def _is_timely(self, frame: ProposeFrame, connected: Container[ProcessId]) -> bool:

@@ -68,13 +68,13 @@ class Search:
             self._steps.propose(name, dict.fromkeys({*wish.processes, self._me}), now)
 
     def merge(self, name: GroupId, others: tuple[ProcessId, ...]) -> None:
-        """Look for these at once."""
+        """Probe these processes at once."""
         self._acquaintances.hear_of(name, others)
         for other in others:
             self._probe(name, other, joins=False)
 
     def look_around(self, name: GroupId, now: int) -> None:
-        """Ask one of those that we have been with and are not with now."""
+        """Probe one lost process of the group."""
         self._acquaintances.look_later(name, now)
         group = self._grounds.current(name)
         lost = None if group is None else self._acquaintances.lost(name, group.roster.ranks)
@@ -93,7 +93,7 @@ class Search:
             return
         for old in earlier(frame.sender, group.roster.ranks):
             if not self._may_live(group, old):
-                group.agreement.renounced(old, now)  # a process that starts anew has crashed before
+                group.agreement.renounced(old, now)  # a restarted process has crashed before
         if (
             self._free(group)
             and self._attempts.answers(frame.sender, now)
@@ -102,7 +102,7 @@ class Search:
             self._steps.propose(name, {**self._with_us(group), frame.sender: None}, now)
 
     def on_found(self, frame: FoundFrame, now: int) -> None:
-        """A process out of view lives: unite with those that it is with."""
+        """A process outside our view is alive: propose to merge with its view."""
         name = name_of(frame.group)
         group = self._grounds.current(name)
         if group is None or frame.sender in group.roster.ranks or not self._free(group):
@@ -130,13 +130,13 @@ class Search:
         return self._doubts_restarts and not group.suspector.is_severed(group.roster.ranks[old])
 
     def _free(self, group: "NewtopGroup") -> bool:
-        """Whether we may propose what takes its place."""
+        """Whether we may propose a successor of this group."""
         leaves = name_of(group.view.group) in self._intentions.leaves
         settled = group.transfer is None and not group.parts and not group.discipline.in_doubt
         return self._stage.procedure is None and settled and not leaves
 
     def _with_us(self, group: "NewtopGroup") -> dict[ProcessId, GroupId | None]:
-        """The members of our view that nothing speaks against."""
+        """The members of our view that are neither suspected nor failed."""
         agreement = group.agreement
         doubtful = agreement.failed.keys() | agreement.suspicions.keys()
         return {member: group.view.group for member in group.view.members if member not in doubtful}

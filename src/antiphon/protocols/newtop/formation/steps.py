@@ -1,7 +1,7 @@
 """The steps of a formation (docs/spec/newtop.md 11.1): proposal, votes, base, ready, install, or abort.
 
-Each participant stops delivering at a number, in all its groups; everybody delivers what there is up to the largest
-of these numbers, the base; then all go over to the new group at once, whose numbers are above it.
+Each participant stops delivering at a number, in all its groups. Then all deliver everything up to the largest of these
+numbers, the base. Then all go over to the new group at once; its numbers are above the base.
 """
 
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """Invariant: whatever ends a formation tells all its members, by `install` or by `abort`."""
+    """Invariant: when a formation ends, all its members are told, by `install` or by `abort`."""
 
     __slots__ = (
         "_acquaintances",
@@ -61,7 +61,7 @@ class Steps:
         freezes: Freezes,
     ) -> None:
         self.introduced: dict[GroupId, tuple[InstallFrame, int]] = {}
-        """On datagrams: what we told of a group, and when to tell it again."""
+        """On datagrams: our `install` of a group, and when to repeat it."""
         self._me = me
         self._grounds = grounds
         self._stage = stage
@@ -75,7 +75,7 @@ class Steps:
         self._pause_ns = settings.suspect_after_ns
         self._datagrams = settings.datagrams
 
-    # Steps 0 to 2: who takes part, and where all stop
+    # Steps 0 to 2: which processes take part, and where all stop
 
     def propose(self, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
         """Step 0."""
@@ -83,14 +83,14 @@ class Steps:
         if group is None:
             return
         formation = self._take_part(group, self._me, dict(sorted(members.items())), now)
-        formation.extend(now + self._pause_ns)  # a vote takes no time: while we wait for it, nothing is delivered
+        formation.extend(now + self._pause_ns)  # a short timeout: votes are quick, and nothing is delivered meanwhile
         complete = formation.vote(self._me, formation.number)
         self.ask(formation, now)
         if complete:
             self._count(formation, now)
 
     def ask(self, formation: Formation, now: int) -> None:
-        """The proposal, or the base, to the members that have not answered."""
+        """Send the proposal, or the base, to the members that have not answered."""
         settings = self._terms.of(name_of(formation.group))
         frame, unanswered = formation.ask(self._me, settings, now + self._repeat_ns)
         for member in unanswered:
@@ -132,7 +132,7 @@ class Steps:
     # Step 3: everything up to the base is delivered
 
     def on_base(self, frame: BaseFrame, now: int) -> None:
-        """Only the initiator has seen all votes."""
+        """Step 3. Only the initiator has seen all votes, so only its base counts."""
         formation = self._stage.formation_of(frame.group)
         if formation is None or frame.sender != formation.initiator:
             return
@@ -152,10 +152,10 @@ class Steps:
         return self._get_ready(formation, now)
 
     def _get_ready(self, formation: Formation, now: int) -> bool:
-        """All of it is delivered, and no view of the predecessor follows before the outcome is known (E-57)."""
+        """All up to the base is delivered. No view of the predecessor follows before the outcome is known (E-57)."""
         predecessor = self._grounds.current(name_of(formation.group))
         if predecessor is not None and (predecessor.parts or predecessor.discipline.in_doubt):
-            # Its view does not tell what it has discarded (E-88), nor what others have delivered elsewhere (E-94).
+            # Its view does not show what it has discarded (E-88), or what others have delivered elsewhere (E-94).
             self.abandon(formation, now)
             return True
         if predecessor is None:
@@ -173,7 +173,7 @@ class Steps:
 
     @property
     def settled_group(self) -> GroupId | None:
-        """The group whose views must not change now: what we are about to leave counts on it."""
+        """The group whose views must not change now: we have reported its view in `ready`."""
         formation = self._stage.formation
         if formation is None or formation.ready is None:
             return None
@@ -194,7 +194,7 @@ class Steps:
             self._install(InstallFrame(formation.group, self._me, formation.base, formation.companies), now)
 
     def on_install(self, frame: InstallFrame, now: int) -> None:
-        """Step 5, if we take part in it; a member that is in it already has been heard now."""
+        """Step 5, if we take part; if we are already in the group, a sign of life of the sender."""
         formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
         if formation is not None:
             self._require_outcome(formation, frame, now)
@@ -207,7 +207,7 @@ class Steps:
             self.stranger(frame.group, frame.sender)
 
     def entered(self, group: "NewtopGroup", now: int) -> None:
-        """We are in this group: its members are worth looking for when they are gone."""
+        """We have entered this group: remember its members, to search for them after a partition."""
         name = name_of(group.view.group)
         self._acquaintances.companions(name, group.view.members)
         self._intentions.fulfilled(name)
@@ -215,7 +215,7 @@ class Steps:
         self._acquaintances.look_later(name, now)
 
     def introduce(self, name: GroupId, frame: InstallFrame, now: int) -> None:
-        """On datagrams: again, to members of which nothing has come in the group."""
+        """On datagrams: repeat `install` to members that were not heard in the group yet."""
         group = self._grounds.current(name_of(name))
         unheard = [] if group is None or group.view.group != name else group.unheard
         for member in unheard:
@@ -225,7 +225,7 @@ class Steps:
         else:
             del self.introduced[name]
 
-    # Step 6: it comes to nothing
+    # Step 6: the formation is aborted
 
     def stranger(self, group: GroupId, sender: ProcessId) -> None:
         """A frame of a group that we are not in: its sender may believe that we are."""
@@ -243,7 +243,7 @@ class Steps:
             self._attempts.refuse(frame.group)  # on datagrams its proposal may still be under way
 
     def abandon(self, formation: Formation, now: int) -> None:
-        """Refuse it for ever, go on as before, and let all know."""
+        """Abort a formation: refuse it for ever, continue in the old group, and tell all members."""
         self._freezes.cost(self._cause(formation), now - formation.begun, now)
         self._attempts.refuse(formation.group)
         self._stage.end()
@@ -256,23 +256,23 @@ class Steps:
         self._grounds.stir()
 
     def _cause(self, formation: Formation) -> ProcessId:
-        """The process that a failed formation is put down to: its initiator, if that is a member; else strangers.
+        """The process that is charged for a failed formation: its initiator, if that is a member; else all strangers.
 
-        We initiate what strangers ask for.
+        A formation that we initiate may have been requested by a stranger.
         """
         group = self._grounds.current(name_of(formation.group))
         known = group is not None and formation.initiator != self._me and formation.initiator in group.roster.ranks
         return formation.initiator if known else STRANGERS
 
     def may_stop_us(self, process: ProcessId, name: GroupId, now: int) -> bool:
-        """Whether this process has not cost us too much time yet by formations that came to nothing."""
+        """Whether this process has not yet cost us too much time by failed formations."""
         group = self._grounds.current(name)
         return self._freezes.allows(process if group is not None and process in group.roster.ranks else STRANGERS, now)
 
     def note_mute(self, formation: Formation, now: int) -> None:
-        """A member that does not vote holds up all others: it is left out for a while, longer each time.
+        """A member that does not vote delays all others: leave it out for a while, longer each time.
 
-        If it is in our view, it is suspected: where nobody owes anything else, its crash would not be noticed (E-95).
+        If it is in our view, suspect it: if no member owes anything, its crash would not be noticed otherwise (E-95).
         """
         if formation.initiator != self._me or formation.base is not None:
             return
@@ -286,14 +286,14 @@ class Steps:
     # Parts of steps
 
     def _require_epoch(self, frame: ProposeFrame, now: int) -> None:
-        """Refuse a group that is not above its predecessors, or too far above all that we know."""
+        """Refuse an epoch that is not above those of the predecessors, or too far above all that we know."""
         self._attempts.require(frame.group, now)
         latest = max((epoch_of(before) for _, before in frame.members if before is not None), default=0)
         if epoch_of(frame.group) <= latest:
-            raise ProtocolViolation("number", f"{frame.group} is to replace a group of epoch {latest}")
+            raise ProtocolViolation("number", f"{frame.group} cannot replace a group of epoch {latest}")
 
     def _require_outcome(self, formation: Formation, frame: InstallFrame, now: int) -> None:
-        """Refuse numbers that differ from what we were told before, or told ourselves."""
+        """Refuse an outcome that differs from the known base, or from the view that we reported."""
         if formation.base is None:
             self._grounds.bounds.require_base(frame.base, now)
         elif frame.base != formation.base:
@@ -306,7 +306,7 @@ class Steps:
     def _take_part(
         self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], now: int
     ) -> Formation:
-        """Step 1: stop delivering, and sending in the group that is to be left."""
+        """Step 1: stop delivering in all groups, and sending in the predecessor."""
         current = self._grounds.current(name_of(group))
         if current is not None:
             self._grounds.counter.witness(current.progress.promised)
@@ -322,10 +322,10 @@ class Steps:
         return self._yields(frame.sender) and self._may_join(frame, now) and self._is_settled(current)
 
     def _yields(self, initiator: ProcessId) -> bool:
-        """Whether what we take part in gives way to a proposal: as long as votes are counted, to one of a lower id.
+        """Whether our current formation yields to a proposal: only while votes are counted, and to a lower initiator.
 
-        Where many look for the same, they would refuse one another for ever (E-93). A group without predecessors may
-        be there as soon as all have voted, so we do not go back on such a vote.
+        Otherwise several processes with the same goal would refuse one another for ever (E-93). A group without
+        predecessors may be formed as soon as all have voted, so we do not withdraw such a vote.
         """
         formation = self._stage.formation
         if formation is None:
@@ -333,7 +333,7 @@ class Steps:
         return formation.base is None and initiator < formation.initiator and formation.has_predecessors
 
     def _may_join(self, frame: ProposeFrame, now: int) -> bool:
-        """Whether it is new, names us with the group that we are in, and our application would be in it.
+        """Whether the group is new, names us with our current group, and our application agrees to be in it.
 
         Its initiator must not have stopped us too often.
         """
@@ -348,7 +348,7 @@ class Steps:
         return members[self._me] is None and (name in intentions.wishes or intentions.welcomes(name, members))
 
     def _is_settled(self, current: "NewtopGroup | None") -> bool:
-        """Whether those of our view have one state, no view is about to change, and no message is in doubt."""
+        """Whether no state transfer, no view change and no message in doubt is pending in our group."""
         if current is None:
             return True
         return current.transfer is None and not current.parts and not current.discipline.in_doubt
@@ -358,7 +358,7 @@ class Steps:
         self._grounds.transmit(VoteFrame(group, self._me, number, epoch), initiator)
 
     def _count(self, formation: Formation, now: int) -> None:
-        """All have voted: with predecessors there is something to deliver first; without, the group is formed."""
+        """All have voted: flush the predecessors first; without any, the group is formed."""
         base = max(formation.votes.values())
         formation.extend(now + self._patience_ns)
         if formation.has_predecessors:
@@ -379,7 +379,7 @@ class Steps:
         self._grounds.stir()
 
     def _install(self, frame: InstallFrame, now: int) -> None:
-        """Step 5: go over, and let all know."""
+        """Step 5: go over, and tell all members."""
         own = InstallFrame(frame.group, self._me, frame.base, frame.companies)
         self._stage.end()
         group = self._grounds.go_over(own, now)

@@ -1,6 +1,6 @@
-"""The settings that all members of a group must have alike, and what happens where they differ.
+"""The settings that must be equal at all members of a group, and what happens if they differ.
 
-A process tells its values in the frames with which processes find each other and form groups (`probe`, `propose`). The
+A process sends its values in the frames with which processes find each other and form groups (`probe`, `propose`). The
 receiver compares them with its own. If they differ, it takes no part and answers with its own values (`refuse`), so
 both ends learn the names of the settings and both values (docs/spec/newtop.md 11.5).
 """
@@ -20,7 +20,7 @@ _SEQUENCED: Final = "sequenced"
 
 
 class Terms:
-    """Those of one process. Invariant: without values in the settings, nothing is told and nothing differs."""
+    """The settings of one process. Invariant: without values, none are sent and none differ."""
 
     __slots__ = ("_acquaintances", "_asymmetric", "_grounds", "_intentions", "_me", "_values")
 
@@ -40,7 +40,7 @@ class Terms:
         self._acquaintances = acquaintances
 
     def of(self, name: GroupId) -> Values:
-        """What a frame about that group tells; whether it has a sequencer is a setting of each group."""
+        """The values for frames about that group; whether it has a sequencer is a setting of each group."""
         if not self._values:
             return ()
         return tuple(sorted((*self._values, (_SEQUENCED, "yes" if name in self._asymmetric else "no"))))
@@ -56,7 +56,7 @@ class Terms:
         return True
 
     def on_refuse(self, frame: RefuseFrame, now: int) -> None:  # noqa: ARG002
-        """A process that we asked has other settings. From a process that we did not ask it means nothing."""
+        """A process that we asked has other settings. A refusal from a process that we did not ask is ignored."""
         name = name_of(frame.group)
         wish = self._intentions.wishes.get(name)
         asked = chain(() if wish is None else wish.processes, self._acquaintances.known.get(name, ()))

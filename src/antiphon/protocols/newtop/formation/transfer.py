@@ -2,7 +2,7 @@
 
 All members of a class were at the same place when the group was formed, so each of them could send the state of its
 application; the lowest does. A member that waits for a state holds deliveries back meanwhile (`held_back.py`);
-numbers, stability and views continue. So no message is lost and none comes twice: messages delivered before the
+numbers, stability and views continue. So no message is lost or repeated: messages delivered before the
 formation are in the state, later ones are deliveries.
 """
 
@@ -115,6 +115,6 @@ class Transfer:
 
 
 def release(state: bytes | StateSource) -> None:
-    """No member needs it any more."""
+    """Release a state that no member needs any more."""
     if not isinstance(state, bytes):
         state.close()

@@ -1,9 +1,9 @@
-"""Agreement on who has failed, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
+"""Agreement on failed members, in one group at one member (docs/spec/newtop.md 9.3-9.5; Macedo94 §6.3.2, corrected).
 
-A member that suspects another says so, with the last number it has of it. A member that has more refutes it, and hands
-over what it has. When all members that are not suspected suspect the same, with the same numbers, those have failed:
-all at once, with one number behind which nothing of them counts. Roman numerals are the conditions of the
-specification.
+A member that suspects another announces that, with the last number it has from it. A member that has more refutes the
+suspicion, and sends what it has. When all unsuspected members have the same suspicions with the same numbers, the
+suspected members have failed: all together, with one last number after which their messages do not count. Roman
+numerals are the conditions of the specification.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,36 +28,35 @@ if TYPE_CHECKING:
 
 
 _CONTRADICTIONS: Final = 3
-"""How often others may vouch for a member that we are cut off from, before we or it must go."""
+"""How often others may vouch for a member that we are cut off from, before one of the two must leave."""
 
 
 class Detection(NamedTuple):
-    """What was confirmed at once."""
+    """Members whose failure was confirmed together."""
 
     failed: tuple[Suspicion, ...]
     """Sorted."""
     left: tuple[Departure, ...]
     at: int
-    """When."""
 
     @property
     def last(self) -> int:
-        """lbn_mn: of a member of the detection, nothing above this number counts in total order.
+        """lbn_mn: in total order, no message of these members above this number counts.
 
-        One may have built on a message of another that nobody else has; whatever is above the minimum may have.
+        Such a message may depend on a message of another failed member that no survivor has.
         """
         return min(last for _, last in self.failed)
 
 
 class Surroundings(NamedTuple):
-    """What agreement asks of the process it lives in."""
+    """Callbacks of the process that the agreement needs."""
 
     take: Callable[[Frame, int], None]
-    """Take a frame as if it had just come."""
+    """Handle a frame as if it had just arrived."""
     accept: Callable[[BlockFrame, int], bool]
-    """Take a message that a refutation brought, whatever we think of its sender; False if it is not the next one."""
+    """Accept a message from a refutation, even if its sender is suspected; False if it is not the next one."""
     confirmed: Callable[["NewtopGroup", Detection, int], None]
-    """These have failed."""
+    """Reports confirmed failures."""
 
 
 class _Suspected(NamedTuple):
@@ -69,7 +68,7 @@ class _Suspected(NamedTuple):
 
 
 class Agreement:
-    """Invariant: frames of the members in `suspicions` are not taken in: they wait in `_pending` (9.3)."""
+    """Invariant: frames of the members in `suspicions` are not accepted: they wait in `_pending` (9.3)."""
 
     __slots__ = (
         "_around",
@@ -94,21 +93,21 @@ class Agreement:
 
     def __init__(self, me: ProcessId, group: "NewtopGroup", settings: NewtopSettings, around: Surroundings) -> None:
         self.suspicions: dict[ProcessId, int] = {}
-        """Whom we suspect, with the last number that we have of it."""
+        """The members that we suspect, each with the last number that we have from it."""
         self.failed: dict[ProcessId, int] = {}
-        """Confirmed, and still in the view; likewise."""
+        """Members with a confirmed failure that are still in the view; likewise."""
         self.wary = False
         """Whether frames must pass the filter: a member is suspected, accused, failed, or said to be dead."""
         self._votes: dict[Suspicion, set[ProcessId]] = {}  # T: the suspicions received, our own included
-        self._recorded: dict[Suspicion, int] = {}  # when the first of them came
+        self._recorded: dict[Suspicion, int] = {}  # when the first vote for each arrived
         self._pending: dict[ProcessId, list[Frame]] = {}  # what suspected members sent
         self._examined: set[tuple[ProcessId, Suspicion]] = set()  # pending accusations that we have refuted
         self._suspected: dict[ProcessId, _Suspected] = {}
-        self._sure: set[ProcessId] = set()  # suspected by their own word (E-52)
-        self._gone: dict[ProcessId, str] = {}  # by their own word no members any more, with the reason
+        self._sure: set[ProcessId] = set()  # suspected because of their own frames (E-52)
+        self._gone: dict[ProcessId, str] = {}  # members that have announced that they leave, with the reason
         self._vanished: set[ProcessId] = set()  # the transport has evidence that they are dead
         self._contradicted: dict[ProcessId, int] = {}  # cut off from us: how often others vouched for it
-        self._secedes = settings.merge_every_ns > 0  # a member that goes alone is found again
+        self._secedes = settings.merge_every_ns > 0  # a member that secedes is found again and merged
         self._me = me
         self._group = group
         self._grace_ns = settings.suspect_after_ns
@@ -125,12 +124,12 @@ class Agreement:
         """Whether votes or refutations are awaited."""
         return bool(self.suspicions or self._votes)
 
-    # What comes in
+    # Input
 
     def admits(self, frame: Frame, now: int) -> bool:
-        """The filter for frames that come directly (9.3): those of suspected members wait, those of failed ones go."""
+        """The filter for direct frames (9.3): those of suspected members wait, those of failed members are dropped."""
         sender = frame.sender
-        self._vanished.discard(sender)  # it speaks, so the evidence was wrong
+        self._vanished.discard(sender)  # it sends, so the evidence was wrong
         if sender in self.failed:
             return False
         if sender not in self.suspicions:
@@ -138,7 +137,7 @@ class Agreement:
         if self.excludes_me(frame) or isinstance(frame, LeavingFrame):
             self._sure.add(sender)
         elif sender not in self._sure and self._alone_with(sender):
-            self._trust(sender, now)  # nobody else can have used our vote (E-25)
+            self._trust(sender, now)  # no other member can have used our vote (E-25)
             if sender not in self.suspicions:
                 return True
         self._hold(frame)
@@ -153,7 +152,7 @@ class Agreement:
         self.evaluate(now)
 
     def suspect(self, process: ProcessId, reason: str, now: int) -> None:
-        """(i) Something speaks against a member: tell all, itself included, and hold what comes of it."""
+        """(i) Suspect a member: tell all members, also the suspect, and hold back its frames from now on."""
         group = self._group
         if process in self.suspicions or process in self.failed:
             return
@@ -169,13 +168,13 @@ class Agreement:
         self.evaluate(now)
 
     def parted(self, process: ProcessId, now: int) -> None:
-        """(viii) By its own word a member has excluded us: what says so is not taken in, it is suspected for sure."""
+        """(viii) A frame of a member says that it has excluded us: drop the frame, and suspect the member for good."""
         if process in self._group.roster.ranks and process not in self.failed:
             self._sure.add(process)
             self.suspect(process, "parted", now)
 
     def renounced(self, process: ProcessId, now: int, reason: str = "left") -> None:
-        """By its own word it is no member any more: no silence is needed, and nobody waits for its vote (11.2)."""
+        """A member has announced that it leaves: suspect it at once, and do not wait for its vote (11.2)."""
         if process in self._group.roster.ranks and process not in self.failed:
             self._sure.add(process)
             self._gone[process] = reason
@@ -183,7 +182,7 @@ class Agreement:
             self.evaluate(now)
 
     def vanished(self, process: ProcessId, now: int) -> None:
-        """(f) The transport has evidence that it is dead: no silence is needed, but others may refute it.
+        """(f) The transport has evidence that it is dead: suspect it at once; others may still refute that.
 
         A new number of ours makes others answer, and the process too if it lives. So a member that still hears it
         can refute soon, also in an idle group.
@@ -196,19 +195,19 @@ class Agreement:
             self.evaluate(now)
 
     def stuck(self, process: ProcessId, now: int) -> None:
-        """It is heard, and never advances: in a view of two its next sign of life must not acquit it (9.9)."""
+        """A member is heard but never advances: in a view of two, a sign of life must not clear it (9.9)."""
         if process not in self.suspicions and process not in self.failed:
             self._sure.add(process)
             self.suspect(process, "stuck", now)
 
     def excludes_me(self, frame: Frame) -> bool:
-        """Whether its sender says by it that it has excluded us: by the mark on a message (E-45), or outright."""
+        """Whether its sender has excluded us, according to the mark on a message (E-45) or to a confirmation."""
         if isinstance(frame, BlockFrame):
             return self._me in frame.excluded
         return isinstance(frame, ConfirmedFrame) and any(process == self._me for process, _ in frame.failed)
 
     def noticed(self, process: ProcessId, now: int) -> None:
-        """A message of that member was taken in: it may refute what is recorded (iii)."""
+        """A message of that member was accepted: it may refute recorded suspicions (iii)."""
         if process in self.failed or process not in self._group.roster.ranks:
             return
         reached = self._group.reached(process)
@@ -218,16 +217,16 @@ class Agreement:
             self._examine(frame, now)
 
     def installed(self, now: int) -> None:
-        """The view has changed: forget those who are gone."""
+        """The view has changed: forget removed members."""
         ranks = self._group.roster.ranks
         self.failed = {process: last for process, last in self.failed.items() if process in ranks}
         self._vanished &= ranks.keys()
         self.evaluate(now)
 
-    # What time brings (9.2)
+    # Timeouts, as in 9.2
 
     def mute(self, process: ProcessId) -> int | None:
-        """(b) Since when its vote is missing for something that we suspect; None if it owes none."""
+        """(b) Since when its vote on one of our suspicions is missing; None if it owes none."""
         missing = [
             self._suspected[suspect].at
             for suspect, last in self.suspicions.items()
@@ -236,12 +235,12 @@ class Agreement:
         return min(missing, default=None)
 
     def accused(self, before: int) -> list[ProcessId]:
-        """(c) Members that others suspect since then or longer, and that nobody could clear."""
+        """(c) Members that others have suspected since `before` or longer, without a refutation."""
         suspects = {pair[0] for pair, at in self._recorded.items() if at <= before and self._stands(pair)}
         return sorted(suspects - self.suspicions.keys())
 
     def evaluate(self, now: int) -> None:
-        """(v) If all that we do not suspect agree with all that we suspect: confirm it, all or nothing."""
+        """(v) If all unsuspected members share all our suspicions, confirm them together."""
         group = self._group
         if self._vanished:
             self._follow_evidence(now)
@@ -252,10 +251,10 @@ class Agreement:
         self.wary = self.active or bool(self.failed) or bool(self._vanished)
 
     def _follow_evidence(self, now: int) -> None:
-        """A refutation took back a suspicion that rests on evidence: adopt that of another member at once.
+        """After a refutation of a suspicion with evidence, adopt the same suspicion of another member at once.
 
-        Without that other suspicion nothing happens before the ordinary timeouts: a member that still hears the
-        process refutes each of ours, and the two would go on for ever.
+        Without another accuser, wait for the ordinary timeouts: a member that still hears the process would refute each
+        of our suspicions, without end.
         """
         accused = {pair[0] for pair in self._votes if self._stands(pair)}
         for process in sorted(self._vanished & accused - self.suspicions.keys()):
@@ -264,7 +263,7 @@ class Agreement:
     # Conditions
 
     def _on_suspect(self, frame: SuspectFrame, now: int) -> None:
-        """(ii) A vote, or our life in doubt, or something that we can refute."""
+        """(ii) Record a vote, answer a suspicion of ourselves, or refute one that we know to be wrong."""
         pair = frame.suspect, frame.last_block
         if frame.suspect == self._me:
             self._group.concerns.accused_by(frame.sender, now)
@@ -277,7 +276,7 @@ class Agreement:
             self._vote(frame.sender, pair, now)
 
     def _on_refute(self, frame: RefuteFrame, now: int) -> None:
-        """(iv) Always: its sender's vote is withdrawn, and its messages are taken in if they follow ours (E-22)."""
+        """(iv) Withdraw its sender's vote, and accept the messages in it that follow ours (E-22)."""
         suspect, group = frame.suspect, self._group
         self._withdraw(frame.sender, suspect, frame.last_block)
         if suspect == self._me or suspect in self.failed or suspect not in group.roster.ranks:
@@ -295,7 +294,7 @@ class Agreement:
             self.parted(suspect, now)
 
     def _on_confirmed(self, frame: ConfirmedFrame, now: int) -> None:
-        """(vi), (viii) Others have agreed: with what we suspect, or about us."""
+        """(vi), (viii) Others have confirmed failures: those that we suspect, or our own."""
         if self.excludes_me(frame):
             self.parted(frame.sender, now)
         elif all(self.suspicions.get(process) == last for process, last in frame.failed):
@@ -307,7 +306,7 @@ class Agreement:
         self.renounced(frame.sender, now, "stalled" if frame.stalled else "left")
 
     def _clear(self, process: ProcessId, now: int) -> None:
-        """A refutation had news: take the suspicion back, pass the news on, then take in what waited."""
+        """A refutation brought new messages: withdraw the suspicion, forward them, then handle held frames."""
         self._group.concerns.vouched(process, now)
         last = self.suspicions[process]
         cut_off = self._secedes and self._is_cut_off_from(process)
@@ -317,16 +316,16 @@ class Agreement:
         if cut_off:
             self._weigh_secession(process, now)
         if process in self._gone:
-            self.renounced(process, now, self._gone[process])  # others had more of it, but it is gone all the same
+            self.renounced(process, now, self._gone[process])  # others had more messages of it, but it has left
 
     def _is_cut_off_from(self, process: ProcessId) -> bool:
         severed = self._group.suspector.is_severed(self._group.roster.ranks[process])
         return severed or self._suspected[process].reason == "deaf"
 
     def _weigh_secession(self, process: ProcessId, now: int) -> None:
-        """Others hear a member that we do not hear: one of us two has to go, or all wait for ever (E-56).
+        """Others hear a member that we do not hear: one of the two must leave, or all wait for ever (E-56).
 
-        The higher of the two does, sooner; alone in its view, it is found again and merged over the next connection.
+        The higher one leaves sooner. Alone in its view, it is found again and merged over the next connection.
         """
         self._contradicted[process] = times = self._contradicted.get(process, 0) + 1
         if times < (_CONTRADICTIONS if self._me > process else 2 * _CONTRADICTIONS):
@@ -337,7 +336,7 @@ class Agreement:
             self.suspect(member, "secession", now)
 
     def _trust(self, process: ProcessId, now: int) -> None:
-        """In a view of two, a message that comes directly says more than any vote."""
+        """In a view of two, a direct message outweighs any vote."""
         self._acquit(process, now)
         self._replay(process, now)
 
@@ -351,13 +350,13 @@ class Agreement:
         group.voice.early.append(Refuted(group.view.group, process))
 
     def _replay(self, process: ProcessId, now: int) -> None:
-        """As if it came just now: each frame goes through the filter again, for the first may raise new doubts."""
+        """Handle held frames as new: each one passes the filter again, because the first may raise a new suspicion."""
         self._examined = {each for each in self._examined if each[0] != process}
         for frame in self._pending.pop(process, ()):
             self._around.take(frame, now)
 
     def _confirm(self, failed: tuple[Suspicion, ...], now: int) -> None:
-        """(vii) These have failed. Told to the whole view, to them too, for (viii) needs it."""
+        """(vii) Confirm these failures, and tell the whole view. The failed members are told too, because of (viii)."""
         group = self._group
         left = tuple(self._departure(pair, now) for pair in failed)
         for process, last in failed:
@@ -369,7 +368,7 @@ class Agreement:
         self._examined = {each for each in self._examined if each[0] not in self.failed}
         for pair in [pair for pair in self._votes if pair[0] in self.failed]:
             self._forget(pair)
-        for process, _ in failed:  # their own votes do not count any more: nobody could ask them for evidence (E-81)
+        for process, _ in failed:  # their votes no longer count: they cannot be asked for evidence (E-81)
             for pair in [*self._votes]:
                 self._withdraw(process, *pair)
         members = tuple(member for member in group.view.members if member not in self.failed)
@@ -380,7 +379,7 @@ class Agreement:
     # Parts
 
     def _refute(self, pair: Suspicion, now: int) -> None:
-        """(iii) Hand over all that we hold of it above that number, nulls too; then the pair is of no more use."""
+        """(iii) Send all its messages that we hold above that number, nulls too; then forget the suspicion."""
         group = self._group
         process, last = pair
         messages = group.discipline.stored(process, last)
@@ -388,7 +387,7 @@ class Agreement:
         self._forget(pair)
 
     def _hold(self, frame: Frame) -> None:
-        """Keep what a suspected member sends; of announcements in a row the last says all, a bare sign nothing."""
+        """Hold a frame of a suspected member. Of consecutive announcements only the last matters."""
         pending = self._pending.setdefault(frame.sender, [])
         while isinstance(frame, AliveFrame) and pending:
             last = pending[-1]
@@ -398,7 +397,7 @@ class Agreement:
         pending.append(frame)
 
     def _examine(self, frame: SuspectFrame, now: int) -> None:
-        """Look at an accusation although we suspect the accuser: only to refute it (E-23), or to show that we live."""
+        """Look at an accusation although we suspect the accuser: to refute it (E-23), or to show that we are alive."""
         pair = frame.suspect, frame.last_block
         if frame.suspect == self._me:
             self._show_life(frame.last_block, now)  # E-67
@@ -409,7 +408,7 @@ class Agreement:
             self._refute(pair, now)
 
     def _pending_accusations(self, process: ProcessId) -> list[SuspectFrame]:
-        """Those about it that wait with an accuser's other messages: looked at whenever it speaks (E-75)."""
+        """Held accusations against this member; examined again whenever it sends something (E-75)."""
         return [
             frame
             for frames in self._pending.values()
@@ -418,26 +417,26 @@ class Agreement:
         ]
 
     def _show_life(self, last: int, now: int) -> None:
-        """A member has everything of ours and suspects us all the same: give others what refutes it (E-50, E-67)."""
+        """A member suspects us although it has all our messages: send one that lets others refute it (E-50, E-67)."""
         numbers = self._group.numbers
         if last > numbers.sent:
-            numbers.counter.witness(last + 1)  # nobody has that of us: only a larger number refutes it
+            numbers.counter.witness(last + 1)  # no member has this number from us: only a larger one refutes it
         if last >= numbers.sent:
             self._group.discipline.show_life(now)
 
     def _tell(self, frame: MembershipFrame, now: int) -> None:
-        """To the whole view, whatever flow control says (E-20)."""
+        """Send to the whole view, independent of flow control (E-20)."""
         self._group.multicast(frame, now)
 
     def _vote(self, voter: ProcessId, pair: Suspicion, now: int) -> None:
-        """A newer vote about a member takes the place of an older one."""
+        """Record a vote; it replaces an older vote about the same member."""
         for other in [other for other in self._votes if other[0] == pair[0] and other != pair]:
             self._withdraw(voter, *other)
         self._votes.setdefault(pair, set()).add(voter)
         self._recorded.setdefault(pair, now)
 
     def _withdraw(self, voter: ProcessId, suspect: ProcessId, last: int) -> None:
-        """Up to that number."""
+        """Withdraw the votes of a member against a suspect, up to that number."""
         for pair in [pair for pair in self._votes if pair[0] == suspect and pair[1] <= last]:
             self._votes[pair].discard(voter)
             if not self._votes[pair]:
@@ -448,7 +447,7 @@ class Agreement:
         self._recorded.pop(pair, None)
 
     def _stands(self, pair: Suspicion) -> bool:
-        """Whether a recorded suspicion is one that we cannot refute, of a member that we trust (E-81)."""
+        """Whether a recorded suspicion comes from a member that we trust, and we cannot refute it (E-81)."""
         trusted = self._votes[pair] - self.suspicions.keys() - self.failed.keys()
         return bool(trusted) and pair[1] >= self._group.reached(pair[0])
 
@@ -456,9 +455,9 @@ class Agreement:
         return {*self._group.view.members} == {self._me, process}
 
     def _in_grace(self, now: int) -> bool:
-        """A view of two: (v) holds at once, so a suspicion by timeout gets a second chance (E-25).
+        """In a view of two, (v) holds at once, so a suspicion by timeout gets a grace period (E-25).
 
-        With evidence of a death the time is short, but not zero: nobody else can refute it.
+        With evidence of a death it is shorter, but not zero, because no third member can refute it.
         """
         (process, *others) = self.suspicions
         if others or process in self._sure or not self._alone_with(process):

@@ -1,9 +1,9 @@
 """Concerns: what is wrong with members that stay in the view (docs/spec/newtop.md 9.9).
 
 A member that is slow, that does not hear us, or whose application does not read, holds the whole group back, although
-nobody may suspect it. Here it is found out from what members owe, and since when. A concern is told to our own
-application alone; it makes nothing leave. One thing follows from it: if the setting asks for that, a process leaves
-the group when its own application has read nothing for too long. Only that process can know it.
+it must not be suspected. It is detected by what members owe, and since when. A concern is reported only to our own
+application and transmits nothing. There is one consequence, if the setting asks for it: a process leaves the group when
+its own application has read nothing for too long. Only that process can know this.
 """
 
 from collections import deque
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from antiphon.protocols.newtop.group import NewtopGroup
 
 _REPEATED: Final = 2
-"""One wrong suspicion may follow from a pause; this number of them says that a direction of a link is broken."""
+"""One wrong suspicion may follow from a pause; this number of them means that one direction of a link is broken."""
 _RELAYED_MIN: Final = 3
-"""This number of frames in a row that only others could repair says the same."""
+"""This number of consecutive frames that only others could repair means the same."""
 
 
 class _Sample(NamedTuple):
-    """How far the group was at one look."""
+    """The progress of the group at one check."""
 
     at: int
     number: int
-    """The largest number: all members are to send one as large."""
+    """The largest number: all members must send one at least as large."""
     block: int
-    """The largest complete number: all members are to complete it."""
+    """The largest complete number: all members must complete it."""
     delivered: int
-    """The largest number that our application was handed: all applications are to take it."""
+    """The largest number delivered to our application: all applications must consume it."""
 
 
 class _Doubts(NamedTuple):
@@ -43,7 +43,7 @@ class _Doubts(NamedTuple):
 
 
 class Concerns:
-    """Invariant: `_open` is what our application has been told, and has not been told to be over."""
+    """Invariant: `_open` holds the concerns that our application was told of, and that are not over."""
 
     __slots__ = (
         "_accusers",
@@ -62,19 +62,19 @@ class Concerns:
 
     def __init__(self, settings: NewtopSettings, *, sequenced: bool) -> None:
         self.stalled = False
-        """Whether our own application has not taken what it was handed long ago: our announcements say so."""
+        """Whether our own application has not read for too long: our announcements say so."""
         self.evicted = False
         """Whether we leave the group because of that."""
         self._limit_ns = settings.suspect_after_ns // 2 + settings.silence_timeout_ns
-        self._lag_ns = self._limit_ns * (2 if sequenced else 1)  # there only its word tells a stall from a lag
+        self._lag_ns = self._limit_ns * (2 if sequenced else 1)  # there a stall shows only by an announcement
         self._memory_ns = 4 * settings.suspect_after_ns
         self._exclude_ns = settings.exclude_stalled_after_ns
-        self._open: dict[tuple[ProcessId, ConcernReason], int] = {}  # when a look last found it
-        self._samples: deque[_Sample] = deque()  # one for each look at which the group was further than before
-        self._said_stalled: set[int] = set()  # ranks of members that said so of themselves
+        self._open: dict[tuple[ProcessId, ConcernReason], int] = {}  # when a check last found it
+        self._samples: deque[_Sample] = deque()  # one for each check that found progress of the group
+        self._said_stalled: set[int] = set()  # ranks of members that announced that they are stalled
         self._vouched: dict[ProcessId, _Doubts] = {}  # members that others heard while we did not
         self._accusers: dict[ProcessId, _Doubts] = {}  # members that said that they do not hear us
-        self._progress = 0, 0  # what our own application has taken, and when it last took something
+        self._progress = 0, 0  # the last number that our application has consumed, and when
 
     # What other parts notice
 
@@ -101,13 +101,13 @@ class Concerns:
         known = doubts.get(process)
         return 0 if known is None or known.at + self._memory_ns < now else known.times
 
-    # What a look finds
+    # Checks
 
     def look(self, group: "NewtopGroup", now: int, effects: list[Effect]) -> None:
-        """Tell our application what is new, and what is over."""
+        """Check, and tell our application which concerns are new and which are over."""
         self._sample(group, now)
         found = dict.fromkeys(self._find(group, now), now)
-        if group.suspector.at is not None:  # else no look would find out that it is over
+        if group.suspector.at is not None:  # else no later check would end it
             found = {**self._lingering(group, now), **found}
         self.stalled = (group.roster.me, "stalled") in found
         name = group.view.group
@@ -119,7 +119,7 @@ class Concerns:
             effects.append(Evicted(name, "stalled", now - self._progress[1]))
 
     def _lingering(self, group: "NewtopGroup", now: int) -> dict[tuple[ProcessId, ConcernReason], int]:
-        """A lag that comes again and again is one lag: it is over when no look has found it for a while."""
+        """A repeated lag counts as one: it is over when no check has found it for a while."""
         ranks, memory_ns = group.roster.ranks, self._memory_ns
         return {
             (process, reason): at
@@ -143,7 +143,7 @@ class Concerns:
             yield self._blocker(group), "blocking"
 
     def _late(self, group: "NewtopGroup", rank: int, basis: _Sample) -> ConcernReason | None:
-        """What a member has owed since that sample: numbers and completions, or what only its application can do."""
+        """The concern if a member still owes what it owed at that sample: numbers, completions, or consumption."""
         progress, mine = group.progress, rank == group.roster.my_rank
         taken = _taken(group, rank)
         if mine:
@@ -163,14 +163,14 @@ class Concerns:
         return vouched is not None and vouched.times >= _REPEATED and group.suspector.clock[rank] <= vouched.at
 
     def _blocker(self, group: "NewtopGroup") -> ProcessId:
-        """The member that holds our messages back; the one that we have named, as long as it is one of them."""
+        """The member that holds our messages back; of several, the one that we have reported."""
         ranks, discipline = group.roster.ranks, group.discipline
         named = (process for process, reason in self._open if reason == "blocking")
         waited_for = (each for each in named if each in ranks and discipline.waits_for(ranks[each]))
         return next(waited_for, group.gate.blocked_by or group.roster.me)
 
     def _sample(self, group: "NewtopGroup", now: int) -> None:
-        """Note how far the group is, and forget samples that are too old."""
+        """Record the progress of the group, and drop samples that are too old."""
         samples = self._samples
         sample = _Sample(now, group.discipline.largest, group.complete_block, _delivered(group))
         if not samples or samples[-1][1:] != sample[1:]:
@@ -179,11 +179,11 @@ class Concerns:
             samples.popleft()
 
     def _basis(self, at: int) -> _Sample | None:
-        """The last sample that is as old as that."""
+        """The last sample that is not newer than `at`."""
         return next((sample for sample in reversed(self._samples) if sample.at <= at), None)
 
     def _idle_ns(self, group: "NewtopGroup", now: int) -> int:
-        """For how long our own application has taken nothing of what it was handed."""
+        """For how long our own application has consumed nothing although something is delivered."""
         taken = _taken(group, group.roster.my_rank)
         if taken is None or taken >= _delivered(group) or taken != self._progress[0]:
             self._progress = taken or 0, now
@@ -191,14 +191,14 @@ class Concerns:
 
 
 def _taken(group: "NewtopGroup", rank: int) -> int | None:
-    """Up to where the application of a member has taken everything, as it said; None where nobody counts that."""
+    """The number up to which the application of a member has consumed everything; None where that is not counted."""
     if group.flow is not None:
         return group.flow.completed.values[rank]
     return group.progress.completed.values[rank] if group.discipline.sequenced else None
 
 
 def _delivered(group: "NewtopGroup") -> int:
-    """The largest number that our own application was handed."""
+    """The largest number delivered to our own application."""
     handed = group.consumption.handed
     last = (handed[-1] or 0) if handed else 0
     own = _taken(group, group.roster.my_rank)

@@ -75,7 +75,7 @@ class ViewInstaller:
             return
         group.numbers.counter.witness(number)
         if order.cut_after and group.numbers.sent < number:
-            group.discipline.null(number, now, self._early)  # perhaps no other member owes this number (E-60)
+            group.discipline.null(number, now, self._early)  # possibly no other member owes this number (E-60)
             group.numbers.expect(number, now)  # and we still do, if flow control delays it
         if self._rules.answers_cuts:
             self._answers.want(number)  # in all groups, or a silent one delays the view

@@ -1,8 +1,8 @@
-"""The suspector: when silence speaks against a member (docs/spec/newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
+"""The suspector: when silence makes a member suspect (docs/spec/newtop.md 9.2; Macedo94 §6.3.2, §7.2.12, completed).
 
-It looks every quarter of the timeout while a member owes something, and not at all otherwise. To find out how long
-a number has been owed it remembers, of each look, the largest number that there was: constant cost per message. So it
-does for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
+It checks every quarter of the timeout while a member owes something, and not at all otherwise. To know how long a
+number has been owed, it records the largest number at each check, so the cost per message is constant. It does the same
+for acknowledgments, with the largest complete number, where deliveries wait for them (newtop.md 14, rule 3).
 """
 
 from collections import deque
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from antiphon.protocols.newtop.group import NewtopGroup
 
 _PROBE_STEP_NS: Final = 10_000_000
-"""ε: of members that would probe an idle group at the same time, each waits this much longer than the one before."""
+"""ε: members probe an idle group one after another, each this much later than the one before."""
 
 
 class Suspector:
-    """The clocks of one member in one group. All clauses ask: is it silent, and does it owe us something."""
+    """The clocks of one member in one group. A member is suspected if it is silent and owes us something."""
 
     __slots__ = (
         "_advanced",
@@ -41,17 +41,17 @@ class Suspector:
 
     def __init__(self, size: int, settings: NewtopSettings, now: int = 0) -> None:
         self.clock = [0] * size
-        """By rank, when something last came from it; entered in place by the parts that take frames in."""
+        """By rank, when something was last received; written directly by the parts that receive frames."""
         self.at: int | None = None
-        """When to look again."""
+        """The time of the next check."""
         self.idle = settings.suspect_after_ns > 0
-        """Whether it would begin to look if a member owed something; never, where nobody is to be suspected."""
+        """Whether checks pause until a member owes something; False for good if suspicion is off."""
         self._formed_at = now
         self._pardoned = [now] * size  # when a suspicion was last taken back, or the connection broke
         self._severed: set[int] = set()
-        self._samples: deque[tuple[int, int]] = deque()  # (when, the largest number then) of the looks that matter
-        self._completed: deque[tuple[int, int]] = deque()  # (when, what was to be acknowledged then), in safe groups
-        self._advanced = [(0, now)] * size  # by rank, the last number that a look found of it, and when it changed
+        self._samples: deque[tuple[int, int]] = deque()  # (time, largest number then) of the checks that matter
+        self._completed: deque[tuple[int, int]] = deque()  # (time, number to be acknowledged then), in safe groups
+        self._advanced = [(0, now)] * size  # by rank, its last number at a check, and when that changed
         self._merges = settings.merge_every_ns > 0
         self._patience_ns = settings.suspect_after_ns
         self._stuck_ns = settings.stuck_after_ns
@@ -66,23 +66,23 @@ class Suspector:
         self.at = now + self._period_ns
 
     def rest(self, group: "NewtopGroup", now: int) -> None:
-        """Nobody owes anything: wait for the next probe, if idle groups are probed."""
+        """No member owes anything: wait for the next probe, if idle groups are probed."""
         self.idle = self._patience_ns > 0
         self._samples.clear()
         self._completed.clear()
         self.at = max(self._probe_due(group), now + 1) if self._probes(group) else None
 
     def severed(self, rank: int, now: int) -> None:
-        """The connection with it has lost frames: what still comes is no sign of life (E-47)."""
+        """The connection with it has lost frames: later frames are no sign of life (E-47)."""
         self._severed.add(rank)
         self._pardoned[rank] = now
 
     def remember(self) -> list[int]:
-        """When something last came from each member; for `recall`."""
+        """When something was last received from each member; for `recall`."""
         return self.clock[:]
 
     def recall(self, clock: list[int]) -> None:
-        """What came since `remember` was no sign of life of its sender: others have relayed it."""
+        """Undo the signs of life since `remember`: those frames were relayed by others."""
         self.clock[:] = clock
 
     def is_severed(self, rank: int) -> bool:
@@ -90,11 +90,11 @@ class Suspector:
         return rank in self._severed
 
     def cut_off(self, group: "NewtopGroup") -> bool:
-        """Whether a connection with a member is broken; who parts with it is merged over the next one (E-89)."""
+        """Whether a connection with a member is broken; after a separation, groups merge over the next one (E-89)."""
         return self._merges and not self._severed.isdisjoint(group.roster.ranks.values())
 
     def pardon(self, rank: int, now: int) -> None:
-        """A suspicion was wrong: its clock starts again, or the same silence would accuse it at once."""
+        """A suspicion was wrong: restart its clock, or the same silence would make it suspect at once."""
         self._pardoned[rank] = now
 
     def silent_ns(self, rank: int, now: int) -> int:
@@ -102,7 +102,7 @@ class Suspector:
         return now - self._silent_since(rank)
 
     def look(self, group: "NewtopGroup", now: int) -> None:
-        """The period is over: accuse members that have been silent for too long, say that we live, or probe."""
+        """Periodic check: suspect members that were silent for too long, show that we are alive, or probe."""
         if self.idle:
             if self._probes(group) and now >= self._probe_due(group):
                 group.discipline.show_life(now)
@@ -114,10 +114,10 @@ class Suspector:
                 self._samples.append((now, group.discipline.largest))
             self._note_completion(group, now)
             self._accuse(group, now)
-            group.agreement.evaluate(now)  # a time of grace may be over
+            group.agreement.evaluate(now)  # a grace period may be over
             owed = group.discipline.largest > group.complete_block
             if not owed and self._probes(group) and now >= self._probe_due(group):
-                group.discipline.show_life(now)  # we wait for something else than numbers
+                group.discipline.show_life(now)  # we wait for something other than numbers
         if group.discipline.largest > group.complete_block or group.unanswered:
             self._say_that_we_live(group, now)
             self.at = now + self._period_ns
@@ -148,10 +148,10 @@ class Suspector:
     def _charge(
         self, group: "NewtopGroup", process: ProcessId, rank: int, owing: Mapping[ProcessId, int], now: int
     ) -> str | None:
-        """What a silent member owes: a number, its word (a), a vote (b), room (d), a flush (e), a notice (E-77).
+        """The reason to suspect a member: it owes a number, an acknowledgment (a), a vote (b), room (d), a flush (e).
 
-        Of a new group, a state (E-95); where groups merge, a connection too (E-89). A deaf member may not know what
-        it owes; that it does not answer is enough (E-80).
+        It may also owe a notice (E-77), in a new group a state (E-95), and where groups merge a connection (E-89). A
+        deaf member may not know what it owes; that it does not answer is enough (E-80).
         """
         limit = now - self._patience_ns
         if self._deaf(group, process, now):
@@ -179,19 +179,19 @@ class Suspector:
             self._completed.append((now, group.awaited_block))
 
     def _unacknowledged_since(self, group: "NewtopGroup", rank: int) -> int | None:
-        """Since when we have completed what that member has not said to have (docs/spec/newtop.md 14, rule 3)."""
+        """Since when we have completed a number that it has not acknowledged (docs/spec/newtop.md 14, rule 3)."""
         said = group.progress.acknowledged(rank)
         return next((when for when, number in self._completed if number > said), None)
 
     def _deaf(self, group: "NewtopGroup", process: ProcessId, now: int) -> bool:
-        """On datagrams, it has not answered for so long that the connection counts as broken."""
+        """On datagrams: whether it has not answered for a long time, so that the connection counts as broken."""
         since = group.deaf_since(process)
         if since is None:
             return False
         return max(since, self._pardoned[group.roster.ranks[process]]) + 2 * self._patience_ns <= now
 
     def _is_stuck(self, group: "NewtopGroup", rank: int, owed_since: int | None, now: int) -> bool:
-        """Whether it is heard, but has sent no number for very long; a stalled member says that it cannot (9.9)."""
+        """Whether it is heard, but has sent no number for very long; a stalled member announces that (9.9)."""
         if owed_since is None or not self._stuck_ns:
             return False
         since = max(owed_since, self._advanced[rank][1], self._pardoned[rank])
@@ -203,7 +203,7 @@ class Suspector:
         return max(self.clock[rank], self._pardoned[rank])
 
     def _say_that_we_live(self, group: "NewtopGroup", now: int) -> None:
-        """While clauses b to e may apply, a member may take our silence for death; else it may last a probe's time."""
+        """Send a sign of life: soon while clauses b to e may apply, otherwise at the pace of probes."""
         asks = group.gate.blocked and group.gate.blocked_at + self._period_ns <= now
         requested = group.leaving.completion_requested > 0
         presses = group.agreement.wary or requested or group.unacknowledged or group.transfer is not None
@@ -219,17 +219,17 @@ class Suspector:
 
 
 class SteadySuspector(Suspector):
-    """In an asymmetric group nobody owes numbers: all say at regular times that they live (newtop.md 11.3 rule 6.2)."""
+    """For asymmetric groups: no member owes numbers, but all send signs of life regularly (newtop.md 11.3 rule 6.2)."""
 
     __slots__ = ()
 
     def rest(self, group: "NewtopGroup", now: int) -> None:
-        """Nobody ever rests, unless it is alone."""
+        """Checks never pause, unless we are alone."""
         self.idle = False
         self.at = now + self._period_ns if self._period_ns and len(group.view.members) > 1 else None
 
     def look(self, group: "NewtopGroup", now: int) -> None:
-        """The period is over: members that have been silent for too long are suspected; then we say that we live."""
+        """Periodic check: suspect members that were silent for too long, then send a sign of life."""
         self._accuse(group, now)
         group.agreement.evaluate(now)
         if group.numbers.spoke_at + self._period_ns <= now:

@@ -69,7 +69,7 @@ class TotalOrder:
         return None
 
     def received(self, group: NewtopGroup, frame: BlockFrame, now: int) -> Sequence[GroupId]:  # noqa: ARG002
-        """Keep it for its turn."""
+        """Keep the frame until it is deliverable."""
         block = frame.block
         row = self._rows[block]
         if not row:

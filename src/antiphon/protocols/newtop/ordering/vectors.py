@@ -104,13 +104,13 @@ class FastOrder:
         return [frame for frame, _ in dropped]
 
     def settled(self, group: NewtopGroup) -> bool:
-        """Nothing waits but what belongs to a later view."""
+        """True if only frames of a later view wait."""
         name = group.view.group
         waiting = (*self._waiting.values(), self._ready)
         return not any(frame.group == name for held in waiting for frame, _ in held)
 
     def installed(self, group: NewtopGroup, removed: Sequence[ProcessId]) -> list[BlockFrame]:
-        """Drop what is left of removed members: it belongs to a view that we never install. Release other frames."""
+        """Drop the rest of the removed members' frames: they belong to a view that we never install. Release others."""
         name = group.view.group
         keys = {self._key(name, process) for process in removed}
         dropped = self._drop(lambda frame, _: frame.group == name and frame.sender in removed)

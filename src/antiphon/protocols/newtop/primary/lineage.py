@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from antiphon.types import ProcessId, ViewId, split_process_id
 
 Rule = Literal["founded", "majority", "everybody", "static"]
-"""Why a view may try: a member may found a lineage; enough voters; every voter is back; most of a configured size."""
+"""Why a view may try: a member may found a lineage; enough voters; all voters are back; a majority of a fixed size."""
 
 
 class PrimaryView(NamedTuple):
@@ -50,7 +50,7 @@ class ClaimWord(NamedTuple):
 
 
 class AttemptWord(NamedTuple):
-    """The sender has written down that this view may be primary, with this number."""
+    """The sender has recorded that this view may be primary, with this number."""
 
     view: ViewId
     number: int
@@ -79,7 +79,7 @@ class Outcome(NamedTuple):
 
 
 def decide(claims: Mapping[ProcessId, Claim], size: int | None = None) -> Outcome:
-    """May the view of these members try to become primary? `size`: the configured one, where most of it decide."""
+    """May the view of these members try to become primary? `size`: the configured size; a majority of it decides."""
     known = _united(claims.values())
     lasts = [known[claim.last.view] for claim in claims.values() if claim.last is not None]
     latest = max(lasts, key=_age, default=None)
@@ -113,7 +113,7 @@ def enough(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[st
     """Does a view of these members have enough voters of a primary view? `met`: names that its members know.
 
     A restarted voter counts in two cases only. If exactly half of the voters are here, it breaks the tie: the other
-    half cannot go on without it. And if every voter is here, restarted or not, nobody is left that could go on.
+    half cannot go on without it. And if every voter is here, restarted or not, no other side can go on.
     """
     voters = before.voters - before.left
     same = voters & members
@@ -129,7 +129,7 @@ def enough(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[st
 
 
 def _united(claims: Iterable[Claim]) -> dict[ViewId, PrimaryView]:
-    """All primary views in these claims, each with the leaves that anybody knows of."""
+    """All primary views in these claims, each with all leaves known to any claim."""
     known: dict[ViewId, PrimaryView] = {}
     for claim in claims:
         for each in (*claim.attempts, *(() if claim.last is None else (claim.last,))):
@@ -173,11 +173,11 @@ class Lineage:
     met: set[str] = field(default_factory=set)
     entitled: bool = False
     held: int = 0
-    """The number of the last primary view that the application's state comes from: others may tell us of later ones."""
+    """The number of the last primary view that the application's state comes from; we may know of later ones."""
 
     @property
     def claim(self) -> Claim:
-        """What the other members are told."""
+        """The claim for the other members."""
         attempts = tuple(sorted(self.attempts.values(), key=_age))
         return Claim(self.last, attempts, frozenset(self.met), self.entitled)
 
@@ -196,11 +196,11 @@ class Lineage:
         """The members of our view know this together."""
         if outcome.latest is not None:
             self.last = outcome.latest
-        # Also those that we did not attempt: who passes its vote on to us passes on what it has attempted.
+        # Also views that we did not attempt: a voter that passes its vote on also passes on its attempts.
         self.attempts = {attempt.view: attempt for attempt in outcome.open}
 
     def attempt(self, primary: PrimaryView) -> None:
-        """Before any other process hears that we attempt it."""
+        """Record an attempt, before any other process can hear of it."""
         self.attempts[primary.view] = primary
 
     def form(self, primary: PrimaryView) -> None:
@@ -212,6 +212,6 @@ class Lineage:
 
 
 def _without(primary: PrimaryView, process: ProcessId) -> PrimaryView:
-    """The last voter has nobody to pass its vote to."""
+    """A copy without the vote of this process; the last voter keeps its vote, because no other voter is left."""
     left = primary.left | {process}
     return primary._replace(left=left) if left < primary.voters else primary

@@ -1,7 +1,7 @@
 """The rounds in each view of a group: claims, then attempts (docs/spec/newtop.md 15).
 
-Each member that is in the view and has the group's state tells what it knows about primary views. When the claims of
-all members are delivered, all decide the same. If the view may try, each member writes the attempt down and tells it.
+Each member that is in the view and has the group's state claims what it knows about primary views. When the claims of
+all members are delivered, all decide the same. If the view may try, each member records its attempt and announces it.
 When the attempts of all members are delivered, the view is primary from this place in the order on. A member that
 fails leads to another view, where the rounds start again.
 """
@@ -31,24 +31,24 @@ _CONFIGURED: Final = ViewId(f"0000.000000.{0:016x}")
 
 
 class Round:
-    """What has been told in one view."""
+    """The claims and attempts of one view."""
 
     __slots__ = ("attempted", "claimed", "claims", "outcome", "tried", "view")
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.claimed = False
-        """Whether we have told our claim."""
+        """Whether we have sent our claim."""
         self.claims: dict[ProcessId, Claim] = {}
         self.outcome: Outcome | None = None
         """Once all claims are here."""
         self.tried: PrimaryView | None = None
-        """What we have attempted."""
+        """The view that we have attempted."""
         self.attempted: set[ProcessId] = set()
 
 
 class Primaries:
-    """Of one process, over all its groups. Invariant: an attempt is in the lineage before its word can leave."""
+    """The rounds of one process in all its groups. Invariant: an attempt is in the lineage before its word leaves."""
 
     __slots__ = ("_founds", "_frame_bytes_max", "_held_back", "_lineages", "_me", "_rounds", "_size", "_spoke", "on")
 
@@ -99,7 +99,7 @@ class Primaries:
         self._claim(group, current)
 
     def told(self, group: NewtopGroup, author: ProcessId, payload: bytes, effects: list[Effect]) -> None:
-        """A word has its turn in the order; one of an earlier view says nothing."""
+        """A word is delivered; one of an earlier view is ignored."""
         current = self._rounds.get(group.view.group)
         if current is None or author not in current.view.ranks:
             return
@@ -131,12 +131,12 @@ class Primaries:
             self._lineage(name).held = number
 
     def left(self, name: GroupId, process: ProcessId) -> None:
-        """A member has left gracefully, perhaps we: it passes its vote on."""
+        """A member, possibly this one, has left gracefully: it passes its vote on."""
         if self.on:
             self._lineage(name).pass_on(process)
 
     def spoke(self) -> bool:
-        """Whether a word wants to leave since the last call."""
+        """Whether a word was queued since the last call."""
         spoke, self._spoke = self._spoke, False
         return spoke
 
@@ -165,7 +165,7 @@ class Primaries:
     def _form(self, group: NewtopGroup, current: Round, effects: list[Effect]) -> None:
         """All members have attempted it.
 
-        If a member is known to have failed, deliveries speak for the others alone: the view is not primary here.
+        If a member is known to have failed, deliveries hold only for the others: the view is not primary here.
         """
         assert current.tried is not None
         assert current.outcome is not None

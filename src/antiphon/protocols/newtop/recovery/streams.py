@@ -42,7 +42,7 @@ _DOUBLINGS_MAX: Final = 6
 _DOUBLINGS_MAX_SUSPECTED: Final = 2
 """With suspicion: a silent member must be asked often enough before it counts as deaf."""
 _SETTLED_SLACK: Final = 1024
-"""So far a stream may be settled beyond the places that we know of: what stands between was of no use to us."""
+"""How far a stream may be settled beyond the places that we know of; we did not need those in between."""
 _COPY_BYTES: Final = 100
 """Approximate cost of a copy in a repair besides its payloads."""
 
@@ -263,7 +263,7 @@ class _Incoming(_Store):
         self.asked = 0
         """Number of requests since then."""
         self.relayed = 0
-        """Copies in a row that other members have sent us, since the origin itself last did."""
+        """Consecutive copies from other members, since the origin itself last sent one."""
         others = [member for member in view.members if member not in (origin, me)]
         self._origin = origin
         self._others = others
@@ -309,7 +309,7 @@ class _Incoming(_Store):
         return ready
 
     def note_way(self, *, direct: bool) -> None:
-        """A frame has come from the origin itself, or from another member."""
+        """Count whether a frame came from the origin itself, or from another member."""
         self.relayed = 0 if direct else self.relayed + 1
 
     def forget(self, upto: int) -> None:

@@ -18,7 +18,7 @@ from antiphon.scenario.units import Duration
 CHANGING: Final = 0.4
 """Share of the runs whose groups change."""
 NOTICED: Final = 0.8
-"""Share of the crashes of which others get evidence."""
+"""Share of the crashes for which others get evidence."""
 FALSE: Final = 0.6
 """Share of the false suspicions that become false evidence."""
 

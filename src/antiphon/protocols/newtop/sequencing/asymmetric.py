@@ -124,7 +124,7 @@ class Asymmetric:
         requested = self._group.leaving.completion_requested > 0
         return self._gate.blocked or requested or self._ledger.claims.presses or self._news.at is None
 
-    # What comes in
+    # Input
 
     def follows(self, frame: BlockFrame) -> bool:
         """True if nothing is missing before it."""
@@ -166,17 +166,17 @@ class Asymmetric:
         return True
 
     def require(self, frame: AliveFrame) -> None:
-        """Nothing beyond the bounds of every number: another member may be ahead of us with the sequencer."""
+        """No check beyond the bounds of every number: another member may be ahead of us with the sequencer."""
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """What it has ordered since, or its last evidence."""
+        """The frames that this member has ordered above that number, or its last evidence of life."""
         return self._ledger.stored(process, above)
 
     def delivered(self, frame: BlockFrame) -> int | None:
-        """Its number, if there are windows."""
+        """Its number if there are windows, else None."""
         return frame.block if self._ledger.claims.counts else None
 
-    # What goes out
+    # Output
 
     def serve(self, order: "Order", now: int, effects: list[Effect]) -> int:
         """Send what members owe each other, independent of applications; returns our last number, or 0.

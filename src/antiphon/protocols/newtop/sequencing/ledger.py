@@ -43,7 +43,7 @@ class Ledger:
         return frame.previous_block == before and frame.block > reached
 
     def stored(self, process: ProcessId, above: int) -> tuple[BlockFrame, ...]:
-        """What it has ordered since, or its last evidence."""
+        """The frames that this member has ordered above that number, or its last evidence of life."""
         return tuple(self._holdings.stored(process, above)) or self.chains.evidence(process, above)
 
     def enter(self, frame: BlockFrame, ordering: Ordering) -> None:

@@ -79,7 +79,7 @@ class Origin:
         return self.submissions.kept
 
     def repeat_later(self, now: int) -> None:
-        """On datagrams anything may be lost."""
+        """On datagrams: set the alarm for a repetition, because anything may be lost."""
         if self._datagrams and self.repeat_at is None:
             self.repeat_at = now + self._patience.wait()
 

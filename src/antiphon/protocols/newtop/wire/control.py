@@ -19,7 +19,7 @@ _NEED: Final = 50
 
 _PASSES_VOTE: Final = 1
 _STALLED: Final = 2
-"""Flags at the end of a leaving, in one byte; the byte is missing where none is set."""
+"""Flags at the end of a leaving frame, in one byte; the byte is absent if none is set."""
 _NUMBER: Final = struct.Struct(">q")
 _TWO_NUMBERS: Final = struct.Struct(">qq")
 _THREE_NUMBERS: Final = struct.Struct(">qqq")
@@ -40,7 +40,7 @@ def _read_leaving(reader: Reader) -> LeavingFrame:
     has_flags = reader.left > 0
     flags = reader.part(1)[0] if has_flags else 0
     if flags & ~(_PASSES_VOTE | _STALLED) or (has_flags and not flags):
-        raise ProtocolViolation("body", "a process that leaves says what this version does not know")
+        raise ProtocolViolation("body", "a leaving frame has flags that this version does not know")
     return LeavingFrame(group, sender, block, bool(flags & _PASSES_VOTE), bool(flags & _STALLED), sequence=sequence)
 
 
@@ -95,7 +95,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     WantFrame: (WANT, _want),
     NeedFrame: (_NEED, _need),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _STATUS: _read_status,
@@ -105,4 +105,4 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     WANT: _read_want,
     _NEED: _read_need,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""

@@ -15,7 +15,7 @@
 Every body begins with the identity of its frame (`names.py`). Members are a count and their names, sorted, each once.
 What may be nothing is a text with a length byte before it; nothing is a text of no bytes. Settings are there if they
 are not empty: a count (1 byte), of each a name and a value (`settings.py`). The zeros of `inquire` make its answer no
-longer than the question, whatever the names: nobody can use a process to send more bytes than it got.
+longer than the question, for any names: so a process cannot be abused to send more bytes than it received.
 Primary is 0 or 1; or, where views are voted on, 2 and the number of the last primary view known.
 """
 
@@ -117,7 +117,7 @@ def _read_ready(reader: Reader) -> ReadyFrame:
 
 
 def _primary(told: ReadyFrame | Company) -> bytes:
-    """Whether a view says that it is primary; or, where views are voted on, the last primary view known."""
+    """Whether the view is primary; or, where views are voted on, the last primary view known."""
     return _FLAG[told.primary] if not told.last else _VOTED + _NUMBER.pack(told.last)
 
 
@@ -125,7 +125,7 @@ def _read_primary(reader: Reader) -> tuple[bool, int]:
     flag = reader.part(1)
     if flag != _VOTED:
         if flag not in _FLAG:
-            raise ProtocolViolation("body", f"{flag[0]} stands where yes, no or a number is announced")
+            raise ProtocolViolation("body", f"{flag[0]} found instead of a primary flag, 0 to 2")
         return flag == _FLAG[True], 0
     last = reader.number()
     if not last:
@@ -219,7 +219,7 @@ def _read_presence_frame(reader: Reader) -> PresenceFrame:
 def _read_presence(reader: Reader) -> Presence:
     (value,) = reader.part(1)
     if value > max(Presence):
-        raise ProtocolViolation("body", f"{value} stands where a presence from 0 to {max(Presence):d} is due")
+        raise ProtocolViolation("body", f"{value} found instead of a presence from 0 to {max(Presence):d}")
     return Presence(value)
 
 
@@ -228,7 +228,7 @@ def _padding(sender: ProcessId) -> bytes:
 
 
 def _to_be_formed(reader: Reader) -> tuple[GroupId, ProcessId]:
-    """The identity of a frame about a group that is no configured one."""
+    """The identity of a frame about a group that is not configured."""
     group, sender = reader.identity()
     if name_of(group) == group:
         raise ProtocolViolation("body", f"{group} is configured, so it cannot be formed")
@@ -269,7 +269,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     InquireFrame: (_INQUIRE, _inquire),
     PresenceFrame: (_PRESENCE, _presence),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _PROPOSE: _read_propose,
@@ -284,4 +284,4 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _INQUIRE: _read_inquire,
     _PRESENCE: _read_presence_frame,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""

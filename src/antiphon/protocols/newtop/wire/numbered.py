@@ -145,12 +145,12 @@ def _identity(frame: Frame) -> bytes:
     return encode_identity(frame.group, frame.sender)
 
 
-# What a member multicasts
+# Frames that a member multicasts
 
 
 def _numbered(frame: BlockFrame) -> bytes:
-    # Nearly every frame has flow control, perhaps payloads, and nothing else: few steps, for a process that has slept
-    # pays for each.
+    # Fast path: nearly every frame has flow control, perhaps payloads, and nothing else. It takes few steps, because
+    # each step is expensive in a process that has just woken up.
     group, sender, block, previous, complete, payloads, label, flow, stamp, more, sequence, excluded, notice, state = (
         frame[:14]
     )
@@ -303,7 +303,7 @@ def _unknown_flags(flags: int) -> ProtocolViolation:
     return ProtocolViolation("body", f"flags {flags:#x} contain bits that this version does not know")
 
 
-# Agreement on who has failed
+# Agreement on failures
 
 
 def _suspect(frame: SuspectFrame | RefuteFrame) -> bytes:
@@ -406,7 +406,7 @@ WRITERS: Final[dict[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
     **formation.WRITERS,
     SubmitFrame: (_SUBMIT, encode_submission),
 }
-"""By class: the kind of a frame, and what gives its body."""
+"""By class: the kind of a frame, and the function that writes its body."""
 
 READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     NUMBERED: _read_numbered,
@@ -420,7 +420,7 @@ READERS: Final[dict[int, Callable[[Reader], Any]]] = {
     _SUBMIT: read_submission,
     **formation.READERS,
 }
-"""By kind: what reads a body, all but its end."""
+"""By kind: the function that reads a body, except for the check of its end."""
 
 _MULTICAST: Final = frozenset(
     (NUMBERED, _ORDERED, _ALIVE, _SUSPECT, _REFUTE, _CONFIRMED, control.LEAVING, control.WANT)

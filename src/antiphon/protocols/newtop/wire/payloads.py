@@ -2,8 +2,8 @@
 
 table: label, count, lengths
 
-A payload that is not the application's message says so further ahead in the frame: 1 and the place of a class, whose
-state it is; or 2 and 0, a word about primary views.
+If a payload is not an application message, an earlier part of the frame says so: 1 and the place of the class whose
+state it is; or 2 and 0 for a word about primary views.
 """
 
 import struct

@@ -21,7 +21,7 @@ _VALUE: Final = re.compile(rb"[!-~]+")
 
 
 def encode_settings(settings: Values) -> bytes:
-    """Nothing, if there are none."""
+    """The bytes of these settings; empty if there are none."""
     if not settings:
         return b""
     texts = [encode_name(text) for setting in settings for text in setting]
@@ -29,17 +29,17 @@ def encode_settings(settings: Values) -> bytes:
 
 
 def read_settings(reader: Reader) -> Values:
-    """What is left of a body."""
+    """The settings in the rest of a body."""
     if not reader.left:
         return ()
     (count,) = reader.part(1)
     if not 1 <= count <= SETTINGS_MAX:
-        raise ProtocolViolation("body", f"a frame tells {count} settings, not 1 to {SETTINGS_MAX}")
+        raise ProtocolViolation("body", f"a frame has {count} settings, not 1 to {SETTINGS_MAX}")
     settings = tuple(
         (_read(reader, _NAME, NAME_BYTES_MAX), _read(reader, _VALUE, VALUE_BYTES_MAX)) for _ in range(count)
     )
     if any(one[0] >= other[0] for one, other in pairwise(settings)):
-        raise ProtocolViolation("body", "settings are not sorted, or told twice")
+        raise ProtocolViolation("body", "settings are not sorted, or occur twice")
     return settings
 
 

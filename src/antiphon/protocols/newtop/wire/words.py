@@ -4,8 +4,8 @@
     attempt:  2, view, number
     each primary view: number, view, voters (count), voters that left (count)
 
-Names and views are preceded by a length byte. A word that cannot be read, or whose numbers are not plausible, says
-nothing: all members read the same bytes, so they agree on that.
+Names and views are preceded by a length byte. A word that cannot be read, or whose numbers are not plausible, is
+ignored: all members read the same bytes, so they all ignore it.
 """
 
 import struct
@@ -85,7 +85,7 @@ def _read_primary(reader: Reader, number_max: int) -> PrimaryView:
     view = decode_view(reader.part(reader.unpack(_KIND)[0]))
     voters, left = _read_names(reader), _read_names(reader)
     if not left <= voters:
-        raise ProtocolViolation("body", "a process that was no voter has left")
+        raise ProtocolViolation("body", "a process is named as a voter that left, but was not a voter")
     return PrimaryView(number, view, voters, left)
 
 
@@ -96,7 +96,7 @@ def _read_names(reader: Reader) -> frozenset[ProcessId]:
 def _read_count(reader: Reader, most: int) -> int:
     count = reader.count()
     if count > most:
-        raise ProtocolViolation("body", f"{count} entries stand where at most {most} can be")
+        raise ProtocolViolation("body", f"{count} entries found, but at most {most} are possible")
     return count
 
 
