@@ -39,6 +39,15 @@ def test_three_members_read_the_same_order() -> None:
     within_deadline(test)
 
 
+def test_two_members_end_in_the_same_turn() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            cast, _ = await together(stack, MemoryNetwork(), "a", "b")
+            await asyncio.gather(*(member.abort() for member in cast))
+
+    within_deadline(test)
+
+
 def test_a_joiner_gets_the_state() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:

@@ -64,8 +64,10 @@ class MemoryNetwork:
         """A process has closed; what it has sent still arrives, followed by the end of the connection."""
         if self._open.get(transport.me) is transport:
             del self._open[transport.me]
+            loop = asyncio.get_running_loop()
             for peer in transport.peers:
-                asyncio.get_running_loop().call_soon(self._open[peer].ended, transport.me, transport.connection(peer))
+                if peer in self._open:  # not one that closes in the same turn of the loop
+                    loop.call_soon(self._open[peer].ended, transport.me, transport.connection(peer))
 
     def find(self, process: ProcessId) -> "MemoryTransport | None":
         """The transport of that process, if it is open."""
