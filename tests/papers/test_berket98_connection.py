@@ -170,7 +170,7 @@ def test_a_lost_process_no_longer_counts(kind: str) -> None:
     assert cluster.group("a").connections.receivers == cluster.group("a").connections.senders == {"b"}
 
 
-def test_what_a_lost_process_had_under_way_no_longer_counts() -> None:
+def test_frames_of_a_lost_process_that_arrive_late_are_ignored() -> None:
     cluster = AcksCluster("a", "b")
     cluster.held.add(("b", "a"))
     cluster.send("b")
