@@ -38,7 +38,7 @@ def test_every_bug_that_is_wanted_somewhere_is_shown_there() -> None:
             assert {shown.property for shown in SHOWN[bug.name]} <= {*bug.wanted}
 
 
-def test_what_is_recorded_is_of_a_bug_that_there_is() -> None:
+def test_every_recorded_run_belongs_to_an_existing_bug_and_one_of_its_rigs() -> None:
     rigs = {bug.name: bug.rigs for bug in ALL_BUGS}
     assert len(rigs) == len(ALL_BUGS)
     for name, found in SHOWN.items():
