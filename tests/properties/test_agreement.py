@@ -59,7 +59,7 @@ def test_views_do_not_matter() -> None:
     assert outcome(trace.end(settled=False)) == ("pass", 2, 0)
 
 
-def test_what_only_the_crashed_had_is_not_missed() -> None:
+def test_a_message_that_only_a_crashed_process_had_is_not_missed() -> None:
     trace = reliable()
     mid = trace.send("p1")
     trace.deliver("p1", mid)

@@ -52,7 +52,7 @@ def test_verdicts_survive_the_way_through_a_table() -> None:
         (with_first(one_message(), "kind", "gauge"), "p1 has no start row"),
     ],
 )
-def test_what_is_no_trace_is_refused(events: pa.Table, words: str) -> None:
+def test_a_malformed_trace_is_refused(events: pa.Table, words: str) -> None:
     with pytest.raises(TraceError, match=words.replace("(", r"\(")):
         judge(events)
 

@@ -96,7 +96,7 @@ def lasting(*, lost: bool) -> Trace:
     return trace
 
 
-def test_what_is_delivered_in_a_primary_view_lasts() -> None:
+def test_m13_a_delivery_in_a_primary_view_is_kept_in_the_next_one() -> None:
     events = lasting(lost=False).end(quiet=False)
     assert verdict(events, "M13", "orders").outcome == "pass"
     assert verdict(events, "M13", "orders").opportunities == 1

@@ -106,7 +106,7 @@ def test_a_sender_that_stood_still_is_a_reason_though_no_fault_is_told(silent: s
     assert judged(trace)[0] == ("pass" if silent else "violated")
 
 
-def test_a_sender_that_stands_still_for_less_than_is_bearable_is_none() -> None:
+def test_a_sender_that_stands_still_for_a_bearable_time_is_no_reason() -> None:
     trace = following()
     for _ in range(4):
         talk(trace, 1)
@@ -127,7 +127,7 @@ def lacking(trace: Trace, wait: int, report_every: int) -> None:
     begin_anew(trace)
 
 
-def test_what_is_gone_at_once_is_no_reason_though_it_was_lost() -> None:
+def test_a_message_that_is_gone_too_early_is_no_reason_although_it_was_lost() -> None:
     trace = following()
     lacking(trace, wait=100, report_every=20)
     events = trace.end()
@@ -175,7 +175,7 @@ def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "outcome"), [(10, "violated"), (100, "pass")])
-def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -> None:
+def test_an_answer_is_no_evidence_if_the_process_continued_for_long_after_it(rounds: int, outcome: str) -> None:
     """Of a sender that has nothing more to say, only time tells."""
     trace = following()
     received(trace, "p1", "p3", "report")
@@ -187,7 +187,7 @@ def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -
 
 
 @pytest.mark.parametrize("of", ["sent before", "another sender", "not delivered"])
-def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
+def test_an_old_foreign_or_undelivered_message_does_not_prove_that_nothing_was_missing(of: str) -> None:
     trace = following()
     received(trace, "p1", "p3", "report")
     before = {sender: trace.send(sender) for sender in SENDERS}
@@ -204,7 +204,7 @@ def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
     )
 
 
-def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
+def test_a_message_that_is_gone_later_is_evidence_although_an_earlier_answer_was_none() -> None:
     trace = following()
     received(trace, "p1", "p3", "report")
     received(trace, "p3", "p1", "gone")
@@ -269,7 +269,7 @@ SHORT, LONG = ({"at": "0s", "until": f"{time}ns"} for time in (BEARABLE, BEARABL
         ("crash", {"process": "p1"}),
     ],
 )
-def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) -> None:
+def test_a_fault_beyond_the_bounds_excuses_the_process(kind: str, detail: dict[str, Any]) -> None:
     trace = following()
     trace.fault(kind, **detail)
     talk(trace)
@@ -290,7 +290,7 @@ def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) ->
         ("join", {"process": "p3", "group": "orders", "at": "0s"}),
     ],
 )
-def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[str, Any]) -> None:
+def test_a_fault_within_the_bounds_or_at_other_processes_is_no_excuse(kind: str, detail: dict[str, Any]) -> None:
     trace = following(others=("p4",))
     trace.fault(kind, **detail)
     talk(trace)
