@@ -74,7 +74,7 @@ def hand(driver: Driver, peer: str) -> None:
     driver.arrived(ProcessId(peer), 0, [encode(AliveFrame(GROUP, ProcessId(peer), 1, 0))])
 
 
-def test_what_comes_after_a_rest_has_its_turn_at_once() -> None:
+def test_the_first_frame_after_a_rest_is_processed_at_once() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)
@@ -87,7 +87,7 @@ def test_what_comes_after_a_rest_has_its_turn_at_once() -> None:
     asyncio.run(scenario())
 
 
-def test_a_frame_of_which_nothing_follows_does_not_delay_the_next_one() -> None:
+def test_a_frame_without_consequences_does_not_delay_the_next_one() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)
@@ -99,7 +99,7 @@ def test_a_frame_of_which_nothing_follows_does_not_delay_the_next_one() -> None:
     asyncio.run(scenario())
 
 
-def test_of_many_that_come_in_one_wake_up_the_first_has_a_turn_and_the_others_have_one() -> None:
+def test_frames_of_one_wake_up_share_a_turn_except_the_first() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)

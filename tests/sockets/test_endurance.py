@@ -17,7 +17,7 @@ WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_a_stalled_application_lets_nobody_hold_more_than_the_bound(
+def test_with_a_stalled_application_no_member_holds_more_than_the_bound(
     transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outgoing, "WAITING_BYTES_MAX", WAITING_BYTES)
@@ -199,7 +199,7 @@ def cut_off(one: tcp.TcpMesh, two: tcp.TcpMesh, three: tcp.TcpMesh) -> None:
 
 
 @on_loopback
-async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
+async def test_a_process_names_only_peers_that_it_is_connected_with() -> None:
     async with AsyncExitStack() as stack:
         (found,) = await stack.enter_async_context(members(1))
         gone = await stack.enter_async_context(Member(name="gone", peers=[found.address], **FAST))
@@ -213,7 +213,7 @@ async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
 
 
 @on_loopback
-async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobody_up() -> None:
+async def test_a_member_that_reads_no_connection_is_excluded_and_the_others_go_on() -> None:
     """As a process that is stopped: its peers' buffers fill, and stay so when it is not in their view any more."""
     async with members(3, window=2_000, window_bytes=64 << 20) as found:
         groups = await join_all(found)
@@ -244,7 +244,7 @@ async def send_large(group: Group) -> None:
 
 
 @on_loopback
-async def test_nobody_is_taken_in_before_all_are_connected_with_it() -> None:
+async def test_a_joiner_is_admitted_only_when_all_members_are_connected_with_it() -> None:
     """Else whoever was slow to connect would be severed from it, and in the end have to leave the others."""
     async with members(2) as found:
         groups = await join_all(found)

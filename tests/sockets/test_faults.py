@@ -148,7 +148,7 @@ async def test_a_member_that_is_killed_is_excluded_and_the_others_go_on() -> Non
 
 
 @on_loopback
-async def test_who_starts_anew_under_its_name_joins_as_another() -> None:
+async def test_a_restarted_process_joins_under_its_name_as_a_new_incarnation() -> None:
     async with members(2) as found:
         first = Member(name="p3", peers=[found[0].address], **FAST)
         async with first:

@@ -83,7 +83,7 @@ async def test_no_process_is_put_into_a_group_that_it_did_not_ask_for() -> None:
 
 
 @on_loopback
-async def test_views_say_who_came_who_left_and_why() -> None:
+async def test_views_tell_which_members_joined_which_left_and_why() -> None:
     async with members(3) as found:
         first = await found[0].join("orders")
         alone = await take_view(first)
@@ -108,7 +108,7 @@ async def test_views_say_who_came_who_left_and_why() -> None:
 
 
 @on_loopback
-async def test_who_leaves_waits_until_its_messages_are_everywhere() -> None:
+async def test_a_leave_waits_until_all_members_have_the_messages_of_the_leaver() -> None:
     async with members(3) as found:
         groups = await join_all(found)
         sent = [b"%d" % number for number in range(500)]
@@ -130,7 +130,7 @@ def has_left(events: list[antiphon.Event]) -> bool:
 
 
 @on_loopback
-async def test_who_leaves_a_group_with_a_sequencer_has_done_with_what_it_took() -> None:
+async def test_a_leave_completes_soon_in_a_group_with_a_sequencer() -> None:
     """All leave at once, none of them having asked for more: each waits to hear that the others have completed it."""
     async with members(3, sequenced={"orders"}) as found:
         groups = await join_all(found)
@@ -140,7 +140,7 @@ async def test_who_leaves_a_group_with_a_sequencer_has_done_with_what_it_took() 
 
 
 @on_loopback
-async def test_who_has_left_may_join_again() -> None:
+async def test_a_member_that_has_left_may_join_again() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         await groups[1].leave()
@@ -187,7 +187,7 @@ async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
 
 
 @on_loopback
-async def test_who_has_just_joined_may_send_before_it_reads() -> None:
+async def test_a_joiner_may_send_before_it_reads() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         await groups[1].send(b"early")
@@ -310,7 +310,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer goes with"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
+def test_impossible_settings_are_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Member(**chosen)
     assert sentence in str(refused.value)
@@ -318,7 +318,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(chosen: dict[str, Any], sente
 
 
 @on_loopback
-async def test_what_a_group_cannot_do_is_refused_in_one_sentence() -> None:
+async def test_wrong_calls_of_a_group_are_refused_in_one_sentence() -> None:
     async with members(1) as found:
         group = await found[0].join("orders")
         with pytest.raises(ConfigurationError, match="this member is in orders already"):

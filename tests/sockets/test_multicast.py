@@ -62,7 +62,7 @@ async def meshes(
     return [*made.values()]
 
 
-def test_a_multicast_is_one_datagram_for_all_who_listen_and_its_sender_takes_no_copy() -> None:
+def test_a_multicast_is_one_datagram_for_all_listeners_and_its_sender_takes_no_copy() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (here, own), *others = await meshes(stack, "a", "b", "c", "d")
@@ -94,7 +94,7 @@ class Noted:
         self._inner.close()
 
 
-def test_only_who_listens_to_a_group_hears_it_and_only_as_long_as_it_does() -> None:
+def test_only_listeners_of_a_group_hear_it_and_only_while_they_listen() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (here, _), (there, ear), (_, outsider) = await meshes(stack, "a", "b", "c")
@@ -120,7 +120,7 @@ def test_only_who_listens_to_a_group_hears_it_and_only_as_long_as_it_does() -> N
     within_deadline(test)
 
 
-def test_what_strangers_and_the_other_side_of_a_partition_say_is_not_taken() -> None:
+def test_frames_of_strangers_and_of_the_other_side_of_a_partition_are_dropped() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (a, _), (b, _), (x, _), (here, ear) = await meshes(stack, "a", "b", "x", "d", strangers="x")
@@ -170,7 +170,7 @@ def test_the_weather_is_that_of_the_scenario_and_the_same_for_the_same_seed() ->
     assert Weather().arrivals(ProcessId("a")) == [0.0]
 
 
-def test_a_datagram_that_is_late_finds_nobody_who_has_gone() -> None:
+def test_a_late_datagram_is_not_delivered_to_a_closed_mesh() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             weather = Weather(random.Random(1), reorder=1.0, late_s=1.0)

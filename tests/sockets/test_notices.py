@@ -330,7 +330,7 @@ def test_a_blockage_by_two_members_names_one_of_them_until_it_is_over_there() ->
     assert told == [Blocked(by=ProcessId("b")), Blocked(by=ProcessId("a")), Blocked(by=None)]
 
 
-def test_what_was_wrong_with_a_member_is_over_when_it_is_gone() -> None:
+def test_concerns_about_a_member_end_when_it_is_gone() -> None:
     waiting: list[Notice] = []
     found = Notices("orders", waiting.append)
     found.note(concern("a", "deaf"))

@@ -197,7 +197,7 @@ def test_a_session_sends_again_exactly_what_was_not_received() -> None:
     assert second.written == [b"b", b"c", b"d", b"e"]
 
 
-def test_what_was_acknowledged_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acknowledged_frames_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_KEPT_BYTES_MAX", 4)
     made = session(Wire())
     send(made, b"a", b"b", b"c")

@@ -85,7 +85,7 @@ def soon(work: Any) -> Callable[[], None]:
     [{}, {"service": "total-safe"}, {"sequenced": {"group"}}, {"flow_control": 0}, {"flow_control": 1}],
     ids=str,
 )
-def test_a_state_in_pieces_is_told_by_one_and_whole_at_who_comes_new(chosen: dict[str, Any]) -> None:
+def test_a_state_in_pieces_is_told_by_one_member_and_complete_at_the_joiner(chosen: dict[str, Any]) -> None:
     async def scenario() -> None:
         tables = [Table() for _ in range(3)]
         async with three(tables, **chosen) as members:
@@ -127,7 +127,7 @@ def test_both_ends_know_how_far_a_state_is() -> None:
     run(scenario())
 
 
-def test_of_a_state_made_while_it_leaves_nobody_knows_the_size() -> None:
+def test_the_size_of_a_state_that_is_made_while_it_leaves_is_unknown() -> None:
     async def scenario() -> None:
         tables = [Table() for _ in range(2)]
         seen: list[Progress | None] = []
@@ -279,7 +279,7 @@ def test_a_snapshot_that_raises_does_so_where_the_application_reads() -> None:
 
 
 @on_loopback
-async def test_an_error_in_the_middle_reaches_who_reads_all_groups_as_one() -> None:
+async def test_an_error_in_the_middle_reaches_a_reader_of_all_groups() -> None:
     def rows() -> Iterator[bytes]:
         yield from ROWS[:500]
         raise RuntimeError("the disk is gone")
@@ -315,7 +315,7 @@ async def until_alone(group: Group) -> AsyncIterator[Any]:
         (7, "is to be bytes, or an iterable of bytes, not int"),
     ],
 )
-def test_what_is_no_state_is_refused(wrong: Any, sentence: str) -> None:
+def test_a_snapshot_that_is_no_state_is_refused(wrong: Any, sentence: str) -> None:
     async def scenario() -> None:
         table = Table()
         async with asyncio.TaskGroup() as tasks, cluster(2, snapshots=[lambda: wrong, bytes], **SMALL) as members:

@@ -92,7 +92,7 @@ class Trouble:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_all_who_live_end_with_one_state(seed: int) -> None:
+def test_all_live_members_end_with_one_state(seed: int) -> None:
     async def scenario() -> None:
         failed: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
