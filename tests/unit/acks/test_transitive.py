@@ -111,7 +111,7 @@ def test_nodes_go_where_some_only_send_and_some_only_receive() -> None:
     assert all(frame.past == () for name in "ab" for frame in cluster.spoken[name])
 
 
-def test_nodes_of_those_who_left_go() -> None:
+def test_nodes_of_processes_that_left_are_removed() -> None:
     cluster = AcksCluster("a", "b", "c", kind="transitive")
     for time in range(10, 200, 10):
         cluster.at(time * UNIT, cluster.leave if time % 20 else cluster.join, "c")
@@ -142,13 +142,13 @@ def strangers(literal: tuple[str, ...]) -> AcksCluster:
     return cluster
 
 
-def test_t12_who_acknowledges_an_unknown_past_acknowledges_what_it_lacks() -> None:
+def test_t12_acknowledging_an_unknown_past_acknowledges_missing_messages() -> None:
     """docs/spec/stability.md 3 as printed: y lists x's message, that lists z's, and that s's: so y would have it."""
     cluster = strangers(("T12",))
     assert ("s", "s", 0) in cluster.stable_at
 
 
-def test_t12_what_has_an_unknown_past_is_acknowledged_alone() -> None:
+def test_t12_a_message_with_an_unknown_past_is_acknowledged_alone() -> None:
     cluster = strangers(())
     assert cluster.unstable("s") == 1
     assert any(frame.alone for frame in cluster.spoken["y"])
@@ -179,7 +179,7 @@ def crashed_in_the_middle(literal: tuple[str, ...]) -> AcksCluster:
     return cluster
 
 
-def test_t12_nor_may_one_vouch_for_what_a_crashed_process_said() -> None:
+def test_t12_the_list_of_a_crashed_process_is_not_vouched_for() -> None:
     assert ("s", "s", 0) in crashed_in_the_middle(("T12",)).stable_at
     assert crashed_in_the_middle(()).unstable("s") == 1
 

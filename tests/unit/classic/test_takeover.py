@@ -41,7 +41,7 @@ def stamps(cluster: ClassicCluster) -> set[Stamp | None]:
     return {frame.stamp for name in cluster.survivors for frame in cluster.delivered[name]}
 
 
-def test_nobody_has_the_message_and_nobody_asks() -> None:
+def test_a_message_that_no_site_has_is_not_asked_for() -> None:
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
     cluster.crash("p", only_to())
@@ -51,7 +51,7 @@ def test_nobody_has_the_message_and_nobody_asks() -> None:
     assert cluster.payloads("q") == []
 
 
-def test_one_holds_it_uncommitted_and_hands_it_to_those_who_lack_it() -> None:
+def test_a_site_with_the_uncommitted_message_hands_it_to_the_sites_that_lack_it() -> None:
     cluster = ClassicCluster("p", "q", "r", "t")
     cluster.send("p", b"m")
     cluster.crash("p", only_to("r"))
@@ -82,7 +82,7 @@ def test_all_hold_it_uncommitted_and_the_least_completes_it() -> None:
     assert stamps(cluster) == {Stamp(0, ProcessId("t"))}  # of q, r, t
 
 
-def test_who_got_the_commit_and_delivered_tells_the_others() -> None:
+def test_a_site_that_delivered_by_the_commit_tells_the_others() -> None:
     """p's stamp is used, although p is lost."""
     cluster = proposed_by_all("p", "q", "r")
     cluster.crash("p", only_to("r"))

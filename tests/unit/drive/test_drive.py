@@ -105,7 +105,7 @@ def test_a_core_that_asks_for_nothing_is_not_busy() -> None:
     assert settled() == ([], False)
 
 
-def test_what_only_a_trace_wants_makes_nobody_busy() -> None:
+def test_an_effect_for_the_trace_alone_does_not_make_a_core_busy() -> None:
     recorder = Recorder(P1, {G: "total"})
     assert settled([Stable(G, ((P1, 0),))], recorder=recorder) == ([], False)
     assert [row["kind"] for row in recorder.rows] == ["stable"]

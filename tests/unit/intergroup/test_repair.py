@@ -50,7 +50,7 @@ def test_a_known_ticket_is_not_begun_again() -> None:
     assert deadline(requests) == first
 
 
-def test_who_hears_a_request_backs_off_threefold_and_once_a_round() -> None:
+def test_a_process_that_hears_a_request_backs_off_threefold_and_once_a_round() -> None:
     """R1: of requests that arrive together, only the first lengthens the delay."""
     requests = Requests(half)
     requests.missing(TICKET, D, now=0)
@@ -139,7 +139,7 @@ def test_a_repair_is_cancelled_by_another_and_late_requests_are_ignored() -> Non
     assert deadline(repairs) is None
 
 
-def test_what_was_freed_is_not_repaired() -> None:
+def test_a_freed_message_is_not_repaired() -> None:
     repairs = Repairs(half)
     repairs.asked(TICKET, D, now=0)
     repairs.freed(TICKET)

@@ -96,7 +96,7 @@ def test_ii_a_stale_suspicion_is_refuted_at_once() -> None:
     assert not member.group.agreement.active  # and nothing is kept of it (E-44)
 
 
-def test_ii_whoever_has_more_refutes_although_it_suspects_too() -> None:
+def test_ii_a_member_that_has_more_refutes_although_it_suspects_too() -> None:
     """E-26b: with a larger number; our own suspicion stays."""
     member = four()
     messages = [data("a", 1), data("a", 2)]
@@ -150,7 +150,7 @@ def test_iii_a_refutation_leaves_with_the_next_drain_whatever_else_follows() -> 
     assert member.frames(RefuteFrame) == [replace(refute("me", "a", 3, message), block=1)]
 
 
-def test_iii_what_is_pending_refutes_nothing() -> None:
+def test_iii_pending_frames_refute_nothing() -> None:
     """(iii): evidence is what is in the block matrix; we may be about to exclude its sender."""
     member = four()
     member.suspect("a")
@@ -162,7 +162,7 @@ def test_iii_what_is_pending_refutes_nothing() -> None:
 # 9.3 What suspected and failed members send
 
 
-def test_filter_what_a_suspect_sends_waits() -> None:
+def test_filter_frames_of_a_suspect_wait() -> None:
     """9.3: held, not processed; its votes do not count."""
     member = four()
     member.suspect("a", "b")
@@ -171,7 +171,7 @@ def test_filter_what_a_suspect_sends_waits() -> None:
     assert detections(member) == []
 
 
-def test_filter_what_the_failed_send_is_lost() -> None:
+def test_filter_frames_of_failed_members_are_dropped() -> None:
     """9.3, and validity: nothing of it is delivered, no word of it counts."""
     member = four()
     member.suspect("a")
@@ -354,7 +354,7 @@ def test_v_pairs_compare_exactly() -> None:
     assert detections(member) == []
 
 
-def test_v_whom_we_suspect_need_not_vote() -> None:
+def test_v_suspected_members_need_not_vote() -> None:
     """(v): the votes of those who are not suspected; those of suspects wait with them."""
     member = four()
     member.suspect("a")
@@ -522,7 +522,7 @@ def test_viii_a_marked_message_is_not_accepted_and_its_sender_suspected() -> Non
     assert suspected(member) == [("b", 1, "parted")]
 
 
-def test_viii_a_message_marked_against_somebody_else_is_like_any_other() -> None:
+def test_viii_a_message_marked_against_another_member_is_like_any_other() -> None:
     """E-45 concerns those whom the mark names."""
     member = four()
     member.feed(data("b", 1, excluded=("a",)))
@@ -580,7 +580,7 @@ def test_two_a_timeout_is_followed_by_a_time_of_grace() -> None:
 
 
 @pytest.mark.parametrize("frame", [alive("a"), data("a", 1), accuse("a", "me", 5), refute("a", "me", 0)])
-def test_two_whatever_comes_directly_cancels_it(frame: Any) -> None:
+def test_two_any_direct_frame_cancels_the_suspicion(frame: Any) -> None:
     """E-25: nobody else can have used our vote."""
     member = two()
     member.suspect("a")
@@ -662,7 +662,7 @@ def test_other_groups_are_not_concerned() -> None:
 
 
 @pytest.mark.parametrize("names", ["abcd", "abcde"])
-def test_c_the_vote_of_one_who_has_failed_accuses_nobody(names: str) -> None:
+def test_c_the_vote_of_a_failed_member_accuses_no_member(names: str) -> None:
     """E-81: b accuses c where c cannot hear it, and dies; whoever confirms b forgets what b said."""
     cluster = Cluster(*names, suspect_after_ns=OMEGA_NS)
     for name in names:
@@ -681,7 +681,7 @@ def test_c_the_vote_of_one_who_has_failed_accuses_nobody(names: str) -> None:
     assert {cluster.views_of(name)[-1] for name in survivors} == {" ".join(survivors)}
 
 
-def test_c_the_vote_of_one_whom_we_suspect_accuses_nobody() -> None:
+def test_c_the_vote_of_a_suspected_member_accuses_no_member() -> None:
     """E-81: its accusation may be as wrong as its silence is long."""
     member = four()
     member.feed(accuse("b", "a", 0))
@@ -699,7 +699,7 @@ def test_c_an_accusation_that_nothing_can_refute_is_made_our_own_once_in_a_suspi
     assert 1 <= len([effect for effect in member.found(Suspected) if effect.process == "a"]) <= 10
 
 
-def test_of_announcements_that_wait_the_last_is_kept() -> None:
+def test_the_last_waiting_announcement_is_kept() -> None:
     member = four()
     member.suspect("b")
     for block in range(50):
@@ -717,7 +717,7 @@ def test_a_bare_sign_of_life_does_not_take_the_place_of_an_announcement() -> Non
     assert [frame.complete_block for frame in pending] == [6, 0]
 
 
-def test_nobody_is_suspected_from_outside_where_membership_is_off() -> None:
+def test_without_membership_suspicions_from_outside_are_ignored() -> None:
     cluster = Cluster("a", "b")
     cluster.core("a").suspect(ProcessId("b"), 0)
     cluster.settle("a")

@@ -75,7 +75,7 @@ def test_evidence_makes_others_speak_so_that_the_process_can_be_heard() -> None:
     assert len(member.frames(SuspectFrame)) == 1
 
 
-def test_false_evidence_of_one_member_excludes_nobody_in_an_idle_group() -> None:
+def test_false_evidence_of_one_member_excludes_no_member_in_an_idle_group() -> None:
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS)
     cluster.move_all()
     cluster.cuts = {("1", "3"), ("3", "1")}

@@ -64,7 +64,7 @@ def test_old_news_lowers_nothing() -> None:
     assert (flow.stable, flow.super_stable) == (5, 2)
 
 
-def test_anybody_may_say_what_is_stable() -> None:
+def test_any_member_may_tell_which_number_is_stable() -> None:
     """A maximum, for stability is a global fact (E-17)."""
     flow = control(3, size=3)
     flow.heard(1, Flow(9, 7, 5, 0))
@@ -110,7 +110,7 @@ def test_it_is_known_whether_a_header_has_consequences(header: Flow, follows: bo
 # Δ: what the application has taken
 
 
-def test_what_the_application_has_not_taken_is_not_complete() -> None:
+def test_numbers_that_the_application_has_not_taken_are_not_complete() -> None:
     flow = control(3)
     flow.unconsumed.add(4)
     flow.unconsumed.add(6)
@@ -149,7 +149,7 @@ def test_our_own_messages_must_be_taken_too() -> None:
     assert (flow.complete, flow.stable, flow.ahead) == (1, 1, 0)
 
 
-def test_what_was_taken_does_not_make_stable_what_others_lack() -> None:
+def test_a_number_taken_here_is_not_stable_while_others_lack_it() -> None:
     """The printed rule would (E-18)."""
     flow = control(3)
     flow.unconsumed.add(5)
@@ -344,7 +344,7 @@ class World:
     wanted=st.integers(0, 6),
     seed=st.integers(0, 2**32),
 )
-def test_what_is_called_stable_is_complete_everywhere_and_every_message_leaves(
+def test_stable_numbers_are_complete_everywhere_and_every_message_leaves(
     algorithm: int, more: int, size: int, wanted: int, seed: int
 ) -> None:
     world, random = World(algorithm, LEAST[algorithm] + more, size, wanted), Random(seed)

@@ -93,7 +93,7 @@ def test_a_message_that_only_those_left_behind_will_deliver_is_sent_again() -> N
     assert cluster.named("a") == ["a b c", b"m"]
 
 
-def test_what_has_left_once_goes_before_anything_sent_elsewhere() -> None:
+def test_a_submitted_message_comes_before_later_messages_in_other_groups() -> None:
     """Rule 4 across a formation: m was on its way in the group when c sent n in y; n must not overtake it."""
     cluster = Forming(groups={GROUP: "bc", "y": "bc"}, strangers=["a"], **SEQUENCED)
     cluster.join("a", "b")

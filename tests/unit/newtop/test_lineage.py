@@ -179,7 +179,7 @@ def test_a_partition_during_a_join_of_many_that_was_not_attempted_by_all() -> No
     assert group.meet("c", "d", "e").rule is None
 
 
-def test_who_joins_again_after_a_leave_does_not_vote_for_what_it_left() -> None:
+def test_a_member_that_left_and_joins_again_does_not_vote_for_the_view_that_it_left() -> None:
     group = founded("a", "b", "c")
     group.meet("a", "b", formed=["b"])
     group.leave("a", "b")
@@ -187,7 +187,7 @@ def test_who_joins_again_after_a_leave_does_not_vote_for_what_it_left() -> None:
     assert group.meet("b").rule == "majority"
 
 
-def test_who_leaves_without_grace_and_joins_again_remembers_its_attempts() -> None:
+def test_a_member_that_leaves_abruptly_and_joins_again_remembers_its_attempts() -> None:
     group = founded("a", "b", "c")
     group.meet("a", "b", formed=["b"])
     assert group.meet("a", "c").rule is None
@@ -205,7 +205,7 @@ def test_a_leave_counts_for_the_views_before_it_alone() -> None:
     assert group.meet("b", "z").rule is None, "two of four: that a left an earlier view says nothing here"
 
 
-def test_the_last_voter_has_nobody_to_pass_its_vote_to() -> None:
+def test_the_last_voter_cannot_pass_its_vote_on() -> None:
     """Otherwise everybody that has heard of the leave could go on alone."""
     group = founded("a", "b")
     for name in "cd":
@@ -218,7 +218,7 @@ def test_the_last_voter_has_nobody_to_pass_its_vote_to() -> None:
     assert group.meet("b", "c").rule == "majority", "b is back"
 
 
-def test_who_inherits_a_vote_inherits_the_attempts() -> None:
+def test_an_heir_of_a_vote_inherits_the_attempts() -> None:
     group = founded("a", "b", "c", "d", "f")
     group.lineages[ProcessId("e")] = Lineage()
     assert group.meet("a", "b", "e", "f", formed=["b"]).rule == "majority"
@@ -235,7 +235,7 @@ def test_attempts_without_a_founder_found_nothing() -> None:
     assert group.meet("b", "c", "d").rule is None, "a may have founded the lineage elsewhere"
 
 
-def test_of_processes_that_have_met_and_may_found_a_lineage_one_does() -> None:
+def test_one_of_several_entitled_processes_founds_the_lineage() -> None:
     group = Group("a", "b", "c")
     group.entitle("a")
     group.entitle("c")
@@ -280,7 +280,7 @@ def test_a_static_majority_needs_no_lineage() -> None:
     assert decide(claims, size=4).rule is None
 
 
-def test_of_two_lineages_that_were_founded_apart_one_goes_on() -> None:
+def test_one_of_two_separately_founded_lineages_continues() -> None:
     group = Group("a", "b")
     group.entitle("a")
     group.entitle("b")

@@ -97,7 +97,7 @@ def unstable_below(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("merely_total", [frozenset[str](), frozenset([Y])])
-def test_what_is_not_stable_holds_back_what_is_larger_in_every_group(merely_total: frozenset[str]) -> None:
+def test_an_unstable_message_holds_back_larger_numbers_in_every_group(merely_total: frozenset[str]) -> None:
     """Also in a group whose own messages need not be stable: the order is one over all groups."""
     cluster = overlapping(merely_total=merely_total)
     unstable_below(cluster)
@@ -211,7 +211,7 @@ def owing(**settings: Any) -> Lone:
     return member
 
 
-def test_who_owes_nothing_but_an_acknowledgment_is_suspected() -> None:
+def test_a_silent_member_that_owes_only_an_acknowledgment_is_suspected() -> None:
     """b is silent as well and owes nothing."""
     member = owing()
     member.wait(OMEGA_NS - 1)
@@ -220,7 +220,7 @@ def test_who_owes_nothing_but_an_acknowledgment_is_suspected() -> None:
     assert suspected(member) == [("c", 1, "unacknowledged")]
 
 
-def test_who_is_heard_is_not_suspected_for_it() -> None:
+def test_a_member_that_is_heard_is_not_suspected_for_a_missing_acknowledgment() -> None:
     member = owing()
     for _ in range(12):
         member.wait(LOOK_NS)
@@ -228,7 +228,7 @@ def test_who_is_heard_is_not_suspected_for_it() -> None:
     assert suspected(member) == []
 
 
-def test_who_acknowledges_in_time_is_not_suspected() -> None:
+def test_a_member_that_acknowledges_in_time_is_not_suspected() -> None:
     member = owing()
     member.wait(OMEGA_NS - LOOK_NS)
     member.feed(alive("c", 1, 1))
@@ -250,7 +250,7 @@ def test_nulls_need_no_acknowledgment() -> None:
     assert suspected(member) == []
 
 
-def test_in_total_order_nobody_waits_for_it() -> None:
+def test_in_total_order_no_member_waits_for_an_acknowledgment() -> None:
     member = owing(service="total")
     assert member.delivered() == [b"m"]
     member.wait(8 * OMEGA_NS)
@@ -283,7 +283,7 @@ def test_e_74_left_out_it_does() -> None:
 # Rule 4: the cut
 
 
-def test_a_view_waits_for_what_is_not_stable_among_those_who_are_left() -> None:
+def test_a_view_waits_until_messages_below_the_cut_are_stable_among_the_survivors() -> None:
     """b, c and we agree that d has failed; c has not said yet that it has m, which is below the cut."""
     member = lone("b", "c", "d")
     member.send(b"m")
@@ -302,7 +302,7 @@ def test_a_view_waits_for_what_is_not_stable_among_those_who_are_left() -> None:
 # Rule 5: before and after the notice
 
 
-def test_before_the_notice_all_of_the_view_have_it_after_it_those_who_are_left() -> None:
+def test_before_the_notice_the_whole_view_has_it_after_it_the_survivors_have_it() -> None:
     """m is stable in the whole view; of n, d never says that it has it."""
     member = lone("b", "c", "d")
     member.send(b"m")
@@ -317,7 +317,7 @@ def test_before_the_notice_all_of_the_view_have_it_after_it_those_who_are_left()
     assert member.view.members == ("a", "b", "c")
 
 
-def test_whoever_delivers_before_it_crashes_all_who_go_on_have_it() -> None:
+def test_a_message_delivered_before_a_crash_is_delivered_by_all_survivors() -> None:
     """a delivers m once all have acknowledged it, and crashes with c; b has it, and delivers it in the old view."""
     cluster = safe(*"abc", suspect_after_ns=OMEGA_NS)
     cluster.send("a", b"m")
@@ -337,7 +337,7 @@ def test_safe_delivery_goes_with_cuts_only() -> None:
         safe("a", "b", view_change="closed", suspect_after_ns=OMEGA_NS)
 
 
-def test_flow_control_calls_stable_what_applications_have_taken_and_safe_delivery_what_all_have() -> None:
+def test_stable_means_consumed_for_flow_control_and_received_for_safe_delivery() -> None:
     """b's application takes nothing, so that a's window stays used; a message is delivered all the same."""
     cluster = safe("a", "b", flow_control=3, window=2, packing=False)
     cluster.stalled.add("b")

@@ -48,7 +48,7 @@ def ordered(frame: BlockFrame) -> Ordering:
 # Rules 1 to 3: submit, number, deliver
 
 
-def test_the_lowest_of_the_view_numbers_what_others_submit() -> None:
+def test_the_lowest_member_of_the_view_numbers_the_submitted_messages() -> None:
     cluster = single("a", "b", "c")
     cluster.send("b", b"m")
     (submission,) = sent_to_sequencer(cluster, "b", SubmitFrame)
@@ -161,7 +161,7 @@ def test_a_number_of_another_group_is_asked_of_the_sequencer() -> None:
     assert cluster.delivered["b"] == cluster.delivered["c"] == [b"m"]
 
 
-def test_what_the_sequencer_has_passed_it_does_not_number_again() -> None:
+def test_the_sequencer_sends_no_null_for_a_number_that_it_has_passed() -> None:
     cluster = mixed()
     cluster.send("a", b"1", b"2", group="x")
     cluster.send("a", b"3", group="x")
@@ -234,7 +234,7 @@ def test_silence_alone_is_reason_to_suspect() -> None:
     assert all(cluster.views_of(name) == ["a b c", "a b"] for name in "ab")
 
 
-def test_without_membership_nobody_says_anything_for_ever() -> None:
+def test_without_membership_idle_members_stay_silent() -> None:
     cluster = single("a", "b", "c")
     cluster.send("b", b"m")
     cluster.rest()
@@ -289,7 +289,7 @@ def test_when_the_sequencer_fails_the_view_changes_behind_its_last_number() -> N
     assert group_of(cluster, "b").complete_block >= 2
 
 
-def test_what_the_new_sequencer_orders_waits_for_the_cut() -> None:
+def test_messages_of_the_new_sequencer_wait_for_the_cut() -> None:
     """c has not agreed yet when b, who is in the next view, numbers a message."""
     cluster = watched("a", "b", "c")
     cluster.send("a", b"old")
@@ -341,7 +341,7 @@ def test_a_cut_waits_for_the_other_groups() -> None:
 # Rule 6.5, 6.6: a new sequencer, origins
 
 
-def test_what_did_not_come_back_is_submitted_again() -> None:
+def test_a_message_that_did_not_come_back_is_submitted_again() -> None:
     cluster = watched("a", "b", "c")
     cluster.crash("a")
     cluster.send("c", b"1", b"2")
@@ -364,7 +364,7 @@ def test_while_the_sequencer_has_failed_origins_hold() -> None:
     assert not sent_to_sequencer(cluster, "b", SubmitFrame)
 
 
-def test_what_was_numbered_is_not_numbered_again() -> None:
+def test_a_numbered_message_is_not_numbered_again() -> None:
     """a has numbered c's message, b has seen it, c not yet; then a fails."""
     cluster = watched("a", "b", "c")
     cluster.send("c", b"m")
@@ -393,7 +393,7 @@ def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
     assert lone.delivered() == [b"early"]
 
 
-def test_what_the_failed_submitted_early_is_not_numbered() -> None:
+def test_early_submissions_of_a_failed_member_are_not_numbered() -> None:
     """c fails together with the sequencer; what it has sent to the next one is dropped there."""
     lone = Lone("b", "a", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 3, 1, 0, (b"of c",)), SubmitFrame(GROUP, D, 3, 1, 0, (b"of d",)))
@@ -412,7 +412,7 @@ def test_a_sequencer_takes_places_in_their_order() -> None:
     assert lone.delivered() == [b"1", b"2", b"3"]
 
 
-def test_who_has_excluded_more_than_the_sequencer_waits_for_it() -> None:
+def test_a_submission_of_a_member_that_excluded_more_waits_for_the_sequencer() -> None:
     """What c knows to be stable without d may not be so for a, who has d in view."""
     lone = Lone("a", "b", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 1, 1, 0, (b"m",), excluded=(D,)))
@@ -437,7 +437,7 @@ def test_a_new_sequencer_is_asked_again() -> None:
 # Stability and windows
 
 
-def test_members_let_go_what_all_have() -> None:
+def test_members_free_messages_that_all_have() -> None:
     cluster = watched("a", "b", "c")
     cluster.send("b", b"m")
     cluster.finish()
@@ -483,7 +483,7 @@ def test_half_a_window_of_news_does_not_wait(window: dict[str, int]) -> None:
 # On datagrams
 
 
-def test_what_is_lost_on_the_way_to_the_sequencer_is_sent_again() -> None:
+def test_a_submission_that_is_lost_is_sent_again() -> None:
     cluster = single("a", "b", datagrams=True)
     cluster.send("b", b"m")
     cluster.channels["b", "a"].clear()
@@ -503,7 +503,7 @@ def test_a_need_that_is_lost_is_asked_again() -> None:
 # What no correct peer sends
 
 
-def test_what_does_not_follow_is_refused() -> None:
+def test_malformed_numbered_frames_are_refused() -> None:
     lone = Lone("b", "a", "c", asymmetric=ALONE)
     gap = BlockFrame(GROUP, A, 5, 3, 0, (b"gap",), ordering=Ordering(C, 1, 0))
     unordered = BlockFrame(GROUP, A, 5, 0, 0, (b"no order",))
@@ -522,7 +522,7 @@ def test_strangers_submit_in_vain() -> None:
     assert lone.frames(BlockFrame) == []
 
 
-def test_a_symmetric_group_has_nobody_to_submit_to() -> None:
+def test_a_symmetric_group_accepts_no_submissions() -> None:
     lone = Lone("a", "b")
     lone.feed(SubmitFrame(GROUP, B, 1, 1, 0, (b"m",)), NeedFrame(GROUP, B, 7))
     lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # nor one who numbers for others

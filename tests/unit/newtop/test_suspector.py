@@ -40,7 +40,7 @@ def test_a_silent_member_that_owes_a_number_is_suspected_after_the_timeout() -> 
     assert suspected(member) == [("a", 1, "silent")]
 
 
-def test_a_number_of_somebody_else_is_owed_to_us_too() -> None:
+def test_a_number_of_another_member_is_owed_to_us_too() -> None:
     """Clause a: b sent it; a has not answered it. b itself owes nothing, silent as it is."""
     member = Lone("me", "a", "b")
     member.feed(data("b", 1))
@@ -162,7 +162,7 @@ def test_after_a_refutation_the_clock_starts_again() -> None:
     assert member.now - at >= OMEGA_NS
 
 
-def test_nobody_is_ever_suspected_where_membership_is_off() -> None:
+def test_without_membership_no_member_is_suspected() -> None:
     """ω = 0: the failure-free model of the papers; no timer either."""
     member = Lone("me", "a", "b", suspect_after_ns=0, idle_probe_ns=OMEGA_NS, silence_timeout_ns=0)
     member.send(b"x")
@@ -204,7 +204,7 @@ def test_b_a_voter_is_not_suspected_for_silence() -> None:
     assert [who for who, *_ in suspected(member)] == ["a"]
 
 
-def test_b_an_agreement_of_others_makes_nobody_owe_us_a_vote() -> None:
+def test_b_an_agreement_of_others_makes_no_member_owe_us_a_vote() -> None:
     """E-50: not "while any agreement runs", or two broken links keep each other's agreement alive for ever."""
     member = Lone("me", "a", "b", "c")
     member.feed(accuse("b", "a", 0))
@@ -216,7 +216,7 @@ def test_b_an_agreement_of_others_makes_nobody_owe_us_a_vote() -> None:
 
 
 @pytest.mark.parametrize("last", [0, 3])
-def test_c_whom_others_accuse_unrefuted_is_suspected_though_it_is_heard(last: int) -> None:
+def test_c_a_member_accused_by_others_and_not_refuted_is_suspected_though_it_is_heard(last: int) -> None:
     """Clause c, E-50: a live suspect with nothing newer to show is neither refuted nor voted out otherwise."""
     member = Lone("me", "a", "b", "c")
     member.feed(accuse("b", "a", last))
@@ -283,7 +283,7 @@ def test_d_a_slow_member_that_answers_is_not_suspected(algorithm: int) -> None:
     assert member.group.gate.blocked
 
 
-def test_d_whoever_is_refused_for_long_asks_and_is_answered_once_a_period() -> None:
+def test_d_a_blocked_sender_asks_and_is_answered_once_a_period() -> None:
     """9.2: an `alive` that says `blocked` is answered by an `alive`, at most one per τ."""
     member = full_window(2)
     member.wait(LOOK_NS)

@@ -46,7 +46,7 @@ def test_a_detection_is_cut_at_its_smallest_last_number() -> None:
     assert detection(a=7, b=3, c=9).last == 3
 
 
-def test_cut_tells_nobody_and_holds_nobody() -> None:
+def test_cut_sends_no_notice_and_holds_no_sender() -> None:
     """F§2.3: the order over all groups acts."""
     change = ViewChange()
     assert change.confirmed(detection(d=0)) is None
@@ -106,7 +106,7 @@ def test_closed_a_last_remove_below_a_later_cut_closes_its_view() -> None:
     assert change.delivered(notice("remove", "c", 1, first), VIEW) == [first]
 
 
-def test_flush_waits_for_the_line_of_everybody_who_has_not_failed() -> None:
+def test_flush_waits_for_the_line_of_every_live_member() -> None:
     """9.8 rule 3.5: missing from a process that has not failed: wait."""
     change, of = FlushChange(), detection(d=0)
     change.confirmed(of)
@@ -182,7 +182,7 @@ def test_survivors_install_the_same_chain_of_views(settings: dict[str, Any]) -> 
         assert all(isinstance(effect.frame, BlockFrame) for effect in cluster.found(name, Deliver))
 
 
-def test_a_view_that_lost_the_majority_is_not_primary_nor_is_any_after_it() -> None:
+def test_after_the_majority_is_lost_neither_the_view_nor_a_later_one_is_primary() -> None:
     """Half is not a majority; whoever comes from a minority stays one."""
     cluster = cluster_of("1", "2", "3", "4")
     for name in "34":
@@ -257,7 +257,7 @@ def test_a_cut_comes_before_anything_larger_in_any_group() -> None:
 
 
 @pytest.mark.parametrize("settings", EVERY)
-def test_who_waits_for_the_view_and_who_does_not(settings: dict[str, Any]) -> None:
+def test_senders_wait_for_the_view_in_closed_mode_and_where_orders_flush(settings: dict[str, Any]) -> None:
     """9.6, 9.8: in closed mode and where orders flush, applications wait from the agreement to the view."""
     waits = settings.get("view_change") == "closed" or settings["service"] in (
         "causal-fast",
@@ -388,7 +388,7 @@ def test_an_exclusion_frees_the_window(algorithm: int, settings: dict[str, Any],
 
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
-def test_what_the_failed_had_unstable_does_not_stay_in_the_window(algorithm: int) -> None:
+def test_unstable_messages_of_failed_members_leave_the_window(algorithm: int) -> None:
     """9.4 vii with E-18: discarded messages are taken by nobody, and hold nothing back."""
     cluster = cluster_of("1", "2", "3", "4", flow_control=algorithm, window=3, packing=False)
     for _ in range(2):
@@ -497,7 +497,7 @@ def test_flush_is_not_refused_for_messages_that_wait_for_it(algorithm: int, serv
 # Datagrams
 
 
-def test_nobody_asks_or_serves_those_who_are_out_of_the_view() -> None:
+def test_excluded_processes_are_neither_asked_nor_served() -> None:
     """4, rule 8: nothing is kept for a removed process, and it is asked for nothing."""
     cluster = cluster_of("1", "2", "3", datagrams=True)
     cluster.send("1", b"x")

@@ -57,7 +57,7 @@ def test_sizes_are_known_without_encoding(frame: Frame) -> None:
 
 
 @given(block_frames())
-def test_what_the_order_costs_is_its_number_and_its_stamp(frame: BlockFrame) -> None:
+def test_the_cost_of_the_order_is_its_number_and_its_stamp(frame: BlockFrame) -> None:
     bare = frame._replace(stamp=None)
     assert stamp_bytes(bare) == 8
     assert stamp_bytes(frame) - 8 == len(encode(frame)) - len(encode(bare))
@@ -234,7 +234,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes) -> N
         (REPAIR, NAMES + count(1) + copy(0, b"")),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"

@@ -205,7 +205,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (REPAIR, NAMES + count(1) + copy(STATUS, NAMES + numbers(4, 2))),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"
