@@ -32,7 +32,7 @@ def test_no_process_has_it() -> None:
     assert violated(events) == set()
 
 
-def test_one_lacks_what_a_crashed_sender_began() -> None:
+def test_a_member_that_lacks_a_message_of_a_crashed_sender_is_noticed() -> None:
     trace = reliable()
     mid = trace.send("p1")
     trace.crash("p1")

@@ -137,7 +137,7 @@ def test_o3_is_judged_beside_an_impossible_delivery() -> None:
     assert {"D1", "O3"} <= violated(trace.end(quiet=False))
 
 
-def test_o3_knows_what_a_crashed_sender_had_delivered_before_what_its_log_no_longer_tells() -> None:
+def test_o3_deliveries_of_a_crashed_sender_are_causes_of_messages_beyond_its_log() -> None:
     trace = trio()
     question = trace.send("p1")
     trace.deliver("p2", question)

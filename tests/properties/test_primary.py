@@ -49,7 +49,7 @@ def test_m12_two_sides_go_on() -> None:
     assert "but the second does not follow the first" in sentence(events, "M12", "orders")
 
 
-def test_m12_a_fork_where_everybody_was_back_is_excused() -> None:
+def test_m12_a_fork_by_the_rule_everybody_is_excused() -> None:
     trace = parted(*SIDES)
     for number, (_, members) in enumerate(SIDES, start=2):
         for process in members:

@@ -158,7 +158,7 @@ def test_a_process_whose_first_report_was_lost_has_a_reason() -> None:
     assert judged(trace) == ("pass", 1)
 
 
-def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
+def test_an_answer_about_messages_received_meanwhile_is_no_evidence() -> None:
     """What is sent later is handed over, hence nothing was lacking; in the end everything is lost."""
     trace = following()
     received(trace, "p1", "p3", "report")

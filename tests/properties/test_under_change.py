@@ -124,7 +124,7 @@ def test_l2_l6_l8_in_the_last_views_of_both_sides() -> None:
     assert [verdict(events, name, "orders").opportunities for name in ("L2", "L6", "L8")] == [4, 4, 4]
 
 
-def test_l8_what_came_of_the_excluded_and_was_never_delivered_is_excused() -> None:
+def test_l8_undelivered_messages_of_excluded_members_are_excused() -> None:
     trace = trio()
     trace.fault("partition")
     mids = [trace.send("p3"), trace.send("p3")]
