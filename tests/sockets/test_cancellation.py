@@ -91,7 +91,7 @@ async def test_joining() -> None:
 
 
 @on_loopback
-async def test_joining_where_nobody_is() -> None:
+async def test_joining_without_any_other_member() -> None:
     async with Member(peers=["127.0.0.1:1"], found="anyway", **FAST) as lonely:
         for step in STEPS:
             assert not await cancel_at(step, lonely.join("orders"))

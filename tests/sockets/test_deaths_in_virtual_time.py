@@ -51,7 +51,7 @@ def test_a_silent_crash_is_found_by_silence_as_ever() -> None:
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_evidence_that_others_refute_excludes_nobody(busy: bool) -> None:
+def test_evidence_that_others_refute_excludes_no_member(busy: bool) -> None:
     async def scenario() -> None:
         async with cluster(3, suspect_after=SUSPECT_AFTER_S, merge_every=SUSPECT_AFTER_S) as members:
             seen: list[list[Event]] = [[], [], []]

@@ -193,7 +193,7 @@ def hello(process: str, host: str, port: int, others: tuple[tuple[str, str, int]
     ],
     ids=range(13),
 )
-def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_bytes_on_the_socket_harm_no_member(nonsense: bytes, caplog: pytest.LogCaptureFixture) -> None:
     @on_loopback
     async def scenario() -> None:
         async with members(2) as found:

@@ -61,7 +61,7 @@ def exclusions(events: list[Event]) -> list[ProcessId]:
 
 
 @pytest.mark.parametrize("size_bytes", [20, 40_000])
-def test_resets_without_a_death_lose_nothing_and_exclude_nobody(size_bytes: int) -> None:
+def test_resets_without_a_death_lose_nothing_and_exclude_no_member(size_bytes: int) -> None:
     @on_loopback
     async def scenario() -> None:
         chance = random.Random(size_bytes)
@@ -89,7 +89,7 @@ def test_resets_without_a_death_lose_nothing_and_exclude_nobody(size_bytes: int)
 
 
 @on_loopback
-async def test_a_reset_in_an_idle_group_of_two_excludes_nobody() -> None:
+async def test_a_reset_in_an_idle_group_of_two_excludes_no_member() -> None:
     async with behind_boxes(2, suspect_after=0.4) as (found, boxes):
         groups = await formed(found)
         for group in groups:

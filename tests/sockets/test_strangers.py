@@ -44,7 +44,7 @@ def offences(group: Group) -> set[str]:
 
 
 @on_loopback
-async def test_a_prober_that_never_reads_holds_nobody_back() -> None:
+async def test_a_prober_that_never_reads_delays_no_member() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         async with reading(groups) as seen:
