@@ -82,7 +82,7 @@ def test_t8_a_first_acknowledgment_is_the_clock_and_is_merged() -> None:
     assert cluster.unstable("s") == 0
 
 
-def test_t8_unmerged_a_receiver_that_is_ahead_gets_nothing_for_as_long() -> None:
+def test_t8_unmerged_a_receiver_ahead_gets_nothing_until_the_sender_has_caught_up() -> None:
     """Section 6 as printed: s adds r only when its own clock has passed the acknowledgment."""
     cluster = ahead(("T8",))
     assert cluster.delivered["r"] == []

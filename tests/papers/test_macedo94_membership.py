@@ -93,7 +93,7 @@ def test_figure_2_6_a_message_that_some_have_is_delivered_by_all_in_the_old_view
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_figure_2_6_a_message_that_nobody_has_is_nowhere(view_change: str) -> None:
+def test_figure_2_6_a_message_that_no_survivor_has_is_not_delivered(view_change: str) -> None:
     """Case 2.6, second variant: m2 reached no process; the cut is at m1.b, and no process delivers m2."""
     cluster = messages_of_a_dead_sender(view_change=view_change)
     cluster.finish(rounds=16)
@@ -232,7 +232,7 @@ def test_figure_6_1c_a_closed_view_waits_for_the_last_remove() -> None:
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_m1_who_has_more_refutes_although_it_suspects_too(view_change: str) -> None:
+def test_m1_a_member_that_has_more_refutes_although_it_suspects_too(view_change: str) -> None:
     """Case M1: j has k up to 5, i up to 3, both suspect; j refutes {k,3} with 4 and 5, i re-suspects {k,5}."""
     cluster = cluster_of("i", "j", "k", view_change=view_change)
     number_up(cluster, "k", 5)
@@ -291,7 +291,7 @@ def test_m2_without_the_exception_it_stalls_for_ever(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_m3_what_may_build_on_a_lost_message_is_discarded(view_change: str) -> None:
+def test_m3_a_message_that_may_depend_on_a_lost_one_is_discarded(view_change: str) -> None:
     """Case M3: m of r reached only s, which delivered it and sent m' to all; both crash: no process delivers m'."""
     cluster = cluster_of("p", "q", "r", "s", view_change=view_change)
     for name in "pqr":
