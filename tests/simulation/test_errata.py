@@ -212,7 +212,7 @@ def excluded_by_j(*literal: str) -> Cluster:
     return cluster
 
 
-def test_e_45_without_marks_one_takes_in_what_was_sent_after_ones_exclusion() -> None:
+def test_e_45_without_marks_a_member_accepts_messages_sent_after_its_exclusion() -> None:
     """Constructed: the refutation clears j, and i delivers in its old view what j sent in one without i."""
     printed = excluded_by_j("E-45")
     assert [effect.process for effect in printed.found("i", Refuted)] == ["j"]
@@ -242,7 +242,7 @@ def test_t9_the_other_rule_lets_clocks_run_ahead() -> None:
     assert clocks(printed)[-1] > 1.5 * clocks(adopted)[-1]
 
 
-def test_t8_unmerged_a_receiver_whose_clock_is_ahead_gets_nothing_for_as_long() -> None:
+def test_t8_unmerged_a_receiver_ahead_gets_nothing_until_the_sender_has_caught_up() -> None:
     """r is two seconds ahead, and s sends for one and a half."""
     adopted, printed = (simulate(scenario_of("T8", literal=literal)) for literal in (False, True))
     assert printed.deliveries == 0
@@ -280,7 +280,7 @@ def test_t11_no_schedule_needs_as_long_as_the_printed_formula_says() -> None:
         assert 0.98 * tight < worst <= tight
 
 
-def test_t5_a_newcomer_lacks_what_it_was_told_to_begin_with() -> None:
+def test_t5_a_joiner_lacks_the_messages_at_which_it_was_told_to_begin() -> None:
     def views(run: Run) -> list[int]:
         rows = next(history.rows for history in run.histories if history.process == "p3")
         return [len(row["members"]) for row in rows if row["kind"] == "view"]
