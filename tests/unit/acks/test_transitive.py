@@ -90,7 +90,7 @@ def test_an_acknowledgment_that_arrives_before_what_it_is_about_is_not_lost() ->
     assert cluster.unstable("a") == 0
 
 
-def test_nodes_go_when_everybody_has_acknowledged_them() -> None:
+def test_nodes_are_removed_when_all_have_acknowledged_them() -> None:
     cluster = AcksCluster("a", "b", "c", "d", kind="transitive")
     most = 0
     for time in range(100):
@@ -184,7 +184,7 @@ def test_t12_the_list_of_a_crashed_process_is_not_vouched_for() -> None:
     assert crashed_in_the_middle(()).unstable("s") == 1
 
 
-def test_where_all_is_watched_everybody_learns_of_everybody() -> None:
+def test_where_all_is_watched_every_process_learns_about_all_messages() -> None:
     cluster = AcksCluster("a", "b", "c", kind="transitive", stability="all")
     cluster.send("a")
     cluster.run(10 * UNIT)

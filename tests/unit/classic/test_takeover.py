@@ -274,7 +274,7 @@ def test_a_lost_site_is_not_waited_for_and_its_proposal_may_still_be_the_stamp()
     assert cluster.payloads("q") == [b"m", b"n"]
 
 
-def test_the_view_changes_before_what_follows_from_the_loss() -> None:
+def test_the_view_changes_before_the_consequences_of_the_loss() -> None:
     """p waits only for r; the loss of r completes m, in the new view."""
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
@@ -338,7 +338,7 @@ def test_everything_may_come_twice() -> None:
     assert sorted(cluster.payloads("q")) == [b"m", b"orphan"]
 
 
-def test_stamps_are_forgotten_once_everybody_knows_them() -> None:
+def test_stamps_are_forgotten_once_all_sites_know_them() -> None:
     """Proposals tell the originator what a site knows, commits tell what all sites know: only the last is kept."""
     cluster = ClassicCluster("p", "q", "r", outside=["s"])
     for originator in ("p", "s"):

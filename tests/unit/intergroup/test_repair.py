@@ -219,7 +219,7 @@ def test_a_delay_is_counted_in_the_unit_of_the_profile(profile: Profile, duratio
 
 
 @pytest.mark.parametrize(("profile", "timed"), [("default", False), ("srm", False), ("distances", True)])
-def test_some_profiles_time_a_loss_until_anybody_asks(profile: Profile, timed: bool) -> None:
+def test_some_profiles_time_a_loss_until_any_process_asks(profile: Profile, timed: bool) -> None:
     """§3.2.2 against Fig. 3.1: a loss is timed once."""
     requests = Requests(half, profile)
     requests.missing(TICKET, D, now=0)

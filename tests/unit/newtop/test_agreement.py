@@ -366,7 +366,7 @@ def test_v_suspected_members_need_not_vote() -> None:
     assert detections(member) == [(("a", 0), ("c", 0))]
 
 
-def test_vi_a_confirmation_of_what_we_suspect_is_enough() -> None:
+def test_vi_a_confirmation_of_our_suspicions_is_enough() -> None:
     """(vi): exact pairs; whoever confirmed had votes that we may never see."""
     member = four()
     member.suspect("a")
@@ -478,7 +478,7 @@ def test_vii_a_cut_completes_in_groups_that_are_silent() -> None:
     assert cluster.views_of("1", "y") == ["1 4"]
 
 
-def test_vii_the_view_says_why_and_on_whose_word() -> None:
+def test_vii_the_view_tells_the_reason_and_the_accusers() -> None:
     """`Departure`: the agreed number, the reason, the accusers, how long it was silent, how long it took."""
     member = four()
     member.wait(7)

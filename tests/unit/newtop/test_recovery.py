@@ -441,7 +441,7 @@ def test_no_peer_makes_us_forget_frames_that_we_lack() -> None:
 # Members that fail
 
 
-def test_a_stream_that_is_settled_is_taken_up_behind_what_is_missing() -> None:
+def test_a_settled_stream_continues_after_the_missing_frames() -> None:
     """E-78: what is missing has come by a refutation, and nobody holds a copy any more."""
     shim = recovery()
     assert shim.receive(frame(3), 0) == []

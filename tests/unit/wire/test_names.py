@@ -106,14 +106,14 @@ def test_an_invalid_name_is_refused_as_group_and_as_sender(name: str | bytes, ki
         "world#1",
     ],
 )
-def test_nor_somebody_else(name: str | bytes) -> None:
+def test_an_invalid_name_is_refused_as_another_process(name: str | bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(REQUEST, NAMES + text(name) + count(0)))
     assert caught.value.code == "body"
 
 
 @pytest.mark.parametrize("name", ["", "g@", "@1", "g@0", "g@01", "g@1@1", "g#1", "g@18446744073709551616", "g@\u0661"])
-def test_nor_another_group(name: str) -> None:
+def test_an_invalid_name_is_refused_as_another_group(name: str) -> None:
     with pytest.raises(ProtocolViolation):
         decode_group(name.encode())
 
