@@ -1,4 +1,4 @@
-"""The families draw what they say they draw: every scenario is valid, every kind occurs, a seed says all."""
+"""Each family draws valid scenarios, every kind of run occurs, and a seed determines the scenario."""
 
 import subprocess
 import sys
@@ -124,7 +124,7 @@ def test_faults_begin_early_and_end(drawn: list[Scenario]) -> None:
     [("pair", [4, 4]), ("fork", [3, 3]), ("triangle", [2, 2, 2]), ("ring", [4, 4, 4, 4])],
 )
 def test_the_figures_of_macedo94(drawn: list[Scenario], shape: str, sizes: list[int]) -> None:
-    """Fig. 4.1, 4.2a, 4.2b and 5.1: who shares what is as drawn there, whoever stands where."""
+    """Fig. 4.1, 4.2a, 4.2b and 5.1: groups overlap as drawn there; the processes are placed at random."""
     shared = {"pair": {2}, "fork": {2}, "triangle": {1}, "ring": {0, 2}}[shape]
     for scenario in (each for each in drawn if NEWTOP.shape(each) == shape):
         groups = [{*members_of(group)} for group in scenario.group]

@@ -1,4 +1,4 @@
-"""A campaign added up, from outcomes made by hand."""
+"""The totals of a campaign, from outcomes made by hand."""
 
 from antiphon.campaign.run import Finding, Kind, Outcome
 from antiphon.campaign.tally import Tally
