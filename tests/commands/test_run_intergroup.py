@@ -1,4 +1,4 @@
-"""`antiphon run` with InterGroup: real processes that multicast, lose a tenth of what comes, and repair it."""
+"""`antiphon run` with InterGroup: real processes multicast, lose a tenth of all datagrams, and repair the losses."""
 
 import json
 from collections import defaultdict
@@ -164,7 +164,7 @@ sides = [["a"], ["b"]]
 
 
 def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_says() -> None:
-    """A run becomes quiet only when no process holds messages for it any more: its senders stop counting it (J16)."""
+    """The run becomes quiet only when the senders stop counting the killed receiver and free its messages (J16)."""
     run = run_locally(parse_scenario(KILLED))
     assert run.quiet
     assert not [*evidence_in(run).missing()]
