@@ -15,7 +15,7 @@ FLUSHING = ["causal-fast", "causal-relative", "causal-vector"]
 
 
 def flushes(cluster: Cluster, name: str) -> list[tuple[tuple[str, int], ...]]:
-    """The failures for which a process drew a line, in order."""
+    """The failures for which a process sent a flush, in order."""
     return [f.notice.failed for f in cluster.transmitted[name] if f.notice is not None and f.notice.kind == "flush"]
 
 
@@ -64,7 +64,7 @@ def test_c1_the_flush_of_a_member_that_fails_next_is_handed_on(service: str) -> 
 
 @pytest.mark.parametrize("service", FLUSHING)
 def test_c2_a_flush_that_no_survivor_has_is_not_waited_for(service: str) -> None:
-    """Case C2: 3's flush reaches nobody; both go from V0 to {1,2} directly, in one view (E-62)."""
+    """Case C2: 3's flush reaches no survivor; both go from V0 to {1,2} directly, in one view (E-62)."""
     cluster = confirmed_by_three(service)
     for name in "12":
         cluster.drop("3", name)
@@ -103,7 +103,7 @@ def test_c3_a_message_that_depends_on_a_lost_one_is_discarded_by_its_stamp(servi
 
 @pytest.mark.parametrize("service", FLUSHING)
 def test_c4_views_of_two_groups_do_not_wait_for_one_another(service: str) -> None:
-    """Case C4: p delivers m and m4, for both wait for the lost only until that is confirmed; {p,s} and {p,t} (E-64)."""
+    """Case C4: p delivers m and m4; they wait for lost messages until the failure is confirmed; {p,s}, {p,t} (E-64)."""
     cluster = crossed_losses(service)
     cluster.finish(rounds=24)
     assert sorted(cluster.delivered["p"]) == [b"m", b"m4"]
@@ -114,7 +114,7 @@ def test_c4_views_of_two_groups_do_not_wait_for_one_another(service: str) -> Non
     assert cluster.detections("p", "x") == cluster.detections("s", "x") == [(("k1", 0), ("r1", 0))]
     assert cluster.detections("p", "y") == cluster.detections("t", "y") == [(("k2", 0), ("r2", 0))]
     events = [effect for effect in cluster.effects["p"] if isinstance(effect, Confirmed | Deliver)]
-    for payload, lost_in in ((b"m", "y"), (b"m4", "x")):  # told before it gets what lacks a predecessor elsewhere
+    for payload, lost_in in ((b"m", "y"), (b"m4", "x")):  # confirmed before m or m4 arrives, which lack a predecessor
         told = next(n for n, each in enumerate(events) if isinstance(each, Confirmed) and each.group == lost_in)
         got = next(n for n, each in enumerate(events) if isinstance(each, Deliver) and payload in each.frame.payloads)
         assert told < got

@@ -106,7 +106,7 @@ def test_figure_2_6_a_message_that_no_survivor_has_is_not_delivered(view_change:
 def split_five(view_change: str = "cut") -> Cluster:
     """Fig. 6.1 up to the partition: all suspect {m,10}; the suspicions of i and j reach k and l, not the reverse.
 
-    At that moment everybody has 10 of m, 12 of k, 11 of l, and 13 and 14 of i and j.
+    At that moment all have 10 of m, 12 of k, 11 of l, and 13 and 14 of i and j.
     """
     cluster = cluster_of("i", "j", "k", "l", "m", view_change=view_change)
     for name, last in (("i", 13), ("j", 14), ("k", 12), ("l", 11), ("m", 10)):
@@ -258,7 +258,7 @@ def test_m1_a_member_that_has_more_refutes_although_it_suspects_too(view_change:
 
 
 def suspicion_cycle() -> Cluster:
-    """0 suspects 1, 1 suspects 3, 3 suspects 0; only the accuser's own suspector has what would clear the suspect."""
+    """0 suspects 1, 1 suspects 3, 3 suspects 0; only the member that suspects the accuser can clear the suspect."""
     cluster = cluster_of("0", "1", "3")
     for sender, holder in (("1", "3"), ("3", "0"), ("0", "1")):
         cluster.send(sender, b"of " + sender.encode())
@@ -327,7 +327,7 @@ def slow_pair() -> Cluster:
 
 
 def test_m4_in_a_view_of_two_a_late_message_saves_the_other() -> None:
-    """Case M4 with grace: the link is slower than ω; what comes late, but within grace, cancels the suspicion."""
+    """Case M4 with grace: the link is slower than ω; a late message within the grace cancels the suspicion."""
     cluster = slow_pair()
     for _ in range(6):
         cluster.wait(OMEGA_NS // 4)
@@ -442,7 +442,7 @@ def test_m6_messages_that_their_sender_marked_against_us_refute_nothing() -> Non
     assert suspected(cluster, "i") == [("j", 5)]
     cluster.move("i", "h", len(cluster.channels["i", "h"]))
     assert cluster.detections("h") == []
-    cluster.move_one_way("h2", "h")  # its vote, its `confirmed`, and what clears j
+    cluster.move_one_way("h2", "h")  # its vote, its `confirmed`, and the message that clears j
     assert [frame.messages for frame in refutations(cluster, "h")][-1] == (marked,)
     cluster.move_one_way("h", "i")
     agreement = cluster.core("i")._groups[cluster.views["i"][0].group].agreement
@@ -457,7 +457,7 @@ def test_m6_messages_that_their_sender_marked_against_us_refute_nothing() -> Non
 
 
 def test_section_6_3_2_members_agree_by_suspects_and_confirmations_alone() -> None:
-    """§6.3.2, the plain case: a crash; each says once whom it suspects and once what is confirmed."""
+    """§6.3.2, the plain case: a crash; each member sends one suspicion and one confirmation."""
     cluster = cluster_of("1", "2", "3")
     cluster.send("1", b"m")
     cluster.crash("3")

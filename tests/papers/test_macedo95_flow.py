@@ -31,7 +31,7 @@ def flow_of(cluster: Cluster, name: str) -> FlowControl:
 
 
 def state(cluster: Cluster, name: str) -> tuple[int, int, int]:
-    """(Σ, S, D) as the figure shows them."""
+    """(Σ, S, D) as in the figure."""
     flow = flow_of(cluster, name)
     return flow.super_stable, flow.stable, flow.complete
 
