@@ -1,4 +1,4 @@
-"""A worker whose job was cancelled says nothing; one that is broken does; what it has loaded is out of the way."""
+"""Workers of Spark: a cancelled job is silent, other errors are printed, loaded objects are not collected again."""
 
 import gc
 import socket
