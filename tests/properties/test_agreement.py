@@ -1,4 +1,4 @@
-"""D13 agreement: what one member that stays delivered, all that stay delivered."""
+"""D13 agreement: if one staying member delivered a message, all staying members delivered it."""
 
 from typing import Any
 

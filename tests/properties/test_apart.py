@@ -14,7 +14,7 @@ GROUPS = ("a", "b", "c")
 
 
 def only(events: pa.Table, group: str) -> pa.Table:
-    """What happened in one group, as if there were no other."""
+    """The rows of one group, as if there were no other."""
     kept = events.filter(pc.or_kleene(pc.is_null(events["group"]), pc.equal(events["group"], group)))
     return renumbered(kept.sort_by([("process", "ascending"), ("incarnation", "ascending"), ("index", "ascending")]))
 

@@ -1,4 +1,4 @@
-"""Groups that change, by hand: what epochs, joins, leaves and recoveries make of each property."""
+"""Groups that change, on traces by hand: each property with epochs, joins, leaves and recoveries."""
 
 import json
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def finish(trace: Trace, components: list[list[str]] | None = None) -> pa.Table:
 
 
 def wait(trace: Trace, duration_us: int) -> None:
-    """Members only say that they live."""
+    """Members only send signs of life."""
     for _ in range(duration_us // 2):
         trace.time += 2_000
         for process, _ in [*trace.memberships]:

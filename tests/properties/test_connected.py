@@ -1,4 +1,4 @@
-"""S6: sender and receiver count each other from when both are there until one of them goes."""
+"""S6: sender and receiver count each other while both are present."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_all_that_are_there_count_each_other() -> None:
 
 
 def test_a_receiver_that_lags_is_dropped() -> None:
-    """Its messages are stable without it, and neither S1 nor L2 nor L6 asks for it any more."""
+    """Messages become stable without it, and S1, L2 and L6 no longer require it."""
     trace = connected()
     mid = trace.send("s")
     trace.receive("r1", mid)

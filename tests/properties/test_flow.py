@@ -1,4 +1,4 @@
-"""F1 the bounds of flow control, F2 its send conditions, F3 no loss by pressure."""
+"""F1 the bounds of flow control, F2 its send conditions, F3 no loss under backpressure."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ def prevail(trace: Trace, process: str, number: int, *after: str, rule: str = "m
 
 
 def parted(*sides: tuple[str, Sequence[str]]) -> Trace:
-    """Five members in a primary view go apart."""
+    """Five members in a primary view are separated."""
     trace = Trace({"orders": [f"p{number}" for number in range(1, 6)]}, options=VOTES)
     trace.begin()
     for process in trace.members:

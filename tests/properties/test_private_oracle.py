@@ -95,7 +95,7 @@ class Wild:
         return some_prefixes(self.rng, own if own and self.rng.random() < 0.6 else self.trace.sent)
 
     def _deliver(self, process: str) -> None:
-        """Mostly the next of some sender."""
+        """Deliver a message, mostly the next of some sender."""
         sender = self.rng.choice(EVERYBODY)
         done = [
             row["number"]
@@ -223,7 +223,7 @@ class Private(Naive):
         return sum([*lost, *ends]), len(lost) + len(ends)
 
     def losses(self, process: str, side: str) -> Iterable[bool]:
-        """For each peer that a view no longer names: whether more of them are gone than went."""
+        """For each peer that a view no longer names: True if it was lost more often than it or the process departed."""
         before: set[str] = set()
         gone: Counter[str] = Counter()
         for row in self.log(process):
@@ -241,7 +241,7 @@ class Private(Naive):
             before = named
 
     def ends(self, sender: str, taker: str) -> Iterable[bool]:
-        """Of a pair that was configured and is there at the end: whether either does not count the other."""
+        """For each configured pair that is present at the end: True if one does not count the other."""
         parts = [json.loads(self.log(process)[0]["detail"])["groups"][GROUP] for process in (sender, taker)]
         told = sender != taker and all("role" in part for part in parts)
         if not told or parts[0]["role"] == "receiver" or sender not in parts[1].get("sources", EVERYBODY):
@@ -254,9 +254,9 @@ class Private(Naive):
     def gaps(self) -> tuple[int, int]:
         """O2: violations and opportunities; within an unbroken run of views, from its first delivery on.
 
-        Which run a message belongs to is settled when it is received.
+        The run of a message is decided when it is received.
 
-        Of its own messages a process knows which it sent in the run, so that these are due from the first.
+        A process knows which of its own messages it sent in the run, so these are due from the first on.
         """
         bad = owed = 0
         for process in TAKERS:

@@ -1,4 +1,4 @@
-"""What is required is judged as if every service promised it; and what a process promises that only sends."""
+"""A required property is judged as if every service promised it; promises of a process that only sends."""
 
 import pyarrow as pa
 import pytest
@@ -57,7 +57,7 @@ def test_a_property_without_a_checker_cannot_be_required(names: set[str]) -> Non
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_sender_outside_is_asked_for_nothing_it_cannot_do(service: str) -> None:
-    """Whatever is required, no violation names it: nothing is delivered to it, and the good runs lose nothing."""
+    """For any requirement no violation names it: nothing is delivered to it, and good runs lose nothing."""
     # L6 and L8 would need `stable` and `discard` rows, which are not written; D6 names the sender for where it sent.
     everything = frozenset(JUDGED) - {"L6", "L8", "D6"}
     seen = 0

@@ -126,7 +126,7 @@ def test_s1_a_message_that_no_process_sent_is_not_stable() -> None:
 
 
 def crashing(*, sent_after: bool, alive_after: bool) -> Trace:
-    """p3 crashes, and its log does not tell that it received what p2 calls stable."""
+    """p3 crashes, and its log lacks the receipt of a message that p2 calls stable."""
     trace = trio()
     if sent_after:
         trace.crash("p3")
@@ -329,7 +329,7 @@ def test_s4_a_second_discard_of_the_same_message_does_not_count() -> None:
 
 
 def evicting(trace: Trace) -> Mid:
-    """p2 knows a message to be stable, p3 has it and does not know."""
+    """p2 knows that a message is stable; p3 has it and does not know."""
     mid = known(trace)
     trace.deliver("p3", mid)
     return mid

@@ -1,4 +1,4 @@
-"""What older checkers say where members crash, are excluded, or go apart."""
+"""Other checkers on traces in which members crash, are excluded, or are separated."""
 
 import pytest
 
@@ -136,7 +136,7 @@ def test_l8_undelivered_messages_of_excluded_members_are_excused() -> None:
     for kind in (trace.stable, trace.discard):
         for process in ("p1", "p2"):
             kind(process, {"p3": 0})
-    trace.receive("p2", mids[1])  # too late: it is recorded, and refused
+    trace.receive("p2", mids[1])  # too late: it is recorded as received, and refused
     assert violated(trace.end(components=[["p1", "p2"]], settled=False)) == set()
 
 
