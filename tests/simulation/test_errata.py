@@ -169,7 +169,7 @@ def test_e_29_in_the_same_schedule_two_views_call_themselves_primary() -> None:
 
 
 def test_e_72_safe_delivery_cannot_cover_every_member_of_the_view() -> None:
-    """What is promised keeps to the notice; D11 as it is worded, when required, does not."""
+    """The promise depends on the notice; D11 as worded, when required, does not."""
     run = simulate(read_scenario(SCENARIOS / "E-72.toml"))
     assert run.quiet
     assert violated(run) == set()
@@ -201,8 +201,8 @@ def test_e_70_two_sides_of_a_split_number_the_same_messages_differently() -> Non
 def excluded_by_j(*literal: str) -> Cluster:
     """j has excluded i and says so; then h brings i a message of j that is marked: j sent it after that.
 
-    The frames are made by hand. Among members that all follow the adopted rules none is in this place: whoever has
-    that message has j's `confirmed` before it, hence has said so itself, and i listens to it no more.
+    The frames are made by hand. Under the adopted rules this cannot happen: a member that has the message has j's
+    `confirmed` before it. So it has relayed that, and i ignores its frames.
     """
     cluster = Cluster("h", "i", "j", literal=literal, suspect_after_ns=OMEGA_NS)
     marked = data("j", 1, payload=b"not for i", excluded=(ProcessId("i"),))
@@ -213,7 +213,7 @@ def excluded_by_j(*literal: str) -> Cluster:
 
 
 def test_e_45_without_marks_a_member_accepts_messages_sent_after_its_exclusion() -> None:
-    """Constructed: the refutation clears j, and i delivers in its old view what j sent in one without i."""
+    """Constructed: the refutation clears j, and i delivers in its old view a message of j from a view without i."""
     printed = excluded_by_j("E-45")
     assert [effect.process for effect in printed.found("i", Refuted)] == ["j"]
     assert printed.delivered["i"] == [b"not for i"]
@@ -271,7 +271,7 @@ def stability_latencies(run: Run, process: ProcessId) -> list[float]:
 
 
 def test_t11_no_schedule_needs_as_long_as_the_printed_formula_says() -> None:
-    """For s2 it says 15 units; the tight one says 14, and random phases come as near as one likes."""
+    """For s2 it says 15 units; the tight one says 14, and random phases come arbitrarily close to it."""
     plan = read_scenario(SCENARIOS / "T11.toml")
     for sender, printed, tight in ((S1, 11, 11), (S2, 15, 14)):
         assert printed == timestamp_bound(sender, (S1, S2), (R1, R2), FIGURE_2, send_every=1, ack_every=1)

@@ -15,7 +15,7 @@ ERRATA = Path(__file__).parents[2] / "scenarios/errata"
 
 
 def played(members: int, *faults: str, service: str = "total-safe", **options: str) -> Run:
-    """A group in which everybody sends all the time; `faults`: `3s crash p2`, `5s leave p1`, …"""
+    """A group in which all members send all the time; `faults`: `3s crash p2`, `5s leave p1`, …"""
     tables = []
     for fault in faults:
         at, kind, process = fault.split()
@@ -37,7 +37,7 @@ def broken(run: Run) -> dict[str, str | None]:
 
 
 def stretches(run: Run, process: str) -> list[tuple[str, tuple[str, ...]]]:
-    """What a process is told, in order: (`view`, members), (`primary`, rule), (`transitional`, members)."""
+    """The events that a process reads, in order: (`view`, members), (`primary`, rule), (`transitional`, members)."""
     found = []
     for history in run.histories:
         for row in history.rows if history.process == process else ():
