@@ -202,7 +202,7 @@ def test_a_member_that_pauses_shortly_misses_nothing() -> None:
         async with cluster(2) as members:
             seen: list[Seen] = [[], []]
             readers = [asyncio.create_task(read(members, place, seen)) for place in range(2)]
-            await asyncio.sleep(0.2)  # nobody owes an answer any more
+            await asyncio.sleep(0.2)  # no member owes an answer any more
             members.pause(1)
             await members[0].send(b"held")
             await asyncio.sleep(0.2)

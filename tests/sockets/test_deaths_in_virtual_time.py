@@ -12,7 +12,7 @@ SUSPECT_AFTER_S = 10.0
 
 
 async def left_after(members: Cluster, place: int) -> tuple[float, list[tuple[ProcessId, str]]]:
-    """How long until this survivor is told of a smaller view, and why it is smaller."""
+    """The time until this survivor reads a smaller view, and the reason of the departure."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with asyncio.timeout(100):

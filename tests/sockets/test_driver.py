@@ -1,4 +1,4 @@
-"""When the driver takes a turn: at once where nothing else goes on, once for many frames where much comes."""
+"""Turns of the driver: at once when it is idle, one turn for many frames under load."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 class Desk:
-    """A core, a transport and applications that do next to nothing, and a clock that tests move."""
+    """A minimal core, transport and application, and a clock that tests set."""
 
     streams = False
     capabilities = Capabilities()
@@ -59,7 +59,7 @@ class Desk:
 
 
 async def at_rest(desk: Desk) -> Driver:
-    """A driver that has had its first turn, a while ago."""
+    """A driver whose first turn is over since a millisecond."""
     driver = Driver(ME, cast("Any", desk), cast("Transport", desk), cast("Audience", desk), clock=lambda: desk.now)
     await driver.open()
     driver.begin()

@@ -33,7 +33,7 @@ async def cancel(tasks: list["asyncio.Task[None]"]) -> None:
 
 
 async def waits(joining: "asyncio.Task[Group]") -> None:
-    """It is not in any view for long."""
+    """Assert that the process is in no view for a long time."""
     await asyncio.sleep(LONG_S)
     assert not joining.done()
 

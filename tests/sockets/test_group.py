@@ -1,4 +1,4 @@
-"""What a group promises at moments that are hard to meet on sockets: driven by hand, or in virtual time."""
+"""A group at moments that are hard to reach on sockets: driven by hand, or in virtual time."""
 
 import asyncio
 from typing import cast
@@ -17,7 +17,7 @@ from tests.support.replica import Replica
 
 
 class Desk:
-    """As much of a member as a group that sends needs; it is its own core."""
+    """The part of a member that a sending group needs; it is also the core."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -126,7 +126,7 @@ def test_many_senders_that_had_to_wait_go_on_together() -> None:
 
 
 class Filling(Desk):
-    """What is sent waits."""
+    """Sent messages wait."""
 
     def send(self, group: GroupId, payload: bytes) -> None:
         super().send(group, payload)
@@ -136,7 +136,7 @@ class Filling(Desk):
 @pytest.mark.parametrize("size", [1, 300_000])
 @pytest.mark.parametrize("cancelled", ["never", "before", "after"])
 def test_a_late_sender_does_not_overtake_an_admitted_sender_that_has_not_resumed_yet(size: int, cancelled: str) -> None:
-    """One calls `send` between the turn that made room and the tasks that it has woken, without giving way to them."""
+    """A task calls `send` after the turn that made room, before the woken tasks run."""
 
     async def scenario() -> None:
         desk = Filling()

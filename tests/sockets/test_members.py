@@ -131,7 +131,7 @@ def has_left(events: list[antiphon.Event]) -> bool:
 
 @on_loopback
 async def test_a_leave_completes_soon_in_a_group_with_a_sequencer() -> None:
-    """All leave at once, none of them having asked for more: each waits to hear that the others have completed it."""
+    """All leave at once without reading more events: each waits until the others have completed the message."""
     async with members(3, sequenced={"orders"}) as found:
         groups = await join_all(found)
         await groups[1].send(b"last")
@@ -162,7 +162,7 @@ async def test_overlapping_groups_of_a_member_share_its_identity_and_one_order()
             await take_primary(group, view.id)
         await orders[0].send(b"order")
         assert await take_messages(orders[1], 1) == [Message(found[0].id, b"order")]
-        await stock[1].send(b"shipped")  # what its sender had seen comes before it, in every group
+        await stock[1].send(b"shipped")  # messages that its sender had delivered come first, in every group
         assert await take_messages(stock[0], 1) == [Message(found[1].id, b"shipped")]
         assert orders[0].health.unread == 1
         assert await take_messages(orders[0], 1) == [Message(found[0].id, b"order")]
@@ -234,7 +234,7 @@ async def state_under_load(*, batches: bool) -> None:
                 tasks.create_task(follow(group, ledgers[place], batches=batches))
 
             async def send(place: int) -> int:
-                """Until the joiner is there, however long that takes, and some messages more."""
+                """Send until the joiner is a member, and some messages more."""
                 number, last = 0, None
                 while last is None or number < last:
                     await groups[place].send(f"{place}/{number}".encode())

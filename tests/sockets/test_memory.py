@@ -17,7 +17,7 @@ async def members(stack: AsyncExitStack, network: MemoryNetwork, *names: str) ->
 
 
 async def together(stack: AsyncExitStack, network: MemoryNetwork, *names: str) -> tuple[list[Member], list[Group]]:
-    """All in one group; the first one founds it before there is anybody to wait for."""
+    """All in one group; the first member founds it before the others start."""
     cast: list[Member] = []
     groups: list[Group] = []
     for name in names:

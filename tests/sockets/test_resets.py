@@ -47,7 +47,7 @@ def mesh_of(member: Member) -> TcpMesh:
 
 
 async def formed(found: list[Member]) -> list[Group]:
-    """All of them in one view. Nobody waits for a suspicion time before there is a group."""
+    """Form a group of all members directly, so that no member waits for a suspicion timeout first."""
     everybody = tuple(member.id for member in found)
     await until(lambda: all(len(member.peers) == len(found) - 1 for member in found))
     first = found[0]._process.form("orders", everybody)
@@ -118,7 +118,7 @@ async def test_a_dead_process_is_excluded_long_before_its_silence_would_tell() -
 
 
 async def kill(member: Member) -> None:
-    """As `kill -9` does: nobody listens any more, and all connections end without a farewell."""
+    """As `kill -9` does: the port is closed, and all connections end without a goodbye."""
     for link in [*mesh_of(member)._links.values()]:
         link.abort()
     await member.abort()
@@ -162,7 +162,7 @@ async def test_a_peer_that_refuses_connections_for_a_moment_is_not_excluded_if_a
 
 
 class Wire:
-    """A connection that keeps what is written to it."""
+    """A connection that records the written bytes."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Processes that are in no group, and break every rule: members go on, and `health` names the offender."""
+"""Processes in no group that break every rule: members continue, and `health` names the offender."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
 @asynccontextmanager
 async def reading(groups: list[Group]) -> AsyncIterator[list[list[Event]]]:
-    """All events of all groups, as they come."""
+    """Read all events of all groups."""
     seen: list[list[Event]] = [[] for _ in groups]
     tasks = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
     try:
@@ -26,7 +26,7 @@ async def reading(groups: list[Group]) -> AsyncIterator[list[list[Event]]]:
 
 
 async def all_deliver(groups: list[Group], seen: list[list[Event]], payload: bytes) -> None:
-    """A message of each arrives at all."""
+    """Assert that a message of each member arrives at all members."""
     for number, group in enumerate(groups):
         await group.send(payload + b"%d" % number)
     expected = {payload + b"%d" % number for number in range(len(groups))}

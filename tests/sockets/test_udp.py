@@ -1,4 +1,4 @@
-"""Members on datagrams (`sockets/transports/udp.py`): what is lost, the cores repair."""
+"""Members on datagrams (`sockets/transports/udp.py`): the cores repair losses."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ class LossyMesh(UdpMesh):
 
 
 class Told:
-    """A driver that only notes what its transport tells it."""
+    """A driver that only records the calls of its transport."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[ProcessId, Sealed, bool]] = []
@@ -64,7 +64,7 @@ class Told:
 
 
 def silence(mesh: Transport) -> None:
-    """From now on nothing of it arrives: it crashes, as far as others can see."""
+    """From now on none of its datagrams leaves: to others it has crashed."""
     assert isinstance(mesh, UdpMesh)
     mesh.transmit = lambda *_: None  # type: ignore[method-assign]
 
@@ -74,7 +74,7 @@ def frame(sender: str, payload: bytes) -> bytes:
 
 
 async def meshes(stack: AsyncExitStack, *names: str, host: str = LOOPBACK, **chosen: Any) -> list[tuple[UdpMesh, Told]]:
-    """Transports without members, each of which hears all others."""
+    """Transports without members; each hears all others."""
     found: list[tuple[UdpMesh, Told]] = []
     for name in names:
         mesh, told = UdpMesh(ProcessId(name), (host, 0), [each.address for each, _ in found[:1]], **chosen), Told()
@@ -92,7 +92,7 @@ def udp_member(name: str, peers: list[str], **chosen: Any) -> Member:
 async def together(
     stack: AsyncExitStack, *names: str, make: Callable[[str, list[str]], Member] | None = None, **chosen: Any
 ) -> tuple[list[Member], list[Group]]:
-    """All in one group. Each knows the first one's address alone, who founds it before there is anybody to wait for."""
+    """All in one group. Each knows only the address of the first, which founds the group before the others start."""
     cast: list[Member] = []
     groups: list[Group] = []
     for name in names:
@@ -285,7 +285,7 @@ def test_a_process_silent_for_long_is_forgotten_unless_the_user_named_it(monkeyp
             speak = one.transmit, three.transmit
             silence(one)
             silence(three)
-            await until(lambda: two._contacts.keys() == {one.address})  # which was named
+            await until(lambda: two._contacts.keys() == {one.address})  # the named address
             await until(lambda: len(two._callers) == 1 and two.peers == ())
             one.transmit, three.transmit = speak  # type: ignore[method-assign]
             await until(lambda: all(len(mesh.peers) == 2 for mesh in (one, two, three)))
@@ -409,7 +409,7 @@ def test_where_the_kernel_cuts_nothing_datagrams_leave_one_by_one() -> None:
 
 
 class Stubborn:
-    """A socket that is full, or whose device cannot cut."""
+    """A socket that is full, or whose device cannot segment."""
 
     def __init__(self, real: socket.socket) -> None:
         self.real = real
@@ -485,7 +485,7 @@ def test_a_frame_for_several_leaves_once_and_a_frame_for_one_is_not_overheard() 
 
 
 def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
-    """All listen at one address: whoever is in another group neither takes nor answers what it overhears."""
+    """All listen at one address: a member of another group neither accepts nor answers overheard frames."""
     group = "{}:{}".format(*multicast_or_skip())
 
     async def test() -> None:
