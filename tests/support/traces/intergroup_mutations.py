@@ -1,7 +1,7 @@
 """Faults seeded into simulated runs of InterGroup (docs/spec/properties.md 9), as in `mutations.py`.
 
-Some processes are in the sender group, whose views name the senders; others only receive, the onlookers, and their own
-views name those whom they hear. Each chose its service, so that a fault has its place at one side, with some services.
+Some processes are in the sender group, whose views name the senders. Others, the onlookers, only receive, and their own
+views name the senders that they hear. Each process chose its service, so a fault fits one side and some services.
 """
 
 import json
@@ -338,7 +338,7 @@ def _gone_at_once(scene: Scene, rng: random.Random, who: set[str]) -> pa.Table |
 
 
 def _unhindered(scene: Scene) -> set[str]:
-    """Onlookers that no fault struck, where none struck a sender either, or what lies between."""
+    """Onlookers without any fault, in runs where no sender and no link had a fault either."""
     senders = {each for each, side in scene.side.items() if side == "sender"}
     faults = [json.loads(row["detail"]) for _, row in rows_of(scene.rows, "fault")]
     struck = [fault.get("process") for fault in faults if fault["kind"] not in ("join", "leave")]
@@ -354,7 +354,7 @@ def _first_in_doubt(scene: Scene, process: str) -> list[int]:
     begun = scene.rows[stay.at]["time"]
     joined = [row["time"] for _, row in rows_of(scene.rows, "join") if row["process"] == process]
     if begun - max(joined, default=0) > suspicion:
-        return []  # what it was told of before may have been lacking for long
+        return []  # earlier messages may have been missing for a long time
     soon = [at for at in stay.rows("receive") if scene.rows[at]["time"] <= begun + suspicion // 2]
     return [at for at in soon if scene.rows[at]["number"] is not None and scene.rows[at]["sender"] in stay.members]
 
@@ -434,9 +434,9 @@ def _beyond_the_window(scene: Scene, rng: random.Random, who: set[str]) -> pa.Ta
 
 
 def _last_marks(scene: Scene, kind: str, who: set[str]) -> list[int]:
-    """The rows that raise the marks of senders to where they stay, at those who are there at the end.
+    """The rows that raise the marks of senders to their final values, at processes that are present at the end.
 
-    Of messages that are owed there; what an onlooker was handed in its last view it must free, whenever it was sent.
+    Only for messages that are owed there. An onlooker must free every message delivered in its last view.
     """
     last = {(scene.rows[at]["process"], sender): (at, number) for at, sender, _, number in additions(scene.rows, kind)}
     found = []
@@ -503,7 +503,7 @@ def _forget_a_request(scene: Scene, rng: random.Random, who: set[str]) -> pa.Tab
 
 @dataclass(frozen=True)
 class _Row:
-    """A fault at one side, with some services, and what it must raise and may."""
+    """A fault at one side, with some services, and the properties that it must and may raise."""
 
     name: str
     fault: Fault
@@ -534,9 +534,9 @@ def _placed(row: _Row) -> Mutate:
 
 _SIDES: Final[tuple[Side, ...]] = ("sender", "onlooker")
 _OF_A_LOSS: Final = ids("D8", "O4", "F3", "L2", "L3", "L4")
-"""What a delivery that is left out may break too."""
+"""Properties that a missing delivery may break too."""
 _OF_A_VIEW: Final = ids("M3", "M4", "D4", "D8", "O2", "O4", "O5", "S1", "L2", "L4", "L6", "L8", "L10")
-"""What a view with other members may break too."""
+"""Properties that a view with other members may break too."""
 
 
 def _rows() -> Iterator[_Row]:
@@ -567,7 +567,7 @@ def _of_order() -> Iterator[_Row]:
 def _of_delivery() -> Iterator[_Row]:
     for side in _SIDES:
         yield _Row("deliver twice", _deliver_twice, side, _ONCE, (ids("D2"),))
-        yield _Row("deliver what nobody sent", _deliver_forged, side, _ALL, (ids("D1"),), ids("D8"))
+        yield _Row("deliver an unsent message", _deliver_forged, side, _ALL, (ids("D1"),), ids("D8"))
         yield _Row("flip a bit of a digest", _flip_digest, side, _ALL, (ids("D1"),))
         yield _Row("deliver with another service", _deliver_with_another_service, side, _ALL, (ids("D3"),))
         yield _Row("deliver before the first view", _deliver_before_the_view, side, _ALL, (ids("harness error"),))

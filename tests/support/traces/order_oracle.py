@@ -13,7 +13,7 @@ Event = tuple[str, Any, str]
 
 
 def wild_trace(rng: random.Random, **settings: Any) -> pa.Table:
-    """Members of two groups deliver what they like: out of order, twice, never, sometimes before it is sent."""
+    """Members of two groups deliver random messages: out of order, twice, never, sometimes before they are sent."""
     members = ["p1", "p2", "p3", "p4"]
     trace = Trace({"a": members[:3], "b": members[1:], "c": [members[0], members[3]]}, **settings).begin()
     sent: list[Mid] = []

@@ -245,7 +245,7 @@ def _transmits(story: Story) -> Iterable[tuple[int, list[int], int]]:
 
 
 def _forget_completion(log: Log, rng: random.Random) -> pa.Table | None:
-    """A frame left although its sender had completed too little: C is one below what every algorithm asks for."""
+    """A frame left although its sender had completed too little: C is one below the minimum of every algorithm."""
     story = story_of(log)
     place = choice(rng, [(at, flow) for at, flow, _ in _transmits(story)])
     if place is None:
