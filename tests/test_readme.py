@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its code, its output, its picture, its commands."""
+"""The README is correct: its code, its output, its picture, its commands."""
 
 import re
 import subprocess
@@ -53,7 +53,7 @@ def test_the_violation_is_found_with_its_witness() -> None:
 
 
 def steady(text: str) -> str:
-    """Without how long it took here."""
+    """The output without its durations."""
     return re.sub(r"simulated in [\d.]+ s", "simulated in a while", text)
 
 

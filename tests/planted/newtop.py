@@ -48,11 +48,11 @@ class Traits:
     groups: int
     by_block: bool
     suspicions: int
-    """Wrong ones, from outside."""
+    """True if the run contains false suspicions from outside."""
     stalls: bool
-    """Whether an application takes nothing for a while."""
+    """True if an application consumes nothing for a while."""
     changes: frozenset[str] = frozenset()
-    """Of join, leave, form, merge, recover: those that are asked for."""
+    """The changes that the run contains: join, leave, form, merge, recover."""
     merges: bool = False
     """True if members look for peers that they have lost."""
 
@@ -65,15 +65,15 @@ class Bug:
     """One rule left out, or turned."""
 
     rule: str
-    """Of which the specification, or ours, says what it is for."""
+    """The rule that is left out, by its name in the specification."""
     sentence: str
-    """What is different."""
+    """The effect of the bug."""
     plant: Plant
     fits: Fits = lambda _: True
     wanted: tuple[str, ...] = ()
-    """What the specification says it must raise; nothing: whatever it raises."""
+    """The properties that the specification says it must violate; if empty, any violation counts."""
     rigs: tuple[str, ...] = ("membership", "schedules")
-    """Those that it can be planted in."""
+    """The rigs in which it can be planted."""
 
     @property
     def name(self) -> str:

@@ -43,13 +43,13 @@ BUGS: Final = (
     *planted_intergroup.BUGS,
 )
 RUN_SECONDS_MAX: Final = 10
-"""Of CPU time. A bug may make a run endless; none of the others takes half as much."""
+"""CPU seconds. A bug may make a run endless; all other runs take less than half of this."""
 REPLAY_SECONDS_MAX: Final = 2
-"""What takes longer, with the bug, is passed over: tests play what the search finds."""
+"""The search skips slower runs, because the tests play the runs that it finds."""
 ENDLESS: Final = "endless"
 CRASHED: Final = "assertion"
 UNSETTLED: Final = "unsettled"
-"""What a run violates that never ends, that a core itself gives up, or in which something is open at the end."""
+"""Names for a run that never ends, that an exception stops, or that is not settled at the end."""
 _UNNAMED: Final = frozenset({ENDLESS, CRASHED, UNSETTLED})
 """The search goes on: a name of docs/spec/properties.md says more."""
 
@@ -62,7 +62,7 @@ class Shown:
     seed: int
     property: str
     runs: int
-    """How many runs that its rule concerns the search took."""
+    """Number of runs that the search needed, among those where the rule acts."""
 
 
 # -------------------------------------------------------------------------------- rigs
@@ -74,7 +74,7 @@ class Rig:
 
     traits: Callable[[int], Traits]
     violated: Callable[[int], list[str]]
-    """The properties that the run of a seed violates, under whatever is planted."""
+    """The properties that the run of a seed violates, with the planted bug."""
 
 
 def _of_scenario(scenario: Scenario) -> Traits:

@@ -137,9 +137,7 @@ BUDGETS = (
     at_most("busy/vector", "alive", 0.6, "as Fast"),
     exactly("busy/vector", "stamp max", FAST_STAMP, "the same keys as Fast, counts in place of blocks"),
     at_most("busy/vector", "header", header(FAST_STAMP, 3, 0.6), "the bounds above"),
-    at_most(
-        "busy/fast compressed", "stamp", 0.85 * FAST_STAMP, "the changes since then; all are active; measured 163"
-    ),
+    at_most("busy/fast compressed", "stamp", 0.85 * FAST_STAMP, "the changes since then; all are active; measured 163"),
     at_most(
         "ring/causal-fast compressed", "stamp", 8 + 1 + 4 + (3 + 4 + 3 + 8), "one entry: the sender's last message"
     ),

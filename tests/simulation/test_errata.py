@@ -75,9 +75,9 @@ BREAKS: dict[str, set[str]] = {
     "D1": {"L2", "O2", "D8"},
     "D5": {"O6", "O5"},
 }
-"""What the printed rule breaks. Of those, the scenario's own words name the first cause; others follow from it."""
+"""The properties that the printed rule breaks. The scenario names the first one; the others follow from it."""
 REQUIRED = {"E-29": frozenset({"M6"})}
-"""What is asked for beyond what is promised: signatures are there to tell views apart that may overlap."""
+"""Required properties beyond the promised ones: signatures must distinguish views that may overlap."""
 
 
 def scenario_of(erratum: str, *, literal: bool) -> Scenario:

@@ -29,9 +29,9 @@ class Desk:
         self.now = MS
         self.fed: list[Frame] = []
         self.turns: list[int] = []
-        """Of each turn, how many frames had been fed in all."""
+        """For each turn, the total number of frames fed so far."""
         self.answers = 0
-        """How many of the next drains have something to say."""
+        """Number of the next drains that return an effect."""
         self.takes_ns = 0
         """How long a frame takes to be fed."""
         self.in_drain: Callable[[], None] = lambda: None

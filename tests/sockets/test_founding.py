@@ -11,7 +11,7 @@ from antiphon.testing import cluster, run
 from tests.support.village import Village, sees_primary, village
 
 LONG_S = 60.0
-"""Many times as long as a process of old looked for a group before it founded it alone."""
+"""Many times the period after which earlier versions founded a group alone."""
 
 
 async def first_view(group: Group) -> list[str]:

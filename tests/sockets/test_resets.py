@@ -19,7 +19,7 @@ from tests.support.loopback import FAST, on_loopback, payloads, read_on, take_vi
 from tools.lab.middlebox import Middlebox, listening_at
 
 PATIENT: dict[str, Any] = {**FAST, "suspect_after": 20.0, "merge_every": 20.0}
-"""Nobody is excluded by a timeout in a test: whoever is excluded was excluded by evidence."""
+"""No timeout excludes a member in these tests: every exclusion is due to evidence."""
 
 
 @asynccontextmanager
