@@ -1,4 +1,4 @@
-"""Figures of groups that change, from what Spark has added up: who came late, and who recovered."""
+"""Figures of groups that change, from the sums of Spark: late joiners and recovered processes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `simulate` tells people of the views in a run."""
+"""The sentences of `simulate` about the views of a run."""
 
 import pytest
 

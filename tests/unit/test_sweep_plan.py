@@ -1,4 +1,4 @@
-"""The table [sweep]: what it may say, and the runs it makes."""
+"""The table [sweep]: valid contents, and the resulting runs."""
 
 import pytest
 

@@ -56,7 +56,7 @@ def test_concurrent_messages_are_both_listed() -> None:
 
 
 def test_a_message_that_arrives_before_its_predecessor_is_listed_after_it() -> None:
-    """It is delivered at once, though: the order is FIFO, not causal."""
+    """It is still delivered at once: the order is FIFO, not causal."""
     cluster = silent("a", "b", "c")
     cluster.held.add(("a", "c"))
     cluster.send("a")

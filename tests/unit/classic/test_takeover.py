@@ -1,4 +1,4 @@
-"""Algorithm A when originators crash: which process takes over, with which stamp, and what sites must remember."""
+"""Algorithm A when originators crash: the process that takes over, its stamp, and the memory of the sites."""
 
 from dataclasses import replace
 
@@ -339,7 +339,7 @@ def test_everything_may_come_twice() -> None:
 
 
 def test_stamps_are_forgotten_once_all_sites_know_them() -> None:
-    """Proposals tell the originator what a site knows, commits tell what all sites know: only the last is kept."""
+    """Proposals tell which stamps a site knows, commits tell which stamps all sites know: only the last is kept."""
     cluster = ClassicCluster("p", "q", "r", outside=["s"])
     for originator in ("p", "s"):
         for _ in range(50):

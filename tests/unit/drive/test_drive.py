@@ -36,7 +36,7 @@ def data(number: int) -> BlockFrame:
 
 
 class Puppet:
-    """A core that gives out the batches of effects that it is given, one at each drain."""
+    """A core that returns the given batches of effects, one at each drain."""
 
     capabilities = Capabilities()
     deadline: int | None = None
@@ -63,7 +63,7 @@ class Puppet:
 
 
 class Notebook:
-    """A network and an audience that write down what they are told, in one order."""
+    """A network and an audience that record their calls in one list."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []

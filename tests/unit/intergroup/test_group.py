@@ -1,4 +1,4 @@
-"""A group of InterGroup processes: services that each receiver chooses, repair, stability, joining and leaving."""
+"""A group of InterGroup processes: a service for each receiver, repair, stability, joining and leaving."""
 
 from typing import get_args
 

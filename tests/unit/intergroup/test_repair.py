@@ -22,7 +22,7 @@ def half() -> float:
 
 
 def deadline(of: Requests | Repairs) -> int | None:
-    return of.deadline  # asked anew each time
+    return of.deadline  # a new property access, so that mypy does not narrow it
 
 
 def set_deadline(of: Requests | Repairs) -> int:
@@ -161,7 +161,7 @@ STARS = {4: 3, 16: 3, 64: 1}
 )
 @pytest.mark.parametrize("receivers", [4, 16, 64])
 def test_requests_for_a_loss_that_all_share(receivers: int, profile: Profile, expected: dict[int, float]) -> None:
-    """R3, all twelve numbers, within a quarter: the source is the hub; of 200 losses the first half is for adapting.
+    """R3, all twelve numbers, within a quarter: the source is the hub; the first half of 200 losses is for adaptation.
 
     The errata leave two things open, which are fixed here. Receivers are two distances apart. Delays counted in
     distances or round trips are those of §3.2.2; with delays of own requests alone, round trips give 2.3, 2.5 and 3.9.

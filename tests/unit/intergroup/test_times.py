@@ -343,7 +343,7 @@ def test_a_source_is_lost_when_something_of_it_has_been_gone_for_a_suspicion() -
     assert (S2,) in members(cluster, R1)
 
 
-# -------------------------------------------------------------------------------- 7.3, 7.7: who follows
+# -------------------------------------------------------------------------------- 7.3, 7.7: receivers
 
 
 def test_a_newcomer_is_told_to_begin_above_the_gate() -> None:
@@ -379,7 +379,7 @@ def test_a_newcomer_is_not_answered_before_all_are_past_what_it_has_seen() -> No
 
 
 def test_the_id_of_a_newcomers_view_is_its_own() -> None:
-    """M27, J10: the id tells where it began, that it joined later, and the view of the senders, whose id has only that.
+    """M27, J10: the id tells where it began, that it joined later, and the view of the senders.
 
     M7: resets are counted, so that no two ids are equal.
     """

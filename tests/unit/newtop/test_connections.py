@@ -42,7 +42,7 @@ def test_each_peer_has_its_own() -> None:
     connections, other = mine(), ProcessId("p3")
     connections.admits(install(FIRST, other), 0)
     assert connections.admits(data(FIRST, other), 0)
-    assert not connections.admits(data(FIRST), 0)  # nobody knows what came before
+    assert not connections.admits(data(FIRST), 0)  # p2 has sent no install
 
 
 @pytest.mark.parametrize("frame", [install(FIRST), AbortFrame(FIRST, P2), ProbeFrame(G, P2, joins=True)])
@@ -90,7 +90,7 @@ def test_a_group_that_is_left_is_forgotten() -> None:
 
 def test_earlier_groups_of_the_same_name_are_forgotten_too() -> None:
     connections, third, other = mine(), formed_group("g", 3, P1, 2), formed_group("h", 1, P1, 3)
-    for group in (FIRST, SECOND, third, other):  # in the first two nobody ever was
+    for group in (FIRST, SECOND, third, other):  # the process never was in the first two
         connections.admits(install(group), 1)
     connections.forget(SECOND)
     assert {group for _, group in connections._incoming} == {third, other}

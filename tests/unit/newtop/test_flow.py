@@ -1,4 +1,4 @@
-"""Flow control alone: the vectors, the test before a send, and what must hold whatever the schedule."""
+"""Flow control alone: the vectors, the test before a send, and invariants under any schedule."""
 
 from collections import defaultdict, deque
 from random import Random
@@ -21,7 +21,7 @@ def control(algorithm: int = 3, *, window: int = 64, size: int = 2, rank: int = 
 
 
 def in_state(algorithm: int, window: int, *, super_stable: int = 0, stable: int, complete: int) -> FlowControl:
-    """We have it all up to `complete`, one says what is stable, the other what is known to be."""
+    """We have all numbers up to `complete`; one peer tells the stable number, the other the super-stable number."""
     flow = control(algorithm, window=window, size=3)
     flow.heard(1, Flow(complete, stable, stable, super_stable))
     flow.heard(2, Flow(complete, stable, super_stable, super_stable))
@@ -40,7 +40,7 @@ def send(flow: FlowControl, number: int, size_bytes: int = 0) -> Flow:
     return header
 
 
-# What others say
+# Headers of others
 
 
 def test_headers_raise_every_entry_and_the_consequences_follow() -> None:
@@ -107,7 +107,7 @@ def test_it_is_known_whether_a_header_has_consequences(header: Flow, follows: bo
     assert flow.heard(1, header) is follows
 
 
-# Δ: what the application has taken
+# Δ: numbers that the application has taken
 
 
 def test_numbers_that_the_application_has_not_taken_are_not_complete() -> None:
@@ -234,11 +234,11 @@ def test_below_the_least_window_the_first_message_never_leaves(algorithm: int) -
         assert not control(algorithm, window=window).permits(1, 0)
 
 
-# Whatever the schedule
+# Random schedules
 
 
 class Member:
-    """A flow control, and naively what it should know: data numbers not taken, and everybody's last number."""
+    """A flow control, and a naive model of it: data numbers not taken, and the last number of each member."""
 
     def __init__(self, algorithm: int, window: int, size: int, rank: int) -> None:
         self.rank = rank

@@ -115,7 +115,7 @@ def test_f2_a_process_that_gives_up_too_late_is_excluded_and_its_own_groups_go_o
 
 
 def test_the_notice_of_a_failure_comes_after_the_first_view() -> None:
-    """An application hears whom deliveries speak for when it is in the group, and before any of them."""
+    """An application reads the notice after the first view of the group, and before any delivery in it."""
     cluster = Forming(groups={"y": "abd"}, strangers=["c"])
     cluster.send("a", b"m", group="y")
     cluster.move_between("a", "b")
@@ -228,7 +228,7 @@ def test_members_that_still_lack_the_state_take_part_in_no_formation() -> None:
 
 
 def test_a_vote_with_the_largest_epoch_prevents_no_later_join() -> None:
-    """A peer that lies about what it has heard of must not use up all epochs."""
+    """A peer that lies about epochs must not use up all of them."""
     cluster = Forming("a", "b", strangers=["c"])
     own = formations(cluster, "a")
     own.receive(VoteFrame(GroupId("g@1"), ProcessId("c"), None, EPOCH_MAX), 0)
@@ -342,7 +342,7 @@ def test_f6_two_sides_with_different_histories_have_one_state_after_a_merge() ->
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
 def test_a_side_whose_window_is_far_below_the_base_gets_there(algorithm: int) -> None:
-    """E-90: the numbers between are those of another group, and nobody here owes them."""
+    """E-90: the numbers between are those of another group, and no member here owes them."""
     flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
     cluster = Forming("a", "b", strangers=["c", "d"], **flow)
     cluster.form("c", "c", "d", group=GROUP)
@@ -481,7 +481,7 @@ def test_f8_a_crashed_process_joins_again_while_its_old_incarnation_is_still_in_
 
 
 def test_f9_a_link_that_lost_frames_and_came_back_during_a_formation() -> None:
-    """The first proposal is lost with the link; what is repeated over the next connection forms the group."""
+    """The first proposal is lost with the link; the frames repeated over the next connection form the group."""
     cluster = Forming("a", "b", strangers=["c"])
     cluster.join("c", "a")
     cluster.move("c", "a")
@@ -512,7 +512,7 @@ def test_on_datagrams_lost_frames_are_repeated() -> None:
     assert cluster.states["c", GROUP] == ["1"]
 
 
-# What is remembered
+# Memory of other processes
 
 
 def test_only_the_last_departed_processes_are_remembered_and_none_after_our_leave() -> None:

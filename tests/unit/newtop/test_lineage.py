@@ -19,7 +19,7 @@ def primary(number: int, *voters: str, view: str = "") -> PrimaryView:
 
 
 class Group:
-    """Processes that meet in views; each view decides, and everybody or only some hear the outcome."""
+    """Processes that meet in views; each view decides, and all or some of its members learn the outcome."""
 
     def __init__(self, *names: str) -> None:
         self.lineages = {ProcessId(name): Lineage() for name in names}
@@ -166,7 +166,7 @@ def test_a_partition_during_a_join_of_many() -> None:
         group.lineages[ProcessId(name)] = Lineage()
     assert group.meet(*"abcde", formed=[]).rule == "majority"
     assert group.meet("a", "b").rule is None, "the others may be primary together"
-    assert group.meet("c", "d", "e").rule is None, "a may be primary alone, if somebody did not attempt"
+    assert group.meet("c", "d", "e").rule is None, "a may be primary alone, if a member did not attempt"
     assert group.meet("a", "c", "d").rule == "majority"
 
 
@@ -206,7 +206,7 @@ def test_a_leave_counts_for_the_views_before_it_alone() -> None:
 
 
 def test_the_last_voter_cannot_pass_its_vote_on() -> None:
-    """Otherwise everybody that has heard of the leave could go on alone."""
+    """Otherwise every process that has heard of the leave could continue alone."""
     group = founded("a", "b")
     for name in "cd":
         group.lineages[ProcessId(name)] = Lineage()
@@ -289,7 +289,7 @@ def test_one_of_two_separately_founded_lineages_continues() -> None:
 
 
 def forks(seed: int) -> bool:
-    """Views, attempts and leaves at random, without restarts: whether a formed view does not follow an earlier one."""
+    """Random views, attempts and leaves, without restarts: True if a formed view does not follow an earlier one."""
     rng = random.Random(seed)
     names = [chr(97 + place) for place in range(rng.randint(2, 6))]
     group = Group(*names)
@@ -334,11 +334,11 @@ def the_last_voter_passes_its_vote_on(patch: pytest.MonkeyPatch) -> None:
     def without(primary: PrimaryView, process: ProcessId) -> PrimaryView:
         return primary._replace(left=primary.left | {process} & primary.voters)
 
-    def enough_or_nobody(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
+    def enough_or_no_voters(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
         return enough(members, before, met) if before.voters - before.left else "majority"
 
     patch.setattr(lineage, "_without", without)
-    patch.setattr(lineage, "enough", enough_or_nobody)
+    patch.setattr(lineage, "enough", enough_or_no_voters)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""When members say what they have completed without a message to carry it."""
+"""When members announce completed numbers without a message to carry them."""
 
 from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.news import News

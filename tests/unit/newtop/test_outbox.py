@@ -73,7 +73,7 @@ def test_messages_without_room_in_the_window_wait() -> None:
 
 
 def test_the_first_message_leaves_however_little_room_there_is() -> None:
-    """Whether it may leave is flow control's to say, by `least_bytes`."""
+    """Flow control decides by `least_bytes` whether it may leave."""
     outbox = Outbox(packing=True, frame_bytes_max=100)
     fill(outbox, 30, 0)
     assert taken(outbox, 0) == [(0, [30], False), (1, [0], False)]
@@ -132,7 +132,7 @@ def test_messages_of_any_size_come_out_whole_in_order_and_within_limits(
 
 
 class Pages:
-    """A state of which so many bytes can be read, and no more if it is torn."""
+    """A state with a given number of bytes; if it is torn, reading fails after them."""
 
     def __init__(self, state: bytes, *, torn: bool = False) -> None:
         self.total = len(state)

@@ -294,7 +294,7 @@ def test_with_the_least_window_one_message_leaves_and_all_do_in_the_end(algorith
     cluster = Cluster("p1", "p2", flow_control=algorithm, window=window, packing=False)
     cluster.send("p1", *messages)
     assert len(cluster.transmitted["p1"]) == 1
-    assert Blocked(GROUP, P2) in cluster.effects["p1"]  # nobody has completed anything, and we are not to blame
+    assert Blocked(GROUP, P2) in cluster.effects["p1"]  # p2 has completed nothing; we do not wait for ourselves
     cluster.finish(rounds=20)
     assert list(cluster.delivered.values()) == [messages] * 2
     assert cluster.effects["p1"].count(Unblocked(GROUP)) == sum(
@@ -496,7 +496,7 @@ def test_on_streams_there_are_no_repairs(frame: Frame) -> None:
 
 
 def test_a_blocked_sender_is_told_when_it_waits_for_another_member() -> None:
-    """One burst, and p3 takes nothing: whoever is named at first, in the end it is p3."""
+    """One burst, and p3 takes nothing: any member may be named first, but p3 is named last."""
     for algorithm in (1, 2, 3):
         cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=4, packing=False)
         cluster.stalled.add("p3")
@@ -527,7 +527,7 @@ def test_a_peer_that_keeps_a_larger_window_is_refused_not_fatal(
     cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=3, block_numbered=block_numbered)
     for number in range(1, 40):
         header = Flow(number, 0, 0, 0)
-        with suppress(ProtocolViolation):  # what follows on a refused frame
+        with suppress(ProtocolViolation):  # the frame is refused
             cluster.core("p1").receive(BlockFrame(GROUP, P2, number, number - 1, 0, (b"x",), number - 1, header), 0)
         cluster.settle("p1")
     assert cluster.core("p1").unstable(GROUP) <= 3 * 3 + 40  # the pool, and our nulls beside it

@@ -14,7 +14,7 @@ def propose(group: GroupId = FIRST, initiator: ProcessId = P2) -> ProposeFrame:
 
 
 class Desk:
-    """The connections of p1, and what it transmits."""
+    """The connections of p1, and its transmitted frames."""
 
     def __init__(self, *peers: ProcessId) -> None:
         self.votes: list[tuple[FormationFrame, ProcessId]] = []

@@ -1,4 +1,4 @@
-"""The missing-message shim alone: what it asks, tells, answers, keeps and forgets."""
+"""The missing-message shim alone: requests, statuses, repairs, stored and freed frames."""
 
 from random import Random
 
@@ -50,7 +50,7 @@ def drained(shim: Recovery, now: int) -> list[tuple[str, NewtopFrame]]:
 
 
 def requests(shim: Recovery, until: int) -> list[tuple[int, str, tuple[int, ...]]]:
-    """When, whom and what it asks, driven by its own deadline alone."""
+    """The requests of the shim (time, peer, places), driven by its own deadline alone."""
     found = []
     while shim.deadline is not None and shim.deadline <= until:
         now = shim.deadline
@@ -312,7 +312,7 @@ def test_a_copy_counts_as_coming_from_its_origin() -> None:
 
 
 def test_a_relayer_does_not_tell_how_far_a_stream_is() -> None:
-    """We request copies of places that the origin has told of; whatever else comes was made up."""
+    """We request only places that the origin has announced; all others are forged."""
     shim = recovery()
     shim.receive(frame(3), 0)
     with pytest.raises(ProtocolViolation, match="place in the stream of p1 4 is implausible: at most 3"):
@@ -354,7 +354,7 @@ def test_stable_frames_of_others_are_not_kept_either() -> None:
     assert shim.deadline is None
 
 
-# Whatever the network does
+# Random losses
 
 
 @given(
@@ -402,7 +402,7 @@ def test_every_stream_arrives_complete_and_in_order_and_then_traffic_ends(
 
 
 def test_waits_grow_on_once_the_tries_that_must_fit_were_made() -> None:
-    """Else a line or a host that is too slow for all this would never catch up."""
+    """Otherwise a link or host that is too slow would never catch up."""
     shim = recovery(P1)
     shim.outgoing(frame(0), 0)
     waits, now = [], 0
@@ -442,7 +442,7 @@ def test_no_peer_makes_us_forget_frames_that_we_lack() -> None:
 
 
 def test_a_settled_stream_continues_after_the_missing_frames() -> None:
-    """E-78: what is missing has come by a refutation, and nobody holds a copy any more."""
+    """E-78: the missing frames have come by a refutation, and no member holds a copy any more."""
     shim = recovery()
     assert shim.receive(frame(3), 0) == []
     assert shim.receive(frame(5), 0) == []
@@ -453,7 +453,7 @@ def test_a_settled_stream_continues_after_the_missing_frames() -> None:
 
 
 def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_needs() -> None:
-    """E-78: a refutation brings numbers, and not what stands between them."""
+    """E-78: a refutation brings numbered frames, and not the frames between them."""
     shim = recovery(P1)
     alive = shim.outgoing(AliveFrame(G, P1, 0, 0), 0)
     suspicion = shim.outgoing(SuspectFrame(G, P1, 0, P3, 0), 0)
@@ -469,7 +469,7 @@ def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_
 
 
 def test_a_peer_that_acknowledges_nothing_is_deaf_since_its_next_frame_left() -> None:
-    """E-80: when it was told often enough, for tellings and answers may be lost."""
+    """E-80: only after enough statuses, because statuses and acknowledgments may be lost."""
     shim = recovery(P1)
     assert shim.deaf_since(P2) is None
     for now in (5, 7):
@@ -499,7 +499,7 @@ def test_a_peer_that_fills_no_gap_is_deaf_when_it_was_asked_often_enough() -> No
 
 
 def tell_often(shim: Recovery, now: int) -> int:
-    """Let eight alarms ring; gives when the last did."""
+    """Let eight alarms ring; return the time of the last one."""
     for _ in range(8):
         now = max(now, shim.deadline or 0)
         shim.drain(now, [])

@@ -19,7 +19,7 @@ def safe(*names: str, **settings: Any) -> Cluster:
 
 
 def lone(*others: str, **settings: Any) -> Lone:
-    """Where every null, and every word without a number, is the test's."""
+    """One member; the test sends every null and every announcement of the others."""
     return Lone("a", *others, **{"service": "total-safe", **settings})
 
 
@@ -114,7 +114,7 @@ def test_where_the_smaller_one_need_not_be_stable_it_holds_nothing_back() -> Non
 
 
 def test_of_equal_numbers_the_first_goes_and_the_second_waits() -> None:
-    """a sends 1 in x, which all have; b sends 1 in y, which nobody is known to have."""
+    """a sends 1 in x, which all have; b sends 1 in y, which no member is known to have."""
     views = {GroupId(name): first_view(GroupId(name), frozenset(map(ProcessId, each))) for name, each in PAIRS.items()}
     settings = NewtopSettings(service="total-safe", silence_timeout_ns=NEVER_NS)
     core = NewtopProcess(ProcessId("a"), views, settings)
@@ -134,7 +134,7 @@ def test_of_equal_numbers_the_first_goes_and_the_second_waits() -> None:
 PAIRS = {X: ["a", "c"], Y: ["a", "b"]}
 
 
-# Rule 2: the word of who has nothing to send
+# Rule 2: acknowledgments of members with nothing to send
 
 
 @pytest.mark.parametrize("datagrams", [False, True])
@@ -196,7 +196,7 @@ def test_e_73_left_out_it_is_never_delivered() -> None:
     assert cluster.delivered == {name: [] for name in "abc"}
 
 
-# Rule 3: who owes an acknowledgment
+# Rule 3: members that owe an acknowledgment
 
 
 def suspected(member: Lone) -> list[tuple[str, int, str]]:
@@ -239,7 +239,7 @@ def test_a_member_that_acknowledges_in_time_is_not_suspected() -> None:
 
 
 def test_nulls_need_no_acknowledgment() -> None:
-    """E-83: what brings a null numbered above it brings no word for that one; that would be owed for ever."""
+    """E-83: after a null with a higher number no acknowledgment follows for this one; it would be owed for ever."""
     member = lone("b", "c")
     member.feed(null("b", 1), null("c", 1))
     member.core._groups[GROUP].discipline.show_life(member.now)

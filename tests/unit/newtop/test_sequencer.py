@@ -15,7 +15,7 @@ X, Y, Z = map(GroupId, "xyz")
 A, B, C, D = map(ProcessId, "abcd")
 ALONE = frozenset({GROUP})
 OVERLAP = {"x": "abc", "y": "bc"}
-"""x has a sequencer, a, who is not in y."""
+"""x has the sequencer a, which is not in y."""
 
 
 def single(*names: str, **settings: Any) -> Cluster:
@@ -60,7 +60,7 @@ def test_the_lowest_member_of_the_view_numbers_the_submitted_messages() -> None:
     assert frame.payloads == (b"m",)
     cluster.move_all()
     assert cluster.delivered == {"a": [b"m"], "b": [b"m"], "c": [b"m"]}
-    assert cluster.transmitted["b"] == cluster.transmitted["c"] == []  # nobody else needs to speak
+    assert cluster.transmitted["b"] == cluster.transmitted["c"] == []  # no other member needs to speak
 
 
 def test_the_sequencer_numbers_its_own_at_once() -> None:
@@ -201,7 +201,7 @@ def test_evidence_completes_nothing() -> None:
 
 
 def test_the_last_evidence_is_enough_whatever_was_missed() -> None:
-    """b has seen c's first null only, and refutes by nothing but the last one."""
+    """b has seen only c's first null, and refutes with the last one alone."""
     cluster = watched("a", "b", "c")
     for accuser in ("a", "b"):
         cluster.suspect(accuser, "c")
@@ -290,7 +290,7 @@ def test_when_the_sequencer_fails_the_view_changes_behind_its_last_number() -> N
 
 
 def test_messages_of_the_new_sequencer_wait_for_the_cut() -> None:
-    """c has not agreed yet when b, who is in the next view, numbers a message."""
+    """c has not agreed yet when b, which is in the next view, numbers a message."""
     cluster = watched("a", "b", "c")
     cluster.send("a", b"old")
     cluster.move("a", "b")
@@ -380,7 +380,7 @@ def test_a_numbered_message_is_not_numbered_again() -> None:
 
 
 def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
-    """b is not in the view yet in which it numbers what c sends it."""
+    """b has not installed the view yet in which it numbers the message of c."""
     lone = Lone("b", "a", "c", asymmetric=ALONE)
     early = SubmitFrame(GROUP, C, 3, 1, 0, (b"early",))
     lone.feed(early, early)
@@ -394,7 +394,7 @@ def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
 
 
 def test_early_submissions_of_a_failed_member_are_not_numbered() -> None:
-    """c fails together with the sequencer; what it has sent to the next one is dropped there."""
+    """c fails together with the sequencer; its submission to the next sequencer is dropped."""
     lone = Lone("b", "a", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 3, 1, 0, (b"of c",)), SubmitFrame(GROUP, D, 3, 1, 0, (b"of d",)))
     lone.suspect("a", "c")
@@ -413,7 +413,7 @@ def test_a_sequencer_takes_places_in_their_order() -> None:
 
 
 def test_a_submission_of_a_member_that_excluded_more_waits_for_the_sequencer() -> None:
-    """What c knows to be stable without d may not be so for a, who has d in view."""
+    """c counts stability without d; that may be wrong for a, which still has d in its view."""
     lone = Lone("a", "b", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 1, 1, 0, (b"m",), excluded=(D,)))
     assert lone.frames(BlockFrame) == []
@@ -500,7 +500,7 @@ def test_a_need_that_is_lost_is_asked_again() -> None:
     assert cluster.delivered["b"] == cluster.delivered["c"] == [b"m"]
 
 
-# What no correct peer sends
+# Frames that no correct peer sends
 
 
 def test_malformed_numbered_frames_are_refused() -> None:
@@ -525,14 +525,14 @@ def test_strangers_submit_in_vain() -> None:
 def test_a_symmetric_group_accepts_no_submissions() -> None:
     lone = Lone("a", "b")
     lone.feed(SubmitFrame(GROUP, B, 1, 1, 0, (b"m",)), NeedFrame(GROUP, B, 7))
-    lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # nor one who numbers for others
+    lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # and no frame numbered for others
     assert not [effect for effect in lone.effects if not isinstance(effect, InstallView | Transmit)]
     assert lone.frames(BlockFrame) == []
     assert lone.group.complete_block == 0
     assert lone.group.reached(B) == 0
 
 
-# Rule 7: what is not promised
+# Rule 7: orders that are not promised
 
 
 def split_in_one_group() -> Cluster:
@@ -554,7 +554,7 @@ def split_in_one_group() -> Cluster:
 
 
 def test_a_split_in_one_group_may_reverse_messages_of_two_groups() -> None:
-    """A limit, stated: the number that 1 gives m is unknown to 2, who gives it a smaller one, and to what follows."""
+    """A known limit: 2 does not know the number that 1 gives to m, and gives smaller ones to m and its successors."""
     cluster = split_in_one_group()
     numbers = {frame.payloads: frame.block for name in "12" for frame in cluster.transmitted[name]}
     assert [frame.block for frame in cluster.transmitted["1"] if frame.payloads == (b"m",)] == [16]

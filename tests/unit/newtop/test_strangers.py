@@ -1,4 +1,4 @@
-"""What processes that are in no view with us can cost a core: no endless freeze, and no table without a bound."""
+"""Costs of strangers, which are in no view with us: no endless freeze, and no unbounded table."""
 
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations

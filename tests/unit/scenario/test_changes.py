@@ -1,4 +1,4 @@
-"""Groups that change, in a scenario: what is possible when, what is filled in, and one sentence for each mistake."""
+"""Groups that change, in a scenario: possible changes, defaults, and one sentence for each mistake."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def refusal(text: str) -> str:
             LATER + fault("crash", "p3") + fault("form", "p2", 2, group="h"),
             "fault[1].members: p3 has crashed before",
         ),
-        # what it takes
+        # requirements
         (
             GROUPS + fault("leave", "p1", group="g") + '[options]\nsuspect_after = "0s"\n',
             "fault[0].kind: 'leave' needs membership",

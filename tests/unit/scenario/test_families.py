@@ -1,4 +1,4 @@
-"""What each family asks of a scenario, one sentence for each mistake."""
+"""The requirements of each family on a scenario, and one sentence for each mistake."""
 
 import pytest
 
@@ -199,7 +199,7 @@ def test_other_families_have_no_sequencer() -> None:
 
 @pytest.mark.parametrize("timers", ["default", "intergroup", "srm", "distances", "round-trips"])
 def test_timers_of_repair_have_names(timers: str) -> None:
-    """R3, R7: what a sweep may vary."""
+    """R3, R7: the timers that a sweep may vary."""
     text = INTERGROUP + f'[options]\nrepair_timers = "{timers}"\n'
     assert parse_scenario(text).options.repair_timers == timers
 

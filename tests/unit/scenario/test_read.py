@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and the one sentence for what they may not."""
+"""Scenario files: valid contents, and one sentence for each mistake."""
 
 from pathlib import Path
 

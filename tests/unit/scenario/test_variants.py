@@ -1,4 +1,4 @@
-"""A scenario under other protocols: what stays, what is replaced, and what cannot be."""
+"""A scenario under other protocols: kept settings, replaced settings, and refusals."""
 
 import pytest
 from msgspec.structs import replace

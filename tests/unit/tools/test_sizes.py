@@ -1,4 +1,4 @@
-"""The size table counts what it says: attributes with those inherited, files that write, branches, protocol names."""
+"""The size table is correct: attributes with inherited ones, writing files, branches, protocol names."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run directory appears whole, or what was there stays."""
+"""A run directory appears complete, or the old one stays."""
 
 from pathlib import Path
 

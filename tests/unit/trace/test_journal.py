@@ -1,4 +1,4 @@
-"""A journal gives back what was recorded, whatever became of the process that wrote it."""
+"""A journal gives back all recorded rows, even if its process was killed."""
 
 import errno
 import logging

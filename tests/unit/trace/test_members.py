@@ -1,4 +1,4 @@
-"""Directories that members share: the first one gives the run its identity, and what is not usable is refused."""
+"""Directories that members share: the first member identifies the run, and unusable directories are refused."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The recorder sees what a core makes of the application's messages, whatever the core says."""
+"""The recorder observes the messages at the boundary of a core, independent of the core's own reports."""
 
 import json
 

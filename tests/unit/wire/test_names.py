@@ -1,4 +1,4 @@
-"""Who and where on the wire: one identity, one spelling, and no separator in a name."""
+"""Identities on the wire: each has one spelling, and names contain no separator."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The frames of asymmetric groups: as described, and nothing else gets in."""
+"""The frames of asymmetric groups: encoded as described, and all other bytes are refused."""
 
 import pytest
 from hypothesis import given

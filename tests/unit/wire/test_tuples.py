@@ -1,4 +1,4 @@
-"""The bodies written as tuples: whatever goes in comes out, and nothing else gets in."""
+"""Bodies written as tuples: decoding gives back every encoded frame, and all other bytes are refused."""
 
 import msgspec
 import pytest
