@@ -123,11 +123,11 @@ def test_members_that_lose_a_tenth_deliver_in_one_order_and_all_holds(antiphon: 
     for sender in ("a", "b"):
         numbers = [number for author, number in orders["f1"] if author == sender]
         assert numbers == list(range(numbers[0], 275))
-    assert len({*orders["u1"]}) < 500, "nobody repairs what an unreliable service misses"
-    assert len({*orders["n1"]}) > 520, "and what has a name is asked for by it"
+    assert len({*orders["u1"]}) < 500, "losses of an unreliable service are not repaired"
+    assert len({*orders["n1"]}) > 520, "framed data that is missing is requested by name"
     moves = [row for row in rows if row["process"] == "t2" and row["kind"] in ("join", "leave")]
     assert [row["kind"] for row in moves] == ["join", "leave", "join"]
-    assert moves[1]["time"] >= 2_900_000_000, "who takes nothing gets to its leave late, and is back only then"
+    assert moves[1]["time"] >= 2_900_000_000, "a stalled application reads its leave late, and joins again only then"
     sent = [row for row in rows if row["kind"] == "transmit"]
     assert {json.loads(row["detail"])["copies"] for row in sent} == {1}
     assert {"request", "repair"} <= {json.loads(row["detail"])["type"] for row in sent if row["process"] in "ab"}
