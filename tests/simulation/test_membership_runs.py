@@ -176,7 +176,7 @@ def test_a_crash_under_full_load_costs_three_suspicion_times_at_most_and_no_mess
         assert set(left["accusers"]) == set(survivors)
         delivered = [(row["sender"], row["number"]) for row in rows(run, "deliver", name)]
         for sender in survivors:
-            assert [number for who, number in delivered if who == sender] == list(range(400))
+            assert [number for origin, number in delivered if origin == sender] == list(range(400))
     assert not [verdict for verdict in judge(events(run)) if verdict.violations]
 
 
