@@ -59,7 +59,7 @@ class Desk:
 
 
 async def at_rest(desk: Desk) -> Driver:
-    """A driver whose first turn is over since a millisecond."""
+    """A driver that had its first turn a millisecond ago."""
     driver = Driver(ME, cast("Any", desk), cast("Transport", desk), cast("Audience", desk), clock=lambda: desk.now)
     await driver.open()
     driver.begin()
