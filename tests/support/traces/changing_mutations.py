@@ -374,12 +374,12 @@ def stay_apart(log: Log, _rng: random.Random) -> pa.Table | None:
     known = {frozenset(each) for each in _acquainted(log, last, sides)}
     if len(known) == len(sides):
         return None
-    return with_detail(log, {at: {"components": [[who for side in told[at]["components"] for who in side]]}})
+    return with_detail(log, {at: {"components": [[member for side in told[at]["components"] for member in side]]}})
 
 
 def _acquainted(log: Log, last: dict[Any, Stay], sides: list[list[str]]) -> list[set[str]]:
     """The sides; two sides with members that were once in one view are merged."""
-    present = {who for side in sides for who in side if any(name(process) == who for process in last)}
+    present = {member for side in sides for member in side if any(name(process) == member for process in last)}
     circles = [{*side} & present for side in sides]
     for stay in stays(log):
         if stay.me in present:

@@ -293,7 +293,7 @@ class Trace:
         if quiet and settled:
             self.settle()
         self.world("faults_end", None if components is None else {"components": components})
-        for process in [who for who in self.lengths if who != WORLD and who not in self.closed]:
+        for process in [each for each in self.lengths if each != WORLD and each not in self.closed]:
             self.stop(process)
         self.world("end", {"quiet": quiet, "reason": "drained" if quiet else "duration"})
         return self.table()

@@ -42,7 +42,9 @@ class Naive:
             log = self.logs.setdefault(row["process"], [])
             if event not in log:
                 log.append(event)
-        self.sent = {mid: (kind, mid, who) for log in self.logs.values() for kind, mid, who in log if kind == "send"}
+        self.sent = {
+            mid: (kind, mid, process) for log in self.logs.values() for kind, mid, process in log if kind == "send"
+        }
         self.after: dict[Event, set[Event]] = {event: set() for log in self.logs.values() for event in log}
         for log in self.logs.values():
             for before, then in pairwise(log):

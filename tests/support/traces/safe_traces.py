@@ -187,7 +187,7 @@ def _deliver_without_stable(log: Log, rng: random.Random) -> pa.Table | None:
     story = story_of(log)
     delivered = {(name_of(row), row["sender"], row["number"]) for _, row in rows_of(story, "deliver")}
     last = {(name_of(story[at]), sender): (at, number) for at, sender, _, number in additions(story, "stable")}
-    at = choice(rng, [at for (who, sender), (at, number) in last.items() if (who, sender, number) in delivered])
+    at = choice(rng, [at for (process, sender), (at, number) in last.items() if (process, sender, number) in delivered])
     return None if at is None else without(log, at)
 
 
