@@ -24,8 +24,10 @@ def silent(*names: str, **options: object) -> AcksCluster:
 
 def pasts(cluster: AcksCluster, name: str) -> list[tuple[str, ...]]:
     """The list of each message of a process, by sender and number: a1 is the first of a."""
-    stamps = {(who, frame.stamp): n for who in cluster.names for n, frame in enumerate(cluster.spoken[who], start=1)}
-    return [tuple(f"{who}{stamps[who, stamp]}" for who, stamp in frame.past) for frame in cluster.spoken[name]]
+    stamps = {
+        (sender, frame.stamp): n for sender in cluster.names for n, frame in enumerate(cluster.spoken[sender], start=1)
+    }
+    return [tuple(f"{sender}{stamps[sender, stamp]}" for sender, stamp in frame.past) for frame in cluster.spoken[name]]
 
 
 def test_a_message_lists_its_direct_predecessors_only() -> None:

@@ -59,7 +59,7 @@ def test_services_differ_from_member_to_member() -> None:
     assert 0.6 < len(cluster.payloads("u")) / len(sent) < 0.95
     for name in ("v", "w"):
         for sender in ("s1", "s2"):
-            numbers = [int(p.split(b":")[1]) for who, p in cluster.delivered[ProcessId(name)] if who == sender]
+            numbers = [int(p.split(b":")[1]) for origin, p in cluster.delivered[ProcessId(name)] if origin == sender]
             assert numbers == sorted(set(numbers))
             assert len(numbers) > 20
 
@@ -78,8 +78,8 @@ def test_a_receiver_that_comes_later_begins_where_it_is_told_and_misses_nothing_
     assert late
     assert late == everything[everything.index(late[0]) :]
     for sender in ("s1", "s2", "s3"):
-        own = [payload for who, payload in cluster.delivered[ProcessId("r2")] if who == sender]
-        all_of_it = [payload for who, payload in cluster.delivered[ProcessId("s1")] if who == sender]
+        own = [payload for origin, payload in cluster.delivered[ProcessId("r2")] if origin == sender]
+        all_of_it = [payload for origin, payload in cluster.delivered[ProcessId("s1")] if origin == sender]
         assert own
         assert own == all_of_it[all_of_it.index(own[0]) :]
     assert [view.members for view in cluster.views[ProcessId("late")]] == [("s1", "s2", "s3")]
