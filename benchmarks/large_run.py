@@ -73,7 +73,7 @@ class Steady:
         scenario = parse_scenario(SCENARIO)
         self.events = events_table(run_id(scenario), simulate(scenario).histories).combine_chunks()
         self.processes: list[str] = pc.unique(self.events["process"]).to_pylist()
-        self._codes = {who: code for code, who in enumerate(self.processes)}
+        self._codes = {name: code for code, name in enumerate(self.processes)}
         time_ns = self.events["time"].to_numpy()
         self.head, self.middle, after, self.tail = (
             self.events.filter(pa.array(chosen))
@@ -85,9 +85,9 @@ class Steady:
             )
         )
         sends = self.middle.filter(pc.equal(self.middle["kind"], "send"))
-        self.sent = {who: pc.sum(pc.equal(sends["sender"], who)).as_py() or 0 for who in self.processes}
+        self.sent = {name: pc.sum(pc.equal(sends["sender"], name)).as_py() or 0 for name in self.processes}
         self.stamps = int(pc.max(after["clock"]).as_py() - pc.max(self.middle["clock"]).as_py())
-        self.positions = {who: pc.sum(pc.equal(self.middle["process"], who)).as_py() or 0 for who in self.processes}
+        self.positions = {name: pc.sum(pc.equal(self.middle["process"], name)).as_py() or 0 for name in self.processes}
         again = self.shifted(self.middle, np.ones(len(self.middle), np.int64))
         assert again.equals(self.shifted(after, np.zeros(len(after), np.int64))), "the run does not repeat itself"
 
