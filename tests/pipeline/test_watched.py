@@ -98,7 +98,7 @@ def test_members_that_differ_are_noticed_before_their_view_ends() -> None:
     assert not found.violated  # they may separate before it counts
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_an_empty_table_gives_empty_figures() -> None:
     assert asdict(watched(SEEN.empty_table())) == {"runs": [], "properties": [], "waiting": 0, "unmatched": 0}
     assert not watched().over
 
