@@ -25,7 +25,7 @@ def test_o1_a_message_overtakes_another_of_its_sender() -> None:
     )
 
 
-def test_o1_a_gap_is_not_its_matter() -> None:
+def test_o1_ignores_gaps() -> None:
     trace = trio()
     mids = [trace.send("p1") for _ in range(3)]
     trace.deliver("p2", mids[0], mids[2])
@@ -105,7 +105,7 @@ def test_o3_by_the_senders_own_earlier_message_in_another_group() -> None:
     assert "p1 sent a/p1:0 before b/p1:0" in sentence(trace.end(), "O3")
 
 
-def test_o3_a_cause_that_is_never_delivered_is_not_its_matter() -> None:
+def test_o3_ignores_causes_that_are_never_delivered() -> None:
     trace = trio()
     _, answer = question_and_answer(trace)
     trace.deliver("p3", answer)

@@ -16,7 +16,7 @@ def test_s1_a_member_confirmed_as_failed_is_not_asked() -> None:
     assert violated(trace.end(quiet=False)) == set()
 
 
-def test_s1_until_then_it_is() -> None:
+def test_s1_a_member_not_confirmed_as_failed_is_asked() -> None:
     trace = trio()
     mid = trace.send("p1")
     trace.receive("p2", mid)
