@@ -169,7 +169,7 @@ async def test_overlapping_groups_of_a_member_share_its_identity_and_one_order()
 
 
 @on_loopback
-async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
+async def test_empty_messages_and_messages_of_sixteen_mebibytes_arrive() -> None:
     async with members(2, suspect_after=2.0, merge_every=2.0) as found:
         groups = await join_all(found)
         large = bytes(16 * 1024 * 1024)
