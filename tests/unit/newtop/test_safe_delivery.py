@@ -47,7 +47,7 @@ def test_the_word_may_ride_on_any_message() -> None:
     assert member.delivered() == [b"m"]
 
 
-def test_that_it_is_stable_is_known_before_it_is_delivered() -> None:
+def test_a_message_is_reported_as_stable_before_it_is_delivered() -> None:
     for flow_control in range(4):
         cluster = safe("a", "b", flow_control=flow_control)
         cluster.send("a", b"1")
@@ -107,13 +107,13 @@ def test_an_unstable_message_holds_back_larger_numbers_in_every_group(merely_tot
     assert cluster.delivered["c"] == [b"m"]
 
 
-def test_where_the_smaller_one_need_not_be_stable_it_holds_nothing_back() -> None:
+def test_an_unstable_message_in_total_order_holds_nothing_back() -> None:
     cluster = overlapping(merely_total=frozenset([X]))
     unstable_below(cluster)
     assert cluster.delivered["a"] == [b"m", b"n"]
 
 
-def test_of_equal_numbers_the_first_goes_and_the_second_waits() -> None:
+def test_of_two_equal_numbers_the_stable_first_one_is_delivered_and_the_second_waits() -> None:
     """a sends 1 in x, which all have; b sends 1 in y, which no member is known to have."""
     views = {GroupId(name): first_view(GroupId(name), frozenset(map(ProcessId, each))) for name, each in PAIRS.items()}
     settings = NewtopSettings(service="total-safe", silence_timeout_ns=NEVER_NS)
@@ -169,7 +169,7 @@ def test_without_a_silence_timeout_the_word_leaves_at_once() -> None:
     assert all(len(cluster.control[name]) == 1 for name in "abc")
 
 
-def test_with_one_it_leaves_after_that() -> None:
+def test_with_a_silence_timeout_the_word_leaves_after_it() -> None:
     cluster = safe(*"ab", silence_timeout_ns=SLOW_NS)
     cluster.send("a", b"m")
     cluster.send("b", b"n")
@@ -189,7 +189,7 @@ def test_nulls_alone_are_no_news_that_cannot_wait() -> None:
     assert [frame.complete_block for frame in member.frames(AliveFrame)] == [2]
 
 
-def test_e_73_left_out_it_is_never_delivered() -> None:
+def test_e_73_left_out_the_last_message_is_never_delivered() -> None:
     cluster = safe(*"abc", literal=("E-73",))
     cluster.send("a", b"m")
     cluster.finish()
@@ -274,7 +274,7 @@ def test_a_crashed_member_that_owes_only_an_acknowledgment_holds_nothing_back_fo
         assert cluster.story(name) == ["a b c", b"m", "a b"]
 
 
-def test_e_74_left_out_it_does() -> None:
+def test_e_74_left_out_such_a_member_holds_messages_back_for_ever() -> None:
     cluster = crashed_owing(literal=("E-74",))
     for name in "ab":
         assert cluster.story(name) == ["a b c"]
