@@ -69,7 +69,7 @@ def test_each_command_is_there_with_the_files_it_names(line: str) -> None:
         assert (ROOT / path).exists() or not path.endswith(".toml"), path
 
 
-def test_it_is_short_and_its_picture_is_small() -> None:
+def test_the_readme_is_short_and_its_picture_is_small() -> None:
     assert len(README.splitlines()) <= 120
     (picture,) = re.findall(r"!\[.+\]\((.+)\)", README)
     assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
