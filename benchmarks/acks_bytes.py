@@ -1,7 +1,7 @@
-"""What acknowledgments cost with 2, 4, 8 … 256 senders: bytes, frames and work per receiver and period, by protocol.
+"""The cost of acknowledgments with 2, 4, 8 … 256 senders: bytes, frames and work per receiver and period, by protocol.
 
-Every sender sends one message a period. `apart`: so many processes only send, four others only receive. `everybody`:
-so many processes do both, as in the paper's typical group. Counted are
+Every sender sends one message a period. `apart`: this number of processes only send, and four others only receive.
+`everybody`: this number of processes do both, as in the paper's typical group. Counted are
 
     numbers   acknowledgment fields alone: 8 bytes a number
     fields    the same with the names that say whose numbers they are
@@ -34,7 +34,7 @@ KINDS: Final = ("timestamp", "vector", "explicit", "transitive")
 RECEIVERS: Final = 4
 NUMBER_BYTES: Final = 8
 TODAY_NS: Final = 1_700_000_000 * 1_000_000_000
-"""What clocks show: encoded, a stamp of our day is longer than one near 0."""
+"""A present-day clock value, because a stamp near 0 would be shorter when encoded."""
 WARM_UP, MEASURED = 3, 4
 """Periods."""
 COUNTED: Final = ("numbers", "fields", "frames", "count", "receiver_work", "sender_work")
@@ -49,7 +49,7 @@ def roles_of(shape: str, senders: int) -> dict[str, Role]:
 
 
 class Meter:
-    """Adds up what leaves the receivers of a cluster."""
+    """Adds up the bytes that the receivers of a cluster transmit."""
 
     def __init__(self, roles: dict[str, Role]) -> None:
         self._roles = roles
@@ -118,7 +118,7 @@ def measure(shape: str, largest: int) -> Iterator[dict[str, Any]]:
 
 
 def shape_of(cases: list[dict[str, Any]], kind: str, what: str) -> float:
-    """How much more a doubling of the senders costs at the large end: 1 is constant, 2 linear."""
+    """The factor in cost when the senders double, at the large end: 1 is constant, 2 linear."""
     values = [case[what] for case in cases if case["acks"] == kind]
     return values[-1] / values[-2] if len(values) > 1 and values[-2] else 1.0
 

@@ -1,4 +1,4 @@
-"""Whether a message ever waits longer for its stability than Berket98 §4 allows, and how close it comes.
+"""The longest wait of a message for its stability, compared with the bounds of Berket98 §4.
 
 Random latency matrices, periods, phases, and sets of senders and receivers, some of them both; latencies are fixed and
 nothing is lost. Every message of every sender is measured against t1 (vector), t2 as printed and t2', the tight form of

@@ -1,9 +1,9 @@
-"""How long survivors stand still when one of three members dies under load, with real processes over TCP.
+"""How long survivors deliver nothing after one of three members dies under load, with real processes over TCP.
 
-Each round is a run of its own: three members that send all the time, one of them dies. Measured is the longest time
+Each round is a run of its own: three members send all the time, and one of them dies. Measured is the longest time
 in which a survivor delivers nothing, from the death on; the trace of each round is judged too. `--death kill`: its
 connections are reset and refused, which is evidence. `--death stop`: SIGSTOP, so only its silence tells. `--resets N`
-kills nobody: a middlebox resets all connections of three members N times under load. Run from the root:
+kills no member: a middlebox resets all connections of three members N times under load. Run from the root:
 
     python -m benchmarks.failover [--death kill|stop] [--rounds 20] [--resets 200] [--json FILE]
 """

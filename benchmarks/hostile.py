@@ -55,7 +55,7 @@ LOAD_PAUSE_S: Final = 0.01
 
 
 class Worker:
-    """A member that sends all the time, and says what it delivers."""
+    """A member that sends all the time, and reports its deliveries."""
 
     def __init__(self, member: Member, name: str) -> None:
         self.member = member
@@ -65,7 +65,7 @@ class Worker:
         self._delivered_at = time.monotonic()
 
     async def run(self) -> None:
-        """Join, and do what the supervisor says."""
+        """Join, and follow the orders of the supervisor."""
         tell("address", address=self.member.address)
         self.group = await self.member.join(GROUP)
         tell("ready", rss=resident_bytes())
@@ -155,13 +155,13 @@ async def work(name: str, peers: list[str], transport: str) -> None:
 
 @dataclass
 class Outcome:
-    """What became of one attack."""
+    """The outcome of one attack."""
 
     name: str
     by: str
     transport: str
     recovery_s: float | None = None
-    """Until all honest members delivered again; None: never."""
+    """Time until all honest members delivered again; None if they never did."""
     excluded: bool = False
     """Whether the liar was excluded."""
     gap_s: float = 0.0
@@ -172,7 +172,7 @@ class Outcome:
     fault: str = ""
 
     def judge(self) -> None:
-        """Say what is wrong, if anything is."""
+        """Return the problems, if there are any."""
         if self.fault:
             return
         if self.recovery_s is None:
@@ -199,7 +199,7 @@ class Campaign:
         self._members: dict[str, Process] = {}
         self._begun_with: dict[str, int] = {}
         self.damage = ""
-        """What the last attack has broken for good; then only new members help."""
+        """The lasting damage of the last attack; then the members must be started anew."""
 
     async def open(self) -> None:
         """Start the members, all of them new."""
@@ -231,7 +231,7 @@ class Campaign:
         return [self._members[name] for name in HONEST]
 
     async def samples(self, names: tuple[str, ...] = HONEST) -> dict[str, dict[str, Any]]:
-        """What members say of themselves now, and since the last time."""
+        """The current samples of the members, and the changes since the last ones."""
         self._number += 1
         found = {}
         for name in names:
@@ -247,7 +247,7 @@ class Campaign:
         return bool(report["number"] == self._number)
 
     async def _whole(self) -> str:
-        """Wait until all are in one view; a liar that does not come back starts anew. Gives what is wrong."""
+        """Wait until all are in one view; restart a liar that does not come back. Return the problem, if any."""
         expected = len(self._members)
         for _ in range(2):
             deadline = time.monotonic() + WHOLE_S

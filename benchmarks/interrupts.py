@@ -34,7 +34,7 @@ from antiphon.cli.main import main as antiphon
 RUNS: Final = 400
 """More than can be judged before the interrupt."""
 SECONDS_MAX: Final = 300.0
-"""For anything that must happen, on a machine that is busy."""
+"""Timeout for every step, also on a busy machine."""
 SENTENCE: Final = "antiphon: interrupted; no unfinished files were left\n"
 
 End = tuple[int, str, str]

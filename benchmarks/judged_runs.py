@@ -2,8 +2,8 @@
 
 All services, one group and two that overlap, a partition, merges, a recovery, a sequencer that crashes, twenty members.
 Each is simulated once. A dataset of a hundred runs holds copies of these under other run ids: a simulator in Python
-would need hours for what is judged in minutes. To the checkers, which see one run at a time, a copy is a run like any
-other; to a query over all files it is a run of its own too.
+would need hours for data that is judged in minutes. To the checkers, which see one run at a time, a copy is a run like
+any other; to a query over all files it is a run of its own too.
 """
 
 from pathlib import Path
@@ -67,10 +67,10 @@ KINDS: Final[dict[str, str]] = {
     "causal": _CLASSIC + _one("causal", 300, _CRASH.format(process="p5")),
     "acks": 'protocol = "acks"\n' + _one("fifo", 2_650, _CRASH.format(process="p5"), options='acks = "timestamp"'),
 }
-"""A scenario of each kind, but for its name."""
+"""A scenario of each kind, without its name."""
 
 LONG: Final = _one("total", 20_000, _PAUSE, _CRASH.format(process="p5"))
-"""The first of them ten times as long: what is judged in one process only."""
+"""The first kind, ten times as long; it is judged in one process only."""
 _TEXT: Final = 'name = "{name}"\nduration = "1h"\nquiet = "30s"\n'
 
 
@@ -84,7 +84,7 @@ def simulated(directory: Path, kind: str) -> Path:
 
 
 def dataset(directory: Path, runs: int) -> Path:
-    """A run directory of so many runs, the kinds in turn; files that are there already are not made again."""
+    """A run directory with this number of runs, the kinds in turn; existing files are kept."""
     (directory / f"{runs}" / "events").mkdir(parents=True, exist_ok=True)
     for number in range(runs):
         kind = [*KINDS][number % len(KINDS)]
@@ -100,7 +100,7 @@ def dataset(directory: Path, runs: int) -> Path:
 
 
 def _write(events: pa.Table, directory: Path, run: str) -> None:
-    """Written aside first: an interrupted call leaves no half of a file that the next would take for whole."""
+    """Write to a temporary file first, so that an interrupted call leaves no partial file."""
     aside = directory / "unfinished"
     aside.mkdir(parents=True, exist_ok=True)
     (directory / "events").mkdir(exist_ok=True)

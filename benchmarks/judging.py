@@ -1,10 +1,10 @@
-"""How fast a dataset of runs is judged under Spark, what it costs in memory, and what DuckDB needs for a part of it.
+"""Speed and memory of judging a dataset of runs under Spark, and of DuckDB for a part of the properties.
 
 In one process first, on one run of each kind: rows a second, bytes of memory a row, and the share of each property.
 Then under Spark on two cores, for each number of runs: everything judged, and then the five properties that SQL can
-tell of with window functions and aggregates (D2, D8, M2, O1, O5), by us and by DuckDB with two threads. Spark's start
-and a small dataset to warm up come before the clock. Memory and CPU time are those of the whole tree of processes,
-Java's included: where other work goes on, CPU time tells what wall time cannot.
+judge with window functions and aggregates (D2, D8, M2, O1, O5), by us and by DuckDB with two threads. The start of
+Spark and a small dataset as warm-up are not timed. Memory and CPU time are those of the whole tree of processes,
+Java included. On a busy machine CPU time is the better figure.
 
 The datasets hold copies of fifteen simulated runs (`benchmarks/judged_runs.py`), made once and kept. DuckDB is in the
 extra `bench`; without it the comparison is left out. From the root of the repository:
@@ -73,12 +73,12 @@ def judge_one(path: Path) -> dict[str, Any]:
 
 
 def _peak_bytes() -> int:
-    """Of this program alone: what the operating system counts for a parent goes over to a child that is forked."""
+    """The peak of this program alone: a forked child inherits the count of its parent from the operating system."""
     return _kilobytes(_text(Path("/proc/self/status")), "VmHWM") * 1024
 
 
 def _shares(path: Path) -> dict[str, float]:
-    """By property the share of the time spent in its checker; causes, and all that several share, apart."""
+    """By property, the share of time spent in its checker; causes and other shared work are listed separately."""
     profile = cProfile.Profile(timer=time.process_time)
     profile.enable()
     judge(read_events([path]))
@@ -124,7 +124,7 @@ def one_by_one(directory: Path) -> dict[str, Any]:
 
 
 def judge_subset(events: pa.Table) -> list[Verdict]:
-    """What SQL can tell of, by our checkers."""
+    """The properties that SQL can judge, by our checkers."""
     history = load(events)
     promises, delivered = Promises(history), Delivered(history)
     return [
@@ -158,9 +158,9 @@ def under_spark(spark: SparkSession, directory: Path) -> dict[str, Any]:
 
 
 class Memory:
-    """The most memory that this process and all below it had at once, looked at every second: looking costs time too.
+    """The peak memory of this process and its descendants, sampled every second, because sampling costs time too.
 
-    A page that several share counts once (`Pss`), for workers are forked from one another.
+    A shared page counts once (`Pss`), because workers are forked from one another.
     """
 
     def __init__(self) -> None:
@@ -182,13 +182,13 @@ class Memory:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and all below it, those that are over included."""
+    """CPU seconds of this process and its descendants, including ended ones."""
     ticks = sum(int(field) for fields in _family().values() for field in fields[11:15])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _family() -> dict[str, list[str]]:
-    """By id, for this process and all that descend from it: what the system tells of each, behind its name."""
+    """By id, the fields of /proc/…/stat after the name, for this process and its descendants."""
     told = {path.parent.name: _text(path) for path in Path("/proc").glob("[0-9]*/stat")}
     fields = {process: text.rpartition(")")[2].split() for process, text in told.items() if text}
     family = {str(os.getpid())}
@@ -206,7 +206,7 @@ def _kilobytes(text: str, name: str) -> int:
 
 
 def _text(path: Path) -> str:
-    """Nothing if the process is gone."""
+    """The text of a file; empty if the process is gone."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
@@ -260,11 +260,11 @@ _QUERIES: Final = {
         ) WHERE overtaken""",
     "O5": _TOGETHER.replace("MARK", "hash(message, place)").replace("SERVICE", "total%"),
 }
-"""How often each property is broken, as far as SQL can tell: D8 and O5 by hashes of what was delivered in a view."""
+"""Violations of each property, as far as SQL can judge: D8 and O5 by hashes of the deliveries in a view."""
 
 
 def by_duckdb(directory: Path) -> dict[str, Any] | None:
-    """Seconds of each query, and what it found; None without DuckDB."""
+    """Seconds of each query, and its result; None without DuckDB."""
     try:
         duckdb = importlib.import_module("duckdb")
     except ImportError:

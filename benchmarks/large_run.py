@@ -1,9 +1,9 @@
 """One run that no task can hold: made, then judged by `antiphon check` in parts; time, rows a second, peak of memory.
 
-The run is a simulated one of five members in total order, two of which send twice as often as the others, over a
+The run is a simulated one of five members in total order, where two send twice as often as the others, over a
 network whose latency is fixed: after its first moments it repeats itself exactly, which is checked. Its middle is
-written again and again, with numbers, stamps, positions and times shifted by what a repetition adds, so that everything
-it promises holds however long it is. Run from the root:
+written again and again, with shifted numbers, stamps, positions and times, so that all its promises hold at
+any length. Run from the root:
 
     python -m benchmarks.large_run [--rows 20000000] [--rows-per-task N] [--keep DIR] [--json FILE]
 """
@@ -67,13 +67,13 @@ Ints = npt.NDArray[np.int64]
 
 
 class Steady:
-    """A simulated run that repeats itself, and what one repetition adds."""
+    """A simulated run that repeats itself, and the changes by one repetition."""
 
     def __init__(self) -> None:
         scenario = parse_scenario(SCENARIO)
         self.events = events_table(run_id(scenario), simulate(scenario).histories).combine_chunks()
         self.processes: list[str] = pc.unique(self.events["process"]).to_pylist()
-        self._codes = {who: code for code, who in enumerate(self.processes)}
+        self._codes = {name: code for code, name in enumerate(self.processes)}
         time_ns = self.events["time"].to_numpy()
         self.head, self.middle, after, self.tail = (
             self.events.filter(pa.array(chosen))
@@ -85,14 +85,14 @@ class Steady:
             )
         )
         sends = self.middle.filter(pc.equal(self.middle["kind"], "send"))
-        self.sent = {who: pc.sum(pc.equal(sends["sender"], who)).as_py() or 0 for who in self.processes}
+        self.sent = {name: pc.sum(pc.equal(sends["sender"], name)).as_py() or 0 for name in self.processes}
         self.stamps = int(pc.max(after["clock"]).as_py() - pc.max(self.middle["clock"]).as_py())
-        self.positions = {who: pc.sum(pc.equal(self.middle["process"], who)).as_py() or 0 for who in self.processes}
+        self.positions = {name: pc.sum(pc.equal(self.middle["process"], name)).as_py() or 0 for name in self.processes}
         again = self.shifted(self.middle, np.ones(len(self.middle), np.int64))
         assert again.equals(self.shifted(after, np.zeros(len(after), np.int64))), "the run does not repeat itself"
 
     def shifted(self, rows: pa.Table, times: Ints) -> pa.Table:
-        """The rows as they are so many repetitions later, with digests that follow from the messages."""
+        """The rows shifted by this number of repetitions, with digests computed from the messages."""
         columns = {name: rows[name] for name in rows.column_names}
         number = _plus(rows["number"], times * _by_name(self.sent, rows["sender"]))
         columns |= {
@@ -123,7 +123,7 @@ class Steady:
         return pc.coalesce(pc.binary_join_element_wise(*parts, ""), texts)
 
     def log(self, process: str, repetitions: int) -> Iterator[pa.Table]:
-        """The log of a process with the middle so many times, in pieces."""
+        """The log of a process with this number of repetitions of the middle, in pieces."""
         head, middle, tail = (
             part.filter(pc.equal(part["process"], process)).combine_chunks()
             for part in (self.head, self.middle, self.tail)
@@ -162,7 +162,7 @@ def _between(parts: list[pa.Array], text: str) -> list[Any]:
 
 
 def write(directory: Path, rows: int) -> int:
-    """A run of about so many rows, in files of some hundred thousand, ordered by process; how many they are."""
+    """Write a run of about this number of rows, ordered by process, in large files; return the exact number."""
     steady = Steady()
     repetitions = max((rows - len(steady.events)) // len(steady.middle) + 1, 1)
     folder, written, in_file, number = directory / "events", 0, 0, 0
@@ -184,7 +184,7 @@ def write(directory: Path, rows: int) -> int:
 
 
 def judged(directory: Path, rows_per_task: int | None) -> tuple[dict[str, Any], float, int]:
-    """What `antiphon check` says, how long it took, and the most memory that its processes had together."""
+    """The output of `antiphon check`, its duration, and the peak memory of its processes together."""
     option = [] if rows_per_task is None else ["--rows-per-task", str(rows_per_task)]
     command = [sys.executable, "-m", "antiphon.cli.main", "check", str(directory), "--json", *option]
     began = time.perf_counter()

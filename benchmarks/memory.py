@@ -1,4 +1,4 @@
-"""How much memory a process and all its descendants have together, at the most, while they run."""
+"""The peak memory of a process and all its descendants together."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ class Peak:
         self._thread.start()
 
     def bytes(self) -> int:
-        """What it came to; waits for the end of the process."""
+        """The peak; waits for the end of the process."""
         self._thread.join()
         return self._peak
 
@@ -42,7 +42,7 @@ def _family(root: int) -> list[int]:
 
 
 def _bytes(process: int) -> int:
-    """What it has in memory; what several share is counted once, among them."""
+    """Its memory; shared pages are divided among the processes that share them."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))

@@ -1,8 +1,8 @@
-"""How long it takes until those who are connected again are in one view, against the time that L1 allows.
+"""How long reconnected members need to be in one view again, compared with the bound of L1.
 
-Runs of the family `changes` in which members look for those they have lost. Counted are runs in which some view
-was installed after the last fault; what is measured is the virtual time from there to the last view of a stable
-component, as a share of the bound (`uniting`). Run from the root of the repository:
+Runs of the family `changes` in which members look for lost peers. Counted are runs with a view after the last
+fault. Measured is the virtual time from that fault to the last view of a stable component, as a share of the bound
+(`uniting`). Run from the root of the repository:
 
     python -m benchmarks.merging [--runs 400] [--first 1] [--json FILE]
 """
@@ -72,7 +72,7 @@ def _mode(scenario: Scenario) -> str:
 
 
 def _uniting_ns(run: Run) -> int:
-    """From the last fault to the last view of anybody who is connected; 0 if there is none."""
+    """The time from the last fault to the last view of a connected member; 0 without such a view."""
     world = run.histories[-1].rows
     ended = next(row for row in world if row["kind"] == "faults_end")
     connected = {process for component in json.loads(ended["detail"])["components"] for process in component}

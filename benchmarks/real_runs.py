@@ -1,9 +1,8 @@
-"""Every scenario of `scenarios/real` with real processes, over TCP and UDP: what it is about happens, and all holds.
+"""Every scenario of `scenarios/real` with real processes, over TCP and UDP: its faults happen, and all promises hold.
 
-A run counts if its trace shows each fault at work (a process that was killed and is done without, senders that were
-blocked, a state that a newcomer took, a view in which both sides of a split are again), if it came to rest, and if
-every property that its services promise holds. Exit code 1 if one does not. InterGroup multicasts: it is played over
-UDP only. Run from the root:
+A run counts if its trace shows the effect of each fault (a killed process that was excluded, blocked senders, a state
+that a joiner took over, a view with both sides of a split), if it became quiet, and if every promised property holds.
+Otherwise the exit code is 1. InterGroup multicasts, so it is played over UDP only. Run from the root:
 
     python -m benchmarks.real_runs [--only NAME] [--transport tcp|udp] [--rounds 1] [--keep DIR] [--json]
 """
@@ -22,11 +21,11 @@ from tools.lab.real_runs import SCENARIOS, Result, play, transports_of
 
 
 def main() -> None:
-    """Play all, print a table, and a sentence for each thing that is not as it should be."""
+    """Play all scenarios; print a table, and a sentence for each problem."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="NAME", help="one scenario")
     parser.add_argument("--transport", choices=[*TRANSPORTS], help="one transport")
-    parser.add_argument("--rounds", type=int, default=1, help="play the whole list so many times")
+    parser.add_argument("--rounds", type=int, default=1, help="play the whole list this number of times")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where traces of runs that fail go")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     arguments = parser.parse_args()

@@ -34,7 +34,7 @@ from antiphon.sim.run import simulate
 MEMBERS: Final = (3, 10, 50)
 MODES: Final[tuple[Carry, ...]] = ("frames", "bytes")
 Case = tuple[int, Carry, int]
-"""Members, what the network carries, algorithm of flow control."""
+"""Members, the unit that the network carries, algorithm of flow control."""
 CASES: Final[tuple[Case, ...]] = (
     *((members, mode, 0) for members in MEMBERS for mode in MODES),
     *((members, "frames", 3) for members in MEMBERS),
@@ -72,7 +72,7 @@ def events_per_second(case: Case, messages: int) -> float:
 
 
 def floor_per_second(events: int = 300_000) -> float:
-    """A queue of that many events that do nothing: what virtual time itself costs here."""
+    """A queue of this number of empty events: the cost of virtual time itself."""
     started = time.perf_counter()
     heap: list[tuple[int, int]] = []
     for number in range(events):
@@ -83,7 +83,7 @@ def floor_per_second(events: int = 300_000) -> float:
 
 
 def where_the_time_goes(case: Case, messages: int) -> dict[str, float]:
-    """Share of the time spent in each room, by a profile (which overstates small functions)."""
+    """Share of the time spent in each package, by a profile (which overstates small functions)."""
     members, mode, flow_control = case
     profile = cProfile.Profile()
     profile.enable()

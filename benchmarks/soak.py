@@ -1,12 +1,12 @@
-"""Whether anything grows: minutes of joins, leaves, crashes, restarts and pauses under load, with real processes.
+"""Does anything grow? Minutes of joins, leaves, crashes, restarts and pauses under load, with real processes.
 
-Three processes stay: ann in `orders`, ben and cat in `orders` and `stock`. Three come and go: they leave and join
-again, are killed and started anew at the same address, stop for a moment, end and begin; passers-by with names of their
-own join for a while and are killed, or take their leave. `stock` has a state, which whoever joins gets. Everybody sends
-all the time. After each stretch of turbulence there is a quiet one, in which those who stay count what they have.
-Checked: tasks and file descriptors are in the last quiet stretch what they were in the first, memory does not grow,
-those who stay miss nothing of one another, nothing comes twice, and whoever goes from one view to the next together has
-read the same, and has the same state. Run from the root:
+Three processes stay: ann in `orders`, ben and cat in `orders` and `stock`. Three others change: they leave and join
+again, are killed and restarted at the same address, pause for a moment, end and begin. Passers-by with names of their
+own join for a while and are killed, or leave. `stock` has a state, which each joiner gets. All members send all the
+time. A quiet phase follows each turbulent phase; in it the staying processes count their resources. Checked: tasks and
+file descriptors are the same in the first and the last quiet phase; memory does not grow; staying processes miss no
+message of one another, and none comes twice; members that go together from one view to the next have read the same and
+have the same state. Run from the root:
 
     python -m benchmarks.soak [--minutes 5] [--seed 1] [--rate 500] [--transport tcp] [--json FILE]
 """
@@ -44,14 +44,14 @@ from tools.lab.processes import (
 STAY = {"ann": ["orders"], "ben": ["orders", "stock"], "cat": ["orders", "stock"]}
 CHANGE = {"dan": ["orders"], "eve": ["orders", "stock"], "fay": ["stock"]}
 TURBULENT_S, QUIET_S, SETTLE_S = 24.0, 8.0, 4.0
-"""A round; in the last seconds of its quiet stretch those who stay are counted."""
+"""The phases of a round; resources are counted in the last seconds of the quiet one."""
 FORGOTTEN_S = 110.0
-"""Nobody passes by so shortly before the end: its address may still be called then."""
+"""In this time before the end no passer-by starts, because its address may still be called at the end."""
 STATE_BYTES = 100_000
 GROWTH_BYTES_MAX = 1 << 20
-"""By so much RSS may rise over the second half, by a straight line through its quiet samples."""
+"""Allowed growth of RSS over the second half, by a straight line through its quiet samples."""
 OBJECTS_MAX = 0.02
-"""By such a share the number of live objects may rise from the second quiet stretch to the last."""
+"""Allowed growth, as a share, of the live objects from the second quiet phase to the last."""
 
 
 # One member, in its process
@@ -59,13 +59,13 @@ OBJECTS_MAX = 0.02
 
 @dataclass
 class _Application:
-    """What a process has read in one group, and makes of it."""
+    """The events that a process has read in one group, and its state."""
 
     me: str
     name: str
     chain: bytes = bytes(32)
     number: int = 0
-    """How many messages the chain has."""
+    """Number of messages in the chain."""
     view: str = ""
     interval: Any = field(default_factory=hashlib.blake2b)
     last: dict[str, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _Application:
             gone = [(departure.process.partition("#")[0], departure.reason) for departure in event.left]
             tell("view", at=time.time(), group=self.name, members=event.members, left=gone)
         elif isinstance(event, Reset) and event.states:
-            state = max(event.states)  # everybody chooses the same
+            state = max(event.states)  # all members choose the same
             self.number, self.chain = int.from_bytes(state[:8], "big"), state[8:40]
 
     def _read(self, message: Message) -> None:
@@ -189,7 +189,7 @@ async def _sample(member: Member, doing: _Work) -> None:
 
 
 class Soak:
-    """All processes, what happens to them, and what they have told."""
+    """All processes, the events applied to them, and their reports."""
 
     def __init__(self, minutes: float, seed: int, rate: float, transport: str) -> None:
         self._end_s = 60 * minutes
@@ -232,7 +232,7 @@ class Soak:
         return process
 
     async def _rest(self) -> None:
-        """A quiet stretch."""
+        """A quiet phase."""
         await asyncio.sleep(QUIET_S - SETTLE_S)
         counted_from = time.time()
         await asyncio.sleep(SETTLE_S)
@@ -262,7 +262,7 @@ class Soak:
             await self._pass_by(killed=self._random.random() < 0.5)
 
     async def _again(self, name: str) -> None:
-        """It ends, if it has not yet, and begins anew."""
+        """End the process if it still runs, and start it again."""
         process = self.processes.pop(name)
         await process.close()
         self.past.append(process)
@@ -277,7 +277,7 @@ class Soak:
         await process.heard("joined", lambda _: len(process.all("joined")) > joined)
 
     async def _take_part_elsewhere(self) -> None:
-        """One that is in `orders` joins `stock` as well for a while, and gets its state."""
+        """A member of `orders` joins `stock` too for a while, and gets its state."""
         process = self.processes["dan"]
         joined, left = len(process.all("joined")), len(process.all("left"))
         await process.tell("join", group="stock")
@@ -297,7 +297,7 @@ class Soak:
 
 
 def judge(soak: Soak) -> tuple[list[str], dict[str, Any]]:
-    """What is not as it must be; and the figures."""
+    """The problems, and the figures."""
     faults = [*soak.faults]
     everybody = [*soak.past, *soak.processes.values()]
     for process in everybody:
@@ -333,7 +333,7 @@ def judge(soak: Soak) -> tuple[list[str], dict[str, Any]]:
 
 
 def _differences(everybody: list[Process]) -> list[str]:
-    """Whoever goes from one view to the next together has read the same in it, and has the same state."""
+    """Members that go together from one view to the next have read the same in it, and have the same state."""
     found: dict[tuple[str, str, str], Report] = {}
     faults = []
     for process in everybody:
@@ -348,7 +348,7 @@ def _differences(everybody: list[Process]) -> list[str]:
 
 
 def _growth(samples: list[Report]) -> float:
-    """By how many bytes a straight line through them rises from the first to the last."""
+    """The rise in bytes of a straight line through the samples, from the first to the last."""
     at, rss = [each["at"] for each in samples], [each["rss"] for each in samples]
     line = statistics.linear_regression(at, rss)
     return float(line.slope * (at[-1] - at[0]))

@@ -1,9 +1,9 @@
-"""What a group holds while the application of one member reads nothing, with real processes.
+"""The memory of a group while the application of one member reads nothing, with real processes.
 
-All members send messages of 1 kB as fast as `send` lets them. One stops reading, and reads on later. Measured every
-second at each: the payload bytes that it holds, RSS, messages sent and taken, whom it waits for. Checked: nobody holds
-more than the settings allow, senders are told whom they wait for, the view never changes, and in the end everybody has
-taken everything in one order. Run from the root:
+All members send messages of 1 kB as fast as `send` lets them. One stops reading, and continues later. Measured every
+second at each member: held payload bytes, RSS, messages sent and taken, and the member that it waits for. Checked: no
+member holds more than the settings allow, senders are told which member they wait for, the view never changes, and in
+the end all members have taken all messages in one order. Run from the root:
 
     python -m benchmarks.stalled [--seconds 30] [--members 3] [--transport tcp] [--json FILE]
 """
@@ -29,7 +29,7 @@ MESSAGE_BYTES = 1_000
 BEFORE_S = 5.0
 AFTER_S = 5.0
 RSS_FACTOR = 3
-"""Of what a member may hold: a payload of 1 kB with its objects, copies in sockets' buffers, what malloc keeps."""
+"""Allowed multiple of the held bytes: a payload of 1 kB with its objects, copies in socket buffers, malloc."""
 
 
 # One member, in its process
@@ -37,7 +37,7 @@ RSS_FACTOR = 3
 
 @dataclass
 class _Reader:
-    """What an application has read."""
+    """The messages that an application has read."""
 
     digest: Any = field(default_factory=hashlib.blake2b)
     taken: int = 0
@@ -132,7 +132,7 @@ async def _sample(member: Member, group: Group, reader: _Reader, sender: _Sender
 
 
 def bound_bytes(members: int, transport: str) -> int:
-    """Of payloads a member holds at most: a window of each member, and what waits for its own."""
+    """The bound of payload bytes at a member: a window of each member, and the messages that wait for its own."""
     window = settings("lan", {}).core(datagrams=transport == "udp", tracing=False).window_bytes
     return members * window + WAITING_BYTES_MAX
 
@@ -183,7 +183,7 @@ async def _each(processes: list[Process], do: str, **what: Any) -> None:
 
 
 def faults(result: dict[str, Any]) -> list[str]:
-    """What is not as it must be."""
+    """The problems."""
     found, total = [], sum(member["sent"] for member in result["members"])
     links_bytes = (len(result["members"]) - 1) * HIGH_WATER_BYTES
     for member in result["members"]:
@@ -203,7 +203,7 @@ def faults(result: dict[str, Any]) -> list[str]:
         if still and still[-1]["sent"] > still[0]["sent"]:
             found.append(f"{name} went on sending in the stall")
         if any(sample["blocked_by"] != result["stalled"] for sample in still if name != result["stalled"]):
-            found.append(f"the health of {name} did not say whom it waits for")
+            found.append(f"the health of {name} did not name the member that it waits for")
         if member["samples"][-1]["sent"] == (still[-1]["sent"] if still else 0):
             found.append(f"{name} did not go on sending after the stall")
     if len({member["digest"] for member in result["members"]}) > 1:

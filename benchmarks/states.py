@@ -1,4 +1,4 @@
-"""How long a large state takes to reach who comes new, and what that costs donor and joiner in memory, on sockets.
+"""The time for a large state to reach a joiner, and the memory that it costs donor and joiner, on sockets.
 
 Three real processes: a donor whose state is a generator, a member that sends all the time, and a joiner. Memory is how
 far the peak of each process rises above what it was before it joined. Run from the root:
@@ -25,7 +25,7 @@ _PAUSE_S = 0.001
 
 
 def main() -> None:
-    """Start the three, wait for the joiner, print what each says."""
+    """Start the three processes, wait for the joiner, print the report of each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=64)
     parser.add_argument("--transport", choices=["tcp", "udp"], default="tcp")
@@ -80,7 +80,7 @@ def _pieces(mib: int) -> Iterator[bytes]:
 
 
 async def _take(group: antiphon.Group) -> dict[str, Any]:
-    """Read until the state is there, and what was sent meanwhile; then leave, which ends it all."""
+    """Read the state and the messages sent meanwhile; then leave, which ends the benchmark."""
     size = messages = 0
     while not size:
         for event in await group.receive():

@@ -1,4 +1,4 @@
-"""What each step of one ordered message costs in the core and the codec: in a loop, and in a process that has slept.
+"""The cost of each step of one ordered message in the core and the codec: in a loop, and with cold caches.
 
 Three cores in this process hand frames to one another, one message at a time. `cold`: before each step other memory is
 walked through, so that nothing of ours is left in the caches; a process that runs a few hundred times a second is in
@@ -33,7 +33,7 @@ CACHES: Final = bytearray(24 << 20)
 
 
 class Steps:
-    """Three members, and what their steps took."""
+    """Three members, and the times of their steps."""
 
     def __init__(self, prepare: Callable[[], object]) -> None:
         chosen = settings("local", {"suspect_after": 5.0, "merge_every": 5.0}).core(datagrams=False, tracing=False)
@@ -73,7 +73,7 @@ class Steps:
         return sealed
 
     def _let_time_pass(self) -> None:
-        """What is due is said, and heard, outside the count."""
+        """Send and receive due frames without counting them."""
         for name, core in self._cores.items():
             core.tick(self._now)
             said: list[Frame] = [each.frame for each in core.drain(self._now) if isinstance(each, Transmit)]

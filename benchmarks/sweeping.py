@@ -1,9 +1,9 @@
-"""How much of a bare process pool's throughput a sweep reaches as a Spark job, and what limits a campaign.
+"""The throughput of a sweep as a Spark job, compared with a bare process pool, and the limits of a campaign.
 
 The same function on the same runs, by a `ProcessPoolExecutor` and by `antiphon.pipeline.jobs.spread`, turn by turn,
 because machines are noisy; both are started and warmed up before. The ratio is that of the seconds of all rounds; those
-of single rounds show how noisy it was, and the ratio of CPU seconds, Java's included, what it would be on a quiet
-machine. A round has so many tasks whatever its size: many rounds make small tasks and a worse ratio. Then runs of the
+of single rounds show the noise, and the ratio of CPU seconds, Java included, estimates the result on a quiet machine.
+The number of tasks in a round is fixed, so many rounds make small tasks and a worse ratio. Then runs of the
 family `membership` as a Spark job, and where the CPU time of such a run goes.
 
     python -m benchmarks.sweeping [--runs 1000] [--rounds 2] [--campaign 1000] [--json FILE]
@@ -55,14 +55,14 @@ PROFILED: Final = 100
 
 
 def items(runs: int) -> list[Item]:
-    """So many runs of six combinations, mixed."""
+    """A number of runs of six combinations, mixed."""
     sweep = parse_sweep(TEXT, seeds=-(-runs // 6))
     scenarios = [each.scenario for each in sweep.combinations if each.scenario is not None]
     return [(scenario, seed) for seed in sweep.seeds for scenario in scenarios][:runs]
 
 
 class Spent:
-    """Seconds that passed, and CPU seconds of this process and all below it."""
+    """Elapsed seconds, and CPU seconds of this process and its descendants."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter(), cpu_seconds()
@@ -77,7 +77,7 @@ class Spent:
 
 
 def cpu_seconds() -> dict[int, float]:
-    """Of this process and of those below it, by their numbers; who works to the end does not end before."""
+    """CPU seconds of this process and its descendants, by process id; workers run until the end."""
     found: dict[int, tuple[int, float]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

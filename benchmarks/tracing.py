@@ -1,4 +1,4 @@
-"""What a trace costs: ordered messages per second with and without `trace=`, in turns of one run.
+"""The cost of a trace: ordered messages per second with and without `trace=`, in turns of one run.
 
 Three members in processes of their own, preset `lan`, all sending as fast as flow control lets them. Each turn starts
 new processes, untraced and traced turns alternate, and the result is the ratio of their medians. Run from the root:
@@ -25,9 +25,9 @@ from tools.lab.processes import Process, tell
 
 _MEMBERS = 3
 _LEAD_NS = 300_000_000
-"""So long before a measurement begins all are told when."""
+"""All members learn the start of a measurement this time before it."""
 _CALM: dict[str, Any] = {"preset": "lan", "suspect_after": 5.0, "merge_every": 5.0}
-"""A benchmark is no failure, however busy the machine is."""
+"""Long timeouts, so that a busy machine causes no exclusions."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A run with real processes, watched while it goes on: how late the table is, and what a killed watch costs.
+"""A run with real processes, watched live: the delay of the table, and the cost of a killed watch.
 
 Two runs of the same scenario. The first is watched from its beginning: measured is the time from an event to the
 figures that count it. In the second the watch is killed (SIGKILL) in the middle and started again with its checkpoint.
@@ -47,7 +47,7 @@ def _document(process: subprocess.Popen[str], wait_s: float = _WAIT_S) -> Any:
 
 
 def _ready(watch: subprocess.Popen[str]) -> None:
-    """It has started Spark, and waits."""
+    """True if the watch has started Spark, and waits."""
     assert watch.stderr is not None
     line = watch.stderr.readline()
     assert line.startswith("waiting for a run"), line

@@ -1,4 +1,4 @@
-"""The shape of the house: what loads what, and that the documents tell the truth."""
+"""The structure of the project: import rules, and checks that the documents are correct."""
 
 import ast
 import os
@@ -72,7 +72,7 @@ NEVER_IMPORTED |= {"tools": ("tests", "benchmarks"), "examples": ("tests", "benc
 
 @pytest.mark.parametrize("folder", NEVER_IMPORTED)
 def test_tests_and_benchmarks_are_separate(folder: str) -> None:
-    """What they share is in tools/lab."""
+    """Shared code is in tools/lab."""
     wrong = {
         str(path.relative_to(ROOT)): sorted(names)
         for path in (ROOT / folder).rglob("*.py")
@@ -82,7 +82,7 @@ def test_tests_and_benchmarks_are_separate(folder: str) -> None:
 
 
 def test_tests_do_not_import_each_other() -> None:
-    """What they share is in tests/support."""
+    """Shared code is in tests/support."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "tests").rglob("test_*.py")}
     wrong = {
         str(path.relative_to(ROOT)): sorted(names)
@@ -163,7 +163,7 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 
 HISTORY = {"track-record.md", "CHANGELOG.md"}
-"""They tell what was; decisions (docs/design/adr) do too, and are never edited."""
+"""They describe the past; decisions (docs/design/adr) do too, and are never edited."""
 MENTIONED = re.compile(r"(?<![\w/.*<>-])((?:[\w-]+/)+[\w.-]+\.(?:py|md|toml|txt|json|parquet))(?![\w*/])")
 PYTHON = re.compile(r"`([\w]+\.py)[`:]")
 WRITTEN = {"events/", "live/", "checkpoint/", "out/"}

@@ -161,5 +161,5 @@ def test_no_document_has_the_name_of_another() -> None:
         ("`flow-control.md` 3 and 40", ["flow-control.md 40"]),
     ],
 )
-def test_what_resolves(text: str, missing: list[str]) -> None:
+def test_citations_are_resolved(text: str, missing: list[str]) -> None:
     assert unresolved(text) == missing

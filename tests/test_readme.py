@@ -1,4 +1,4 @@
-"""What the README shows is what happens: its code, its output, its picture, its commands."""
+"""The README is correct: its code, its output, its picture, its commands."""
 
 import re
 import subprocess
@@ -53,7 +53,7 @@ def test_the_violation_is_found_with_its_witness() -> None:
 
 
 def steady(text: str) -> str:
-    """Without how long it took here."""
+    """The output without its durations."""
     return re.sub(r"simulated in [\d.]+ s", "simulated in a while", text)
 
 
@@ -69,7 +69,7 @@ def test_each_command_is_there_with_the_files_it_names(line: str) -> None:
         assert (ROOT / path).exists() or not path.endswith(".toml"), path
 
 
-def test_it_is_short_and_its_picture_is_small() -> None:
+def test_the_readme_is_short_and_its_picture_is_small() -> None:
     assert len(README.splitlines()) <= 120
     (picture,) = re.findall(r"!\[.+\]\((.+)\)", README)
     assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")

@@ -65,7 +65,7 @@ class LinkChange(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What happens to frames from one host to another."""
+    """The faults for frames from one host to another."""
 
     delay: float = 0.0
     """Seconds."""
@@ -87,7 +87,7 @@ class Link:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the frames of one directed link."""
+    """The fates of the frames of one directed link."""
 
     sent: int = 0
     lost: int = 0
@@ -104,7 +104,7 @@ class Fates:
         self.links = {pair: Link() for pair in pairs}
         self.counts = {pair: Counts() for pair in pairs}
         self._idle_at = dict.fromkeys(pairs, 0.0)
-        """When a rate-limited link has sent what it has."""
+        """The time when a rate-limited link has sent all its frames."""
         self._random = random.Random(seed)
 
     def copies(self, pair: tuple[int, int], frame: bytes, now: float) -> Iterator[tuple[float, bytes]]:
@@ -356,7 +356,7 @@ class Lab:
     # -------------------------------------------------------------------------------- the processes
 
     def prefix(self, host: int) -> tuple[str, ...]:
-        """What to put before a command so that it runs on a host."""
+        """The command prefix that runs a command on a host."""
         return "ip", "netns", "exec", self.namespace(host)
 
     def spawn(

@@ -20,7 +20,7 @@ COLOURS: Final = 128
 
 
 def shortened(page: str) -> str:
-    """The page without what stands between the figures at its head and the diagram, and without what follows it."""
+    """The page with only its head, the figures there, and the diagram."""
     head = re.sub(r"<details>.*?(?=<h2 id=\"diagram\">)", "", page, flags=re.DOTALL)
     return re.sub(r"<h2 id=\"statistics\">.*(?=</main>)|<footer>.*</footer>", "", head, flags=re.DOTALL)
 

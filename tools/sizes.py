@@ -97,7 +97,7 @@ def is_record(node: ast.ClassDef) -> bool:
 
 
 def class_size(node: ast.ClassDef, path: str, records: set[str]) -> ClassSize:
-    """The attributes that one class gives its instances: slots, fields of a record, whatever is assigned on self."""
+    """The attributes that one class gives its instances: slots, fields of a record, assignments on self."""
     size = ClassSize(node.name, path, [name_of(base) for base in node.bases], set())
     record = is_record(node) or any(base in records for base in size.bases)
     for statement in node.body:
@@ -116,7 +116,7 @@ def class_size(node: ast.ClassDef, path: str, records: set[str]) -> ClassSize:
 
 
 def add_assigned(size: ClassSize, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Note what a method assigns on its first argument."""
+    """Add the attributes that a method assigns on its first argument."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     if not arguments:
         return
@@ -253,9 +253,9 @@ def classes(sources: Sources) -> list[Measured]:
 
 
 def complexity(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """One, and one for each place where the way parts: branches, loops, handlers, cases, `and`, `or`, `x if y else z`.
+    """One, and one for each place where paths divide: branches, loops, handlers, cases, `and`, `or`, `x if y else z`.
 
-    Conditions of comprehensions count too. Assertions do not: they state what holds, and nobody continues after one.
+    Conditions of comprehensions count too. Assertions do not: they state an invariant and add no path.
     """
     count = 1
     for node in ast.walk(function):
@@ -272,7 +272,7 @@ def complexity(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def complexities(sources: Sources) -> list[Measured]:
-    """McCabe complexity of every function; what is inside it counts as its own."""
+    """McCabe complexity of every function, including its inner functions."""
     found = []
     for path, tree in sources.trees.items():
         for me, function in functions(tree):
@@ -358,7 +358,7 @@ def table(what: str, before: list[Measured] | None, after: list[Measured], rows:
 
 
 def complaints(after: dict[str, list[Measured]]) -> list[str]:
-    """What exceeds a limit without a reason, and reasons that nothing needs."""
+    """Exceeded limits without a reason, and reasons that are not needed."""
     exceeded = {(what, one.name): one.value for what, values in after.items() for one in over(what, values)}
     without = [
         f"{name}: {value} {what}, at most {LIMITS[what]}"

@@ -1,4 +1,4 @@
-"""The families draw what they say they draw: every scenario is valid, every kind occurs, a seed says all."""
+"""Each family draws valid scenarios, every kind of run occurs, and a seed determines the scenario."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def drawn() -> list[Scenario]:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_name_and_a_seed_say_all(name: str) -> None:
+def test_a_family_and_a_seed_determine_the_scenario(name: str) -> None:
     family = FAMILIES[name]
     code = f"from antiphon.campaign.families import *\nprint(FAMILIES[{name!r}].draw(7))"
     elsewhere = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -124,7 +124,7 @@ def test_faults_begin_early_and_end(drawn: list[Scenario]) -> None:
     [("pair", [4, 4]), ("fork", [3, 3]), ("triangle", [2, 2, 2]), ("ring", [4, 4, 4, 4])],
 )
 def test_the_figures_of_macedo94(drawn: list[Scenario], shape: str, sizes: list[int]) -> None:
-    """Fig. 4.1, 4.2a, 4.2b and 5.1: who shares what is as drawn there, whoever stands where."""
+    """Fig. 4.1, 4.2a, 4.2b and 5.1: groups overlap as drawn there; the processes are placed at random."""
     shared = {"pair": {2}, "fork": {2}, "triangle": {1}, "ring": {0, 2}}[shape]
     for scenario in (each for each in drawn if NEWTOP.shape(each) == shape):
         groups = [{*members_of(group)} for group in scenario.group]
@@ -132,7 +132,7 @@ def test_the_figures_of_macedo94(drawn: list[Scenario], shape: str, sizes: list[
         assert {len(one & other) for one in groups for other in groups if one is not other} == shared
 
 
-def test_the_centre_of_a_star_is_in_ten_groups_and_may_be_anybody(drawn: list[Scenario]) -> None:
+def test_the_centre_of_a_star_is_in_ten_groups_and_may_be_any_process(drawn: list[Scenario]) -> None:
     centres = set()
     for scenario in (each for each in drawn if NEWTOP.shape(each) == "star"):
         (centre,) = set.intersection(*({*members_of(group)} for group in scenario.group))
@@ -165,7 +165,7 @@ def test_the_other_families_are_always_valid_and_their_kinds_occur_often_enough(
     assert len(seen) >= {"classic": 17, "two-phase": 6, "acks": 16}[name]
 
 
-def test_somebody_survives_every_classic_run() -> None:
+def test_at_least_one_process_survives_every_classic_run() -> None:
     for seed in range(600):
         scenario = FAMILIES["classic"].draw(seed)
         assert {fault.process for fault in scenario.fault if isinstance(fault, Crash)} < {*scenario.processes}
@@ -207,7 +207,7 @@ def test_every_kind_of_membership_run_occurs_often_enough(failing: list[Scenario
     assert all(seen[each] > len(failing) / 25 for each in ends)
 
 
-def test_without_a_heal_a_core_stays_connected_and_everybody_else_is_gone(failing: list[Scenario]) -> None:
+def test_without_a_heal_a_core_stays_connected_and_all_others_are_gone(failing: list[Scenario]) -> None:
     sizes = Counter[int]()
     for scenario in failing:
         if not scenario.fault or any(isinstance(fault, Heal) for fault in scenario.fault):

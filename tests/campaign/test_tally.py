@@ -1,4 +1,4 @@
-"""A campaign added up, from outcomes made by hand."""
+"""The totals of a campaign, from outcomes made by hand."""
 
 from antiphon.campaign.run import Finding, Kind, Outcome
 from antiphon.campaign.tally import Tally
@@ -56,7 +56,7 @@ def test_properties_are_counted_over_the_runs_that_promise_them() -> None:
     assert not list(counted.objections())
 
 
-def test_what_speaks_against_a_suite_is_named() -> None:
+def test_violations_unsettled_runs_and_failed_runs_are_listed_as_objections() -> None:
     counted = tally(
         outcome(1, Finding("D2", 3, 2, "p1 delivers m twice")),
         outcome(2, good("D2", 3), settled=False),

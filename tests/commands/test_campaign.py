@@ -32,7 +32,7 @@ FAMILY = "fixed-group"
 
 
 def plant(patch: pytest.MonkeyPatch) -> None:
-    """From here on a process delivers twice in every trace. Only traces of this process: `--runs 1`."""
+    """Plant a bug: every trace of this Python process contains a double delivery. So use `--runs 1`."""
     twice = next(each for each in MUTATIONS if each.name.startswith("deliver twice"))
 
     def mutated(run: str, histories: tuple[Recorder, ...]) -> pa.Table:

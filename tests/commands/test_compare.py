@@ -185,7 +185,7 @@ def test_by_default_those_that_cannot_run_it_are_left_out_with_the_reason(antiph
 
 
 def test_idle_traffic_and_what_had_no_receivers_are_told(antiphon: Console, tmp_path: Path) -> None:
-    """p1 sends before it has heard of p2, which only receives and joins late: those messages have no receivers."""
+    """p1 sends before p2, which only receives, has joined: those messages have no receivers."""
     late = """
 name = "late"
 protocol = "acks"

@@ -1,4 +1,4 @@
-"""`antiphon demo`: it tells what happened, whether it was right, and where to look; and it ends well in any case."""
+"""`antiphon demo` tells what happened, gives a verdict and names the report; an interrupt ends it cleanly."""
 
 import json
 import os

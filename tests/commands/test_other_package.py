@@ -114,13 +114,13 @@ def test_its_runs_are_judged_by_its_own_promises(installed: Path, source: str, r
     assert {found[name] for name in ("D1", "O1", "O6", "O8", "L2", "L3")} == {"pass"}
 
 
-def test_campaigns_run_its_random_scenarios(installed: Path) -> None:
+def test_campaigns_run_random_scenarios_of_the_package(installed: Path) -> None:
     assert NAME in antiphon(installed, "campaign", "--list")
     document = json.loads(antiphon(installed, "campaign", NAME, "--runs", "10", "--json"))
     assert document["verdict"] == "pass"
 
 
-def test_it_is_compared_with_other_protocols(installed: Path, scenario: Path, tmp_path: Path) -> None:
+def test_the_package_is_compared_with_other_protocols(installed: Path, scenario: Path, tmp_path: Path) -> None:
     names = [f"{NAME}:total", "classic:total"]
     arguments = ["--protocols", ",".join(names), "--no-page", "--json", "--out", str(tmp_path / "compared")]
     document = json.loads(antiphon(installed, "compare", scenario, *arguments))
@@ -143,6 +143,6 @@ def test_unsupported_scenarios_are_refused(installed: Path, tmp_path: Path, adde
     assert sentence in " ".join(antiphon(installed, "simulate", path, code=2).split())
 
 
-def test_without_the_package_it_is_unknown() -> None:
+def test_without_the_package_its_protocol_is_unknown() -> None:
     assert NAME not in families()
     assert not promised_by(NAME).services

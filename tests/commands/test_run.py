@@ -183,7 +183,7 @@ def test_scenarios_for_the_simulator_only_are_refused(
 
 
 def _interrupted_run(directory: Path, moment: Callable[[], bool]) -> tuple[int, list[str]]:
-    """Interrupt a long run once that is true; gives the exit code and the processes of the members."""
+    """Interrupt a long run once the condition is true; return the exit code and the processes of the members."""
     (directory / "s.toml").write_text(TROUBLE.replace("messages = 60", "messages = 6000"))
     command = [sys.executable, "-m", "antiphon.cli.main", "run", str(directory / "s.toml"), "--out", "r"]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`antiphon run` with InterGroup: real processes that multicast, lose a tenth of what comes, and repair it."""
+"""`antiphon run` with InterGroup: real processes multicast, lose a tenth of all datagrams, and repair the losses."""
 
 import json
 from collections import defaultdict
@@ -123,11 +123,11 @@ def test_members_that_lose_a_tenth_deliver_in_one_order_and_all_holds(antiphon: 
     for sender in ("a", "b"):
         numbers = [number for author, number in orders["f1"] if author == sender]
         assert numbers == list(range(numbers[0], 275))
-    assert len({*orders["u1"]}) < 500, "nobody repairs what an unreliable service misses"
-    assert len({*orders["n1"]}) > 520, "and what has a name is asked for by it"
+    assert len({*orders["u1"]}) < 500, "losses of an unreliable service are not repaired"
+    assert len({*orders["n1"]}) > 520, "framed data that is missing is requested by name"
     moves = [row for row in rows if row["process"] == "t2" and row["kind"] in ("join", "leave")]
     assert [row["kind"] for row in moves] == ["join", "leave", "join"]
-    assert moves[1]["time"] >= 2_900_000_000, "who takes nothing gets to its leave late, and is back only then"
+    assert moves[1]["time"] >= 2_900_000_000, "a stalled application reads its leave late, and joins again only then"
     sent = [row for row in rows if row["kind"] == "transmit"]
     assert {json.loads(row["detail"])["copies"] for row in sent} == {1}
     assert {"request", "repair"} <= {json.loads(row["detail"])["type"] for row in sent if row["process"] in "ab"}
@@ -164,7 +164,7 @@ sides = [["a"], ["b"]]
 
 
 def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_says() -> None:
-    """A run becomes quiet only when no process holds messages for it any more: its senders stop counting it (J16)."""
+    """The run becomes quiet only when the senders stop counting the killed receiver and free its messages (J16)."""
     run = run_locally(parse_scenario(KILLED))
     assert run.quiet
     assert not [*evidence_in(run).missing()]

@@ -1,4 +1,4 @@
-"""`antiphon watch`: what it shows, and what it says where it cannot."""
+"""`antiphon watch`: what it shows, and its error messages."""
 
 import json
 from pathlib import Path

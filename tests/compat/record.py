@@ -1,7 +1,7 @@
 """Writes the recorded frames of the version spoken now: `python -m tests.compat.record`, then read the diff.
 
-Never record a released version again: peers out there speak it. What it says must stay, and a change of the format
-takes a new version, which gets a new file. The first line of a file says whether its version is `open` or released.
+Never record a released version again, because deployed peers use it. A change of the format needs a new version and a
+new file. The first line of a file says whether its version is `open` or released.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bytes recorded once are read for ever: each decodes to the frame it was, and that encodes to the same bytes."""
+"""Recorded bytes stay readable: each decodes to the original frame, and that encodes to the same bytes."""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
 """Every order over overlapping groups against a naive model, under the worst schedules that Hypothesis finds.
 
-The model is the definition (docs/spec/newtop.md 1): the past of a message is what its sender sent or delivered before,
-and the past of that. It comes from the effects of the processes, in their order; it ignores numbers, blocks and stamps.
+The model is the definition (docs/spec/newtop.md 1): the past of a message are the messages that its sender sent or
+delivered before, and their past. It comes from the effects of the processes, in their order. It ignores numbers, blocks
+and stamps.
 """
 
 from itertools import combinations
@@ -36,7 +37,7 @@ MessageId = tuple[str, str, int]
 
 
 class Past:
-    """What each process sent and delivered, and in which order."""
+    """The sends and deliveries of each process, in order."""
 
     def __init__(self, groups: dict[str, str]) -> None:
         self.groups = groups
@@ -137,13 +138,13 @@ class Machine(RuleBasedStateMachine):
             self.cluster.stalled.add(name)
 
     @invariant()
-    def nobody_delivers_a_message_before_its_past(self) -> None:
+    def no_process_delivers_a_message_before_its_past(self) -> None:
         for name, effect in self.cluster.history[self.noted :]:
             self.past.note(name, effect)
         self.noted = len(self.cluster.history)
 
     @invariant()
-    def what_two_deliver_they_deliver_in_one_order(self) -> None:
+    def common_messages_are_delivered_in_one_order(self) -> None:
         if self.service != "total":
             return
         for one, other in combinations(self.past.delivered.values(), 2):
@@ -164,8 +165,8 @@ class Machine(RuleBasedStateMachine):
         for name in self.cluster.cores:
             self.cluster.wake(name)
         self.cluster.rest()
-        self.nobody_delivers_a_message_before_its_past()
-        self.what_two_deliver_they_deliver_in_one_order()
+        self.no_process_delivers_a_message_before_its_past()
+        self.common_messages_are_delivered_in_one_order()
         for member, messages in self.payloads().items():
             for group, members in self.past.groups.items():
                 assert sorted(messages.get(group, [])) == (sorted(self.asked[group]) if member in members else [])

@@ -1,7 +1,7 @@
 """Hosts in network namespaces, and what the faults of netlab do to real sockets.
 
-A receiver counts datagrams until a last one tells it to stop; that one is sent over a link without faults, and later
-than anything else.
+A receiver counts datagrams until a last one tells it to stop. The last one is sent over a link without faults, after
+all others.
 """
 
 import json

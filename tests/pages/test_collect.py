@@ -79,7 +79,7 @@ def known(spark: SparkSession, runs: tuple[Path, dict[str, Rows]]) -> tuple[list
 
 
 def _under_way(rows: Rows, begin: int, end: int) -> set[tuple[str, str]]:
-    """Frame and receiver of what is under way in a window."""
+    """Frame and receiver of each frame in transit in a window."""
     numbered = [row for row in rows if '"frame":"' in (row["detail"] or "")]  # control frames have no name
     sent = {_frame(row): row["time"] for row in numbered if row["kind"] == "transmit"}
     received = {(_frame(row), row["process"]): row["time"] for row in numbered if row["kind"] == "receive"}

@@ -113,7 +113,7 @@ def test_everything_broken_has_its_witness() -> None:
     assert "What is broken, and how" not in told(kept)
 
 
-def test_charts_are_only_of_what_there_is() -> None:
+def test_only_charts_with_figures_are_drawn() -> None:
     html = render_comparison(comparison())
     titles = [svg[0].text for svg in svgs(html)]
     assert titles == [
@@ -147,7 +147,7 @@ def test_bars_are_as_long_as_their_figures() -> None:
     assert tip - begin == pytest.approx(3 * widths[0])
 
 
-def test_bars_of_nothing_are_drawn_too() -> None:
+def test_bars_of_zero_or_missing_figures_are_drawn_too() -> None:
     for value in (0.0, None):
         [svg] = svgs(bar_chart("Title", [Bar("a", 0, value)], ratio, "x"))
         assert [text.text for text in svg.iter() if text.tag.endswith("text")] == ["a", ratio(value)]

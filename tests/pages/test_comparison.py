@@ -62,7 +62,7 @@ def test_a_promise_may_be_kept_where_the_property_is_broken() -> None:
     ("promise", "no_further", "told"),
     [("pass", True, True), ("vacuous", False, True), ("violated", False, False), ("harness error", False, False)],
 )
-def test_only_what_was_kept_is_said_to_be(promise: Outcome, no_further: bool, told: bool) -> None:
+def test_only_kept_promises_are_reported_as_kept(promise: Outcome, no_further: bool, told: bool) -> None:
     """Broken beyond the promise: shown also for a promise without an opportunity, neither kept nor broken."""
     [judgement] = judgements([verdict("r1", "O6", promise)], [verdict("r1", "O6", "violated", None)])
     assert (judgement.goes_no_further, judgement.broken_beyond) == (no_further, told)

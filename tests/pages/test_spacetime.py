@@ -78,7 +78,7 @@ def test_an_empty_window_says_so() -> None:
     assert drawn.description == "2 processes from 15.00 to 16.00 ms: 0 sends, 0 arrows and 0 deliveries."
 
 
-def test_a_scene_without_anybody_is_drawn_too() -> None:
+def test_a_scene_without_processes_is_drawn_too() -> None:
     assert "Nothing happens" in draw(Scene((0, 1), (), (), ())).svg
 
 

@@ -82,7 +82,7 @@ def test_t8_a_first_acknowledgment_is_the_clock_and_is_merged() -> None:
     assert cluster.unstable("s") == 0
 
 
-def test_t8_unmerged_a_receiver_that_is_ahead_gets_nothing_for_as_long() -> None:
+def test_t8_unmerged_a_receiver_ahead_gets_nothing_until_the_sender_has_caught_up() -> None:
     """Section 6 as printed: s adds r only when its own clock has passed the acknowledgment."""
     cluster = ahead(("T8",))
     assert cluster.delivered["r"] == []
@@ -170,7 +170,7 @@ def test_a_lost_process_no_longer_counts(kind: str) -> None:
     assert cluster.group("a").connections.receivers == cluster.group("a").connections.senders == {"b"}
 
 
-def test_what_a_lost_process_had_under_way_no_longer_counts() -> None:
+def test_frames_of_a_lost_process_that_arrive_late_are_ignored() -> None:
     cluster = AcksCluster("a", "b")
     cluster.held.add(("b", "a"))
     cluster.send("b")
@@ -194,12 +194,12 @@ def test_a_late_acknowledgment_of_a_closed_session_does_not_reconnect(kind: str)
     assert cluster.unstable("s") == 0  # no receiver is left
 
 
-def come_back_with_an_old_acknowledgment_under_way(kind: str, who: str) -> AcksCluster:
+def come_back_with_an_old_acknowledgment_under_way(kind: str, mover: str) -> AcksCluster:
     """r or s leaves at 5, joins at 6 and is connected at 9, when an old acknowledgment arrives; the next comes late."""
     cluster = AcksCluster(roles=PAIR, kind=kind, first_acks={"r": UNIT // 2}, ack_every_ns=16 * UNIT)
     cluster.datagram = lambda *_: [9 * UNIT if cluster.now < UNIT else UNIT]
-    cluster.at(5 * UNIT, cluster.leave, who)
-    cluster.at(6 * UNIT, cluster.join, who)
+    cluster.at(5 * UNIT, cluster.leave, mover)
+    cluster.at(6 * UNIT, cluster.join, mover)
     cluster.run(10 * UNIT + UNIT // 2)
     cluster.send("s")
     cluster.run(30 * UNIT)
@@ -207,10 +207,10 @@ def come_back_with_an_old_acknowledgment_under_way(kind: str, who: str) -> AcksC
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "vector", "explicit"])
-@pytest.mark.parametrize("who", ["r", "s"])
-def test_t13_an_acknowledgment_of_an_earlier_connection_does_not_count(kind: str, who: str) -> None:
+@pytest.mark.parametrize("mover", ["r", "s"])
+def test_t13_an_acknowledgment_of_an_earlier_connection_does_not_count(kind: str, mover: str) -> None:
     """It would look like the first one of the new connection; its number tells the difference."""
-    cluster = come_back_with_an_old_acknowledgment_under_way(kind, who)
+    cluster = come_back_with_an_old_acknowledgment_under_way(kind, mover)
     assert cluster.delivered["r"] == []  # r was not in R_s when the message was sent
     assert cluster.group("s").connections.receivers == {"r"}
 

@@ -99,7 +99,7 @@ def test_t9_adding_one_on_receipt_does_not_give_the_figure() -> None:
     assert cluster.spoken["s1"][-1].stamp == 11
 
 
-# Figure 4: nodes 1, 2, 3 are all both; a nanosecond on the way; everybody acknowledges at 50
+# Figure 4: nodes 1, 2, 3 are all both; a nanosecond on the way; all acknowledge at 50
 
 
 def figure_4(*, section_6: bool, sources: dict[str, list[str]] | None) -> AcksCluster:

@@ -117,7 +117,7 @@ def test_a_clock_that_is_behind_adds_its_skew(behind: int) -> None:
 
 
 @pytest.mark.parametrize("periods", [1, 4])
-def test_a_slow_sender_stalls_everybody_by_its_absence(periods: int) -> None:
+def test_a_silent_sender_delays_the_stability_of_other_messages(periods: int) -> None:
     """s2 is silent for k more periods: messages of s1 wait longer by that time; with vectors they do not."""
     worst: dict[str, int] = {}
     for kind in ("timestamp", "vector"):

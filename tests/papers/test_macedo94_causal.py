@@ -130,7 +130,7 @@ def test_figure_5_1_a_chain_around_the_ring(service: str) -> None:
 
 
 def test_figure_5_1_the_stamps_at_the_end_of_the_ring() -> None:
-    """m4.gbn = {g1: 1, g2: 2, g3: 3}; Fast names m1, m2 and m3, of which 2 tests only those of g1 and g4."""
+    """m4.gbn = {g1: 1, g2: 2, g3: 3}; Fast names m1, m2 and m3; 2 tests only those of g1 and g4."""
     stamps = {}
     for service in ("causal-relative", "causal-fast"):
         cluster = Cluster(groups=RING, service=service)

@@ -15,7 +15,7 @@ FLUSHING = ["causal-fast", "causal-relative", "causal-vector"]
 
 
 def flushes(cluster: Cluster, name: str) -> list[tuple[tuple[str, int], ...]]:
-    """The failures for which a process drew a line, in order."""
+    """The failures for which a process sent a flush, in order."""
     return [f.notice.failed for f in cluster.transmitted[name] if f.notice is not None and f.notice.kind == "flush"]
 
 
@@ -63,8 +63,8 @@ def test_c1_the_flush_of_a_member_that_fails_next_is_handed_on(service: str) -> 
 
 
 @pytest.mark.parametrize("service", FLUSHING)
-def test_c2_a_flush_that_nobody_has_is_not_waited_for(service: str) -> None:
-    """Case C2: 3's flush reaches nobody; both go from V0 to {1,2} directly, in one view (E-62)."""
+def test_c2_a_flush_that_no_survivor_has_is_not_waited_for(service: str) -> None:
+    """Case C2: 3's flush reaches no survivor; both go from V0 to {1,2} directly, in one view (E-62)."""
     cluster = confirmed_by_three(service)
     for name in "12":
         cluster.drop("3", name)
@@ -79,7 +79,7 @@ def test_c2_a_flush_that_nobody_has_is_not_waited_for(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", FLUSHING)
-def test_c3_what_builds_on_a_lost_message_is_discarded_by_its_stamp(service: str) -> None:
+def test_c3_a_message_that_depends_on_a_lost_one_is_discarded_by_its_stamp(service: str) -> None:
     """Case C3, M3 in these orders: m of r reached only s, which delivered it and sent m' to all; both crash."""
     cluster = cluster_of("p", "q", "r", "s", service=service)
     cluster.send("s", b"before")
@@ -103,7 +103,7 @@ def test_c3_what_builds_on_a_lost_message_is_discarded_by_its_stamp(service: str
 
 @pytest.mark.parametrize("service", FLUSHING)
 def test_c4_views_of_two_groups_do_not_wait_for_one_another(service: str) -> None:
-    """Case C4: p delivers m and m4, for both wait for the lost only until that is confirmed; {p,s} and {p,t} (E-64)."""
+    """Case C4: p delivers m and m4; they wait for lost messages until the failure is confirmed; {p,s}, {p,t} (E-64)."""
     cluster = crossed_losses(service)
     cluster.finish(rounds=24)
     assert sorted(cluster.delivered["p"]) == [b"m", b"m4"]
@@ -114,7 +114,7 @@ def test_c4_views_of_two_groups_do_not_wait_for_one_another(service: str) -> Non
     assert cluster.detections("p", "x") == cluster.detections("s", "x") == [(("k1", 0), ("r1", 0))]
     assert cluster.detections("p", "y") == cluster.detections("t", "y") == [(("k2", 0), ("r2", 0))]
     events = [effect for effect in cluster.effects["p"] if isinstance(effect, Confirmed | Deliver)]
-    for payload, lost_in in ((b"m", "y"), (b"m4", "x")):  # told before it gets what lacks a predecessor elsewhere
+    for payload, lost_in in ((b"m", "y"), (b"m4", "x")):  # confirmed before m or m4 arrives, which lack a predecessor
         told = next(n for n, each in enumerate(events) if isinstance(each, Confirmed) and each.group == lost_in)
         got = next(n for n, each in enumerate(events) if isinstance(each, Deliver) and payload in each.frame.payloads)
         assert told < got
@@ -170,7 +170,7 @@ def test_c5_slow_order_cuts_one_number_higher() -> None:
     assert cluster.views["1"] == cluster.views["2"] == cluster.views["3"]
 
 
-def test_slow_order_keeps_of_the_failed_what_may_be_delivered_elsewhere() -> None:
+def test_slow_order_keeps_messages_of_failed_members_that_may_be_delivered_elsewhere() -> None:
     """9.8 rule 2: of Δ = {(3,0),(4,2)} number 1 of 4 is kept, as a member may have delivered it; number 2 is not."""
     cluster = cluster_of("1", "2", "3", "4", service="causal-slow")
     for payload in (b"41", b"42"):
@@ -204,7 +204,7 @@ def test_flush_senders_wait_from_the_agreement_to_the_view(service: str) -> None
 
 
 @pytest.mark.parametrize("service", FLUSHING)
-def test_flush_what_follows_a_line_waits_for_the_view(service: str) -> None:
+def test_flush_messages_after_a_line_wait_for_the_view(service: str) -> None:
     """9.8 rule 3.3: 1 is in the new view and sends there; 2, which lacks 3's flush, holds the message back."""
     cluster = confirmed_by_three(service)
     cluster.move_between("1", "3")
@@ -218,7 +218,7 @@ def test_flush_what_follows_a_line_waits_for_the_view(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", FLUSHING)
-def test_flush_what_precedes_a_line_is_delivered_before_the_view(service: str) -> None:
+def test_flush_messages_before_a_line_are_delivered_before_the_view(service: str) -> None:
     """9.8 rule 3.5: first deliver all that is not held, then the view; sent before the flush, it belongs to V0."""
     cluster = cluster_of("1", "2", "3", "4", service=service)
     cluster.send("4", b"of 4")
@@ -236,7 +236,7 @@ def test_flush_what_precedes_a_line_is_delivered_before_the_view(service: str) -
 
 
 @pytest.mark.parametrize("service", FLUSHING)
-def test_flush_a_survivor_may_go_on_naming_what_was_delivered_of_the_dead(service: str) -> None:
+def test_flush_stamps_of_survivors_may_still_name_failed_members(service: str) -> None:
     """9.8 rule 3.4: stamps still name 4; entries of processes out of view are not waited for."""
     cluster = cluster_of("1", "2", "3", "4", service=service)
     cluster.send("4", b"of 4")
@@ -255,7 +255,7 @@ def test_flush_a_survivor_may_go_on_naming_what_was_delivered_of_the_dead(servic
         assert isinstance(cluster.transmitted[name][-1], BlockFrame)
 
 
-def test_the_dropped_end_of_a_dead_stream_is_told_to_nobody_as_stable() -> None:
+def test_the_dropped_end_of_a_dead_stream_is_never_reported_as_stable() -> None:
     """9.8 rule 3.1: m' was discarded at confirm; no trace says that it became stable."""
     cluster = cluster_of("p", "q", "r", "s", service="causal-fast")
     cluster.send("r", b"m")

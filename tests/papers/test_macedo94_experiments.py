@@ -62,7 +62,7 @@ def test_blocks_delay_and_throughput_by_the_period(period: int, blocks: int, del
     assert told["first_sender_per_second"] == pytest.approx(1000 / period, rel=0.03)
 
 
-def test_an_inactive_member_is_silent_for_so_long() -> None:
+def test_an_inactive_member_sends_one_null_per_silence_and_period() -> None:
     """Relation 2 of the specification: with p ≪ ts, about duration / (ts + p) nulls of each inactive member."""
     told = measured(100, 6, 1000)
     assert told["nulls_per_inactive_member"] == pytest.approx(1000 * 6 / (100 + 6), rel=0.05)

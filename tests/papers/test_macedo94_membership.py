@@ -93,7 +93,7 @@ def test_figure_2_6_a_message_that_some_have_is_delivered_by_all_in_the_old_view
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_figure_2_6_a_message_that_nobody_has_is_nowhere(view_change: str) -> None:
+def test_figure_2_6_a_message_that_no_survivor_has_is_not_delivered(view_change: str) -> None:
     """Case 2.6, second variant: m2 reached no process; the cut is at m1.b, and no process delivers m2."""
     cluster = messages_of_a_dead_sender(view_change=view_change)
     cluster.finish(rounds=16)
@@ -106,7 +106,7 @@ def test_figure_2_6_a_message_that_nobody_has_is_nowhere(view_change: str) -> No
 def split_five(view_change: str = "cut") -> Cluster:
     """Fig. 6.1 up to the partition: all suspect {m,10}; the suspicions of i and j reach k and l, not the reverse.
 
-    At that moment everybody has 10 of m, 12 of k, 11 of l, and 13 and 14 of i and j.
+    At that moment all have 10 of m, 12 of k, 11 of l, and 13 and 14 of i and j.
     """
     cluster = cluster_of("i", "j", "k", "l", "m", view_change=view_change)
     for name, last in (("i", 13), ("j", 14), ("k", 12), ("l", 11), ("m", 10)):
@@ -232,7 +232,7 @@ def test_figure_6_1c_a_closed_view_waits_for_the_last_remove() -> None:
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_m1_who_has_more_refutes_although_it_suspects_too(view_change: str) -> None:
+def test_m1_a_member_that_has_more_refutes_although_it_suspects_too(view_change: str) -> None:
     """Case M1: j has k up to 5, i up to 3, both suspect; j refutes {k,3} with 4 and 5, i re-suspects {k,5}."""
     cluster = cluster_of("i", "j", "k", view_change=view_change)
     number_up(cluster, "k", 5)
@@ -258,7 +258,7 @@ def test_m1_who_has_more_refutes_although_it_suspects_too(view_change: str) -> N
 
 
 def suspicion_cycle() -> Cluster:
-    """0 suspects 1, 1 suspects 3, 3 suspects 0; only the accuser's own suspector has what would clear the suspect."""
+    """0 suspects 1, 1 suspects 3, 3 suspects 0; only the member that suspects the accuser can clear the suspect."""
     cluster = cluster_of("0", "1", "3")
     for sender, holder in (("1", "3"), ("3", "0"), ("0", "1")):
         cluster.send(sender, b"of " + sender.encode())
@@ -291,7 +291,7 @@ def test_m2_without_the_exception_it_stalls_for_ever(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("view_change", MODES)
-def test_m3_what_may_build_on_a_lost_message_is_discarded(view_change: str) -> None:
+def test_m3_a_message_that_may_depend_on_a_lost_one_is_discarded(view_change: str) -> None:
     """Case M3: m of r reached only s, which delivered it and sent m' to all; both crash: no process delivers m'."""
     cluster = cluster_of("p", "q", "r", "s", view_change=view_change)
     for name in "pqr":
@@ -327,7 +327,7 @@ def slow_pair() -> Cluster:
 
 
 def test_m4_in_a_view_of_two_a_late_message_saves_the_other() -> None:
-    """Case M4 with grace: the link is slower than ω; what comes late, but within grace, cancels the suspicion."""
+    """Case M4 with grace: the link is slower than ω; a late message within the grace cancels the suspicion."""
     cluster = slow_pair()
     for _ in range(6):
         cluster.wait(OMEGA_NS // 4)
@@ -442,7 +442,7 @@ def test_m6_messages_that_their_sender_marked_against_us_refute_nothing() -> Non
     assert suspected(cluster, "i") == [("j", 5)]
     cluster.move("i", "h", len(cluster.channels["i", "h"]))
     assert cluster.detections("h") == []
-    cluster.move_one_way("h2", "h")  # its vote, its `confirmed`, and what clears j
+    cluster.move_one_way("h2", "h")  # its vote, its `confirmed`, and the message that clears j
     assert [frame.messages for frame in refutations(cluster, "h")][-1] == (marked,)
     cluster.move_one_way("h", "i")
     agreement = cluster.core("i")._groups[cluster.views["i"][0].group].agreement
@@ -457,7 +457,7 @@ def test_m6_messages_that_their_sender_marked_against_us_refute_nothing() -> Non
 
 
 def test_section_6_3_2_members_agree_by_suspects_and_confirmations_alone() -> None:
-    """§6.3.2, the plain case: a crash; each says once whom it suspects and once what is confirmed."""
+    """§6.3.2, the plain case: a crash; each member sends one suspicion and one confirmation."""
     cluster = cluster_of("1", "2", "3")
     cluster.send("1", b"m")
     cluster.crash("3")

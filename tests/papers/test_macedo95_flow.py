@@ -31,7 +31,7 @@ def flow_of(cluster: Cluster, name: str) -> FlowControl:
 
 
 def state(cluster: Cluster, name: str) -> tuple[int, int, int]:
-    """(Σ, S, D) as the figure shows them."""
+    """(Σ, S, D) as in the figure."""
     flow = flow_of(cluster, name)
     return flow.super_stable, flow.stable, flow.complete
 
@@ -89,7 +89,7 @@ def test_figure_1_algorithm_1_step_by_step() -> None:
     assert {frame.flow[1:] for frame in d if frame.flow} == {(13, 12, 11)}
 
 
-def test_figure_1_what_the_next_message_needs() -> None:
+def test_figure_1_requirements_of_the_next_message() -> None:
     """To send 12 from state a the requirement is exactly: 4 super-stable, 5 stable, 6 complete."""
     cluster = as_printed(1, 8)
     state_a(cluster)
@@ -234,7 +234,7 @@ def test_i2_i3_i5_i9_buffers_stay_bounded(algorithm: int, block: bool, slow: boo
                 assert len({number % schedule.window for number in rows}) == len(rows), seed
 
 
-def test_i4_what_is_evicted_is_stable_somewhere_and_taken_here() -> None:
+def test_i4_an_evicted_message_is_stable_somewhere_and_consumed_here() -> None:
     """Lemmas 2.1, 3.1: an evicted message is known stable to some member, received by all, delivered by the evictor."""
     evictions = 0
     for algorithm in (2, 3):

@@ -76,7 +76,7 @@ def test_agreement_when_the_originator_dies_half_way(service: Service) -> None:
     assert cluster.payloads("r") == [b"m"]
 
 
-def test_an_originator_that_dies_before_anybody_has_its_message_has_sent_nothing() -> None:
+def test_an_originator_that_dies_before_any_process_has_its_message_has_sent_nothing() -> None:
     """ "No process can be aware of the originator's intention and so the multicast must be aborted." """
     cluster = ClassicCluster("p", "q", "r", service="reliable")
     cluster.send("p", b"m")

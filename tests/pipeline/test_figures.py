@@ -1,4 +1,4 @@
-"""What is measured of one run in this process is what Spark measures of it among others."""
+"""The figures of one run are the same in this process and under Spark among other runs."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,7 @@ SIMULATED = ("first.toml", "overlapping.toml", "restart.toml", "ladder/total.tom
 
 
 def by_hand() -> list[Row]:
-    """The two members with everything that a trace may tell: copies, work, waits, gauges, stability, idle frames."""
+    """Two members with all kinds of rows: copies, work, waits, gauges, stability, idle frames."""
     told = {"type": "null", "copies": 4, "stamp_bytes": 3, "count": "none"}
     further = [
         row("a", 10, 1250, "transmit", payload_bytes=None, header_bytes=16, detail=told),
@@ -64,7 +64,7 @@ def measured(
 
 
 def flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Every number of a document by where it stands."""
+    """Every number of a document, by its path."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else None
     if items is None:
         return {path: value}

@@ -1,4 +1,4 @@
-"""Gold tables that are no measures: view changes and recovery, on traces written by hand."""
+"""Gold tables about view changes and recovery, on traces written by hand."""
 
 from pathlib import Path
 from typing import Any

@@ -148,7 +148,7 @@ def test_integer_types_of_other_tools_are_read_if_they_fit(tmp_path: Path) -> No
 
 
 def read_plain(files: list[Path]) -> pa.Table:
-    """What is read, every text written out."""
+    """The rows that are read, without dictionary encoding."""
     return read_events(files).cast(pa.schema([EVENTS.field(name) for name in READ]))
 
 

@@ -18,7 +18,7 @@ from antiphon.trace.table import events_table
 RING = Path(__file__).parents[2] / "scenarios" / "ring"
 ORDERS = ("slow", "relative", "fast", "vector")
 LITTLE = 1.02
-"""Relative and Fast see other numbers of nulls on the network, hence other latencies; so much is chance."""
+"""Relative and Fast see other numbers of nulls on the network, hence other latencies; this share is chance."""
 
 
 @pytest.fixture(scope="module")

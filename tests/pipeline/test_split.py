@@ -1,4 +1,4 @@
-"""A run dealt out in parts gets the verdicts that the whole run gets: outcome, counts, example and note."""
+"""A run judged in parts gets the same verdicts as the whole run: outcome, counts, example and note."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -42,7 +42,7 @@ def written(directory: Path, events: pa.Table) -> list[Path]:
 
 
 def in_parts(directory: Path, events: pa.Table, rows_per_task: int, required: frozenset[str]) -> list[Verdict]:
-    """The verdicts that the tasks of the run come to, one after the other, without Spark."""
+    """The verdicts of the tasks of the run, one after the other, without Spark."""
     shares = deal(written(directory, events), lambda whole: judge_all(whole, required), required, rows_per_task)
     assert len(shares) > 1, "it is dealt out"
     found, failed = dict[int, list[Verdict]](), dict[int, Exception]()
@@ -66,7 +66,7 @@ def test_simulated_runs_of_every_family(family: str, tmp_path: Path) -> None:
 
 
 def faults() -> Iterator[tuple[str, pa.Table]]:
-    """Every fifth: all of them take a while, and are told alike too."""
+    """Every fifth fault, because all of them take long; the others were equal too."""
     for fault in islice(seeded(), 0, None, 5):
         for events in fault.traces(1):
             yield fault.name, events
@@ -116,7 +116,7 @@ def test_a_process_that_is_only_mentioned_is_known_to_every_part(tmp_path: Path)
 
 
 def test_properties_that_no_process_promises_are_not_judged(tmp_path: Path) -> None:
-    """Newtop promises nothing of acknowledgments, so no task reads what frames say for that."""
+    """Newtop promises nothing about acknowledgments, so no task reads those columns."""
     found = survey(written(tmp_path / "run", good_trace(1)))
     tasks = plan(found, 50)
     assert not any("S5" in task.properties and "transmit" in task.needs.kinds for task in tasks)

@@ -21,7 +21,7 @@ def work(row: Callable[[int], dict[str, Any]]) -> Work[int]:
 
 
 def squaring(log: Path) -> Work[int]:
-    """Squares a number and leaves a mark each time that it does."""
+    """Square a number, and leave a mark file for each call."""
 
     def square(number: int) -> dict[str, Any]:
         with log.open("a") as marks:

@@ -128,9 +128,9 @@ def test_the_highest_gauges_are_kept(busy: Statistics) -> None:
 
 @pytest.fixture(scope="module")
 def costly(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Statistics:
-    """The two members once more: copies are told, a acknowledges, learns of stability, asks and is answered.
+    """The two members again: frames tell their copies; a acknowledges, learns of stability, asks and is answered.
 
-    a hears at 1500 that its message 0 is stable, at 1900 that 1 is, too; what b says of a's messages does not count.
+    a learns at 1500 that its message 0 is stable, and at 1900 that 1 is. Reports of b about a's messages do not count.
     """
     frames = [
         {**each, "detail": json.dumps(json.loads(each["detail"]) | {"copies": 3})}

@@ -37,7 +37,7 @@ def test_parts_that_appear_meanwhile_add_up_to_the_figures_of_the_run(spark: Spa
     seen = [0]
 
     def write_the_next(found: Figures) -> None:
-        """One more part whenever something has been counted, the last ones first; then the run is whole."""
+        """Write another part after each count, the last ones first; then the run is complete."""
         events = found.runs[0].events + found.waiting if found.runs else 0
         if events > seen[-1]:
             seen.append(events)
@@ -99,7 +99,7 @@ def test_a_watch_that_dies_is_taken_up_where_it_was(
 
 
 def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSession, tmp_path: Path) -> None:
-    """Its last parts are removed before they were read."""
+    """The last parts are removed before the watch has read them."""
     aside, directory = tmp_path / ".run-1", tmp_path / "run"
     aside.mkdir()
     parts, written = SegmentWriter(aside), cut(EVENTS, 2, per_member=False)
@@ -123,7 +123,7 @@ def test_a_live_run_is_followed_to_the_directory_that_it_becomes(spark: SparkSes
 def test_a_run_that_ends_before_spark_has_read_anything_is_read_where_it_went(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """It ends after that step of looking for it."""
+    """It ends after the given step of the search for the run."""
     aside, directory = tmp_path / ".run-1", tmp_path / "run"
     aside.mkdir()
     parts = SegmentWriter(aside)

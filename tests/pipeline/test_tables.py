@@ -67,8 +67,8 @@ def test_a_delivery_without_its_send_stays_without_latency(tmp_path: Path, spark
 
 
 def sent(index: int, number: int, requested: int, incarnation: int = 0) -> Row:
-    who = {"sender": "a", "sender_incarnation": incarnation, "number": number}
-    return row("a", index, requested + 1, "send", requested=requested, **who) | {"incarnation": incarnation}
+    mid = {"sender": "a", "sender_incarnation": incarnation, "number": number}
+    return row("a", index, requested + 1, "send", requested=requested, **mid) | {"incarnation": incarnation}
 
 
 def told(index: int, time: int, incarnation: int = 0, **upto: int) -> Row:

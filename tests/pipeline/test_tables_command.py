@@ -1,4 +1,4 @@
-"""`antiphon tables`, and the page about it: what it says of the tables is so, and its queries give what it shows."""
+"""`antiphon tables` and its page: the page describes the tables correctly, and its queries give the shown results."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def antiphon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands of the page were run."""
+    """The directory in which the commands of the page were run."""
     home = tmp_path_factory.mktemp("home")
     commands = re.findall(r"^antiphon .*$", PAGE, re.MULTILINE)
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +58,7 @@ def test_written_tables_match_their_declaration(home: Path) -> None:
 
 
 def _alike(found: pa.DataType, declared: pa.DataType) -> bool:
-    """Writers differ in what they call the elements of a list."""
+    """Writers use different names for the elements of a list."""
     return bool(found == declared or (pa.types.is_list(found) and found.value_type == declared.value_type))
 
 

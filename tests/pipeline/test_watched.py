@@ -95,10 +95,10 @@ def test_members_that_differ_are_noticed_before_their_view_ends() -> None:
         rows[one][column], rows[other][column] = rows[other][column], rows[one][column]
     found = watched(table(rows))
     assert found.runs[0].groups[0].differ
-    assert not found.violated  # they may part before it counts
+    assert not found.violated  # they may separate before it counts
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_an_empty_table_gives_empty_figures() -> None:
     assert asdict(watched(SEEN.empty_table())) == {"runs": [], "properties": [], "waiting": 0, "unmatched": 0}
     assert not watched().over
 

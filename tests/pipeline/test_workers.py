@@ -1,4 +1,4 @@
-"""A worker whose job was cancelled says nothing; one that is broken does; what it has loaded is out of the way."""
+"""Workers of Spark: a cancelled job is silent, other errors are raised, loaded objects are not collected again."""
 
 import gc
 import socket
@@ -23,7 +23,7 @@ def answering(exit_code: int) -> Worker:
     return worker
 
 
-def test_its_exit_code_is_that_of_its_work() -> None:
+def test_a_worker_returns_the_exit_code_of_its_work() -> None:
     java, connection = socket.socketpair()
     with java, connection:
         assert [quiet(answering(code))(connection, True) for code in (0, 3)] == [0, 3]
@@ -31,7 +31,7 @@ def test_its_exit_code_is_that_of_its_work() -> None:
 
 
 @pytest.mark.parametrize("authenticated", [True, False])
-def test_java_that_has_hung_up_ends_it(authenticated: bool) -> None:
+def test_a_closed_connection_of_java_cancels_the_worker(authenticated: bool) -> None:
     java, connection = socket.socketpair()
     java.close()
     with connection:
@@ -59,7 +59,7 @@ def test_unflushed_output_of_a_worker_is_not_printed() -> None:
     assert (done.stdout, done.stderr) == (f"{CANCELLED}\n", "")
 
 
-def test_any_other_fault_is_told() -> None:
+def test_any_other_error_is_raised() -> None:
     def broken(_connection: socket.socket, _authenticated: bool) -> int:
         raise ImportError("no module named numpy")
 

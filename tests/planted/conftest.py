@@ -1,4 +1,4 @@
-"""Planted bugs are to be found by their properties, so peers believe whatever the bug lets a process say."""
+"""Planted bugs must be found by the checkers, so peers accept every frame that a bug produces."""
 
 import pytest
 

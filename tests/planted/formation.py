@@ -64,7 +64,7 @@ def _merging(traits: Traits) -> bool:
 
 
 def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]) -> None:
-    """Turn which nulls the groups of a process get when it goes over."""
+    """Change which nulls a process sends in its groups when it goes over."""
     install = Steps._install
 
     def turned(self: Steps, frame: InstallFrame, now: int) -> None:
@@ -80,7 +80,7 @@ def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]
 
 
 def no_null_in_the_new_group(patch: pytest.MonkeyPatch) -> None:
-    """E-54, the first null: what came of other groups while we were frozen is not answered in the new one."""
+    """E-54, the first null: frames of other groups received while frozen are not answered in the new one."""
 
     def others(passage: Passage, _group: NewtopGroup, base: int, _number: int, now: int) -> None:
         passage.reach(base, now)
@@ -108,7 +108,7 @@ def no_nulls_at_install(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
-    """E-55: who leaves does not wait until others have what it sent and delivered."""
+    """E-55: a leaver does not wait until others have the messages that it sent and delivered."""
 
     def begin(self: Leaves, now: int) -> bool:
         for name in [*self._intentions.leaves]:
@@ -122,7 +122,7 @@ def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
-    """E-55 as first written: a `leave` has a number; whoever delivers it forgets its sender, without an agreement."""
+    """E-55 as first written: a `leave` has a number; its delivery removes the sender without an agreement."""
     init, deliver, depart = NewtopProcess.__init__, Delivery.deliver, Passage.depart
     processes: dict[int, NewtopProcess] = {}
 
@@ -191,8 +191,8 @@ def _forget(agreement: Agreement, process: ProcessId) -> None:
 # -------------------------------------------------------------------------------- E-56: pairs
 
 
-def nobody_secedes(patch: pytest.MonkeyPatch) -> None:
-    """E-56 without our cure: a pair that is cut off from each other stays in one view, by the word of others."""
+def pairs_never_secede(patch: pytest.MonkeyPatch) -> None:
+    """E-56 without our cure: two members that are cut off from each other stay in one view, because others relay."""
     patch.setattr(Agreement, "_weigh_secession", lambda *_: None)
 
 
@@ -213,7 +213,7 @@ def views_after_ready(patch: pytest.MonkeyPatch) -> None:
 
 
 def ready_before_the_flush(patch: pytest.MonkeyPatch) -> None:
-    """E-58: all go over straight after the votes, whatever they have delivered."""
+    """E-58: all go over directly after the votes, without a flush."""
     go_on = Steps.go_on
 
     def hasty(self: Steps, formation: Formation, now: int) -> bool:
@@ -225,7 +225,7 @@ def ready_before_the_flush(patch: pytest.MonkeyPatch) -> None:
 
 
 def sends_go_on(patch: pytest.MonkeyPatch) -> None:
-    """E-58: what applications send while a group is formed leaves in the old one."""
+    """E-58: messages that applications send during a formation leave in the old group."""
     stop_at = NewtopGroup.stop_at
 
     def unheld(self: NewtopGroup, number: int | None) -> None:
@@ -236,7 +236,7 @@ def sends_go_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def held_sends_lost(patch: pytest.MonkeyPatch) -> None:
-    """E-58: what waited for the end of a formation is not sent in the new group."""
+    """E-58: messages that waited for the end of a formation are not sent in the new group."""
     remove_all = Outbox.remove_all
 
     def lossy(self: Outbox) -> list[tuple[bytes, int]]:
@@ -255,7 +255,7 @@ def deliveries_go_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def state_before_its_place(patch: pytest.MonkeyPatch) -> None:
-    """E-58: an application's state is taken when its core installs the view, not when it has got to it itself."""
+    """E-58: an application's state is taken when its core installs the view, not when the application reads it."""
     show, enter, taken = Desk.show, Desk._enter, dict[tuple[ProcessId, str], bytes]()
 
     def early(self: Desk, effect: Shown, now: int) -> None:
@@ -276,12 +276,12 @@ def state_before_its_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:
-    """Who comes new gets messages before the state that they go with."""
+    """A joiner gets messages before the state that they need."""
     patch.setattr(HeldBack, "_waits", lambda *_: False)
 
 
 def one_donor_only(patch: pytest.MonkeyPatch) -> None:
-    """Who was to tell the state of its class is gone, and nobody takes its place."""
+    """The donor of a class is gone, and no other member takes its place."""
 
     def owes(self: Transfer) -> bool:
         first = self._view.classes[self._own][0]
@@ -316,7 +316,7 @@ def other_groups_go_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
-    """E-86: who waits for a state, or owes one, takes part in the next formation."""
+    """E-86: a member that waits for a state, or owes one, takes part in the next formation."""
     propose, free = Steps.on_propose, Search._free
 
     def unaware(group: NewtopGroup | None, action: Callable[[], Any]) -> Any:
@@ -335,11 +335,11 @@ def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Search, "_free", lambda self, group: unaware(group, lambda: free(self, group)))
 
 
-# -------------------------------------------------------------------------------- who takes part
+# -------------------------------------------------------------------------------- participants
 
 
 def the_mute_awaited(patch: pytest.MonkeyPatch) -> None:
-    """E-85: votes are waited for as long as everything else, and nobody is left out for not voting."""
+    """E-85: votes have the timeout of all other steps, and a process that does not vote is never left out."""
     propose = Steps.propose
 
     def patient(self: Steps, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
@@ -357,7 +357,7 @@ def open_agreements_take_part(patch: pytest.MonkeyPatch) -> None:
 
 
 def taken_in_unasked(patch: pytest.MonkeyPatch) -> None:
-    """Others may take anybody into any group, also who has left it."""
+    """Others may take any process into any group, even one that has left it."""
     patch.setattr(Intentions, "welcomes", lambda *_: True)
 
 
@@ -378,7 +378,7 @@ def install_told_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def refusals_untold(patch: pytest.MonkeyPatch) -> None:
-    """Step 6: who sends us frames of a group that we have refused learns nothing."""
+    """Step 6: a peer that sends us frames of a group that we have refused is not told."""
     patch.setattr(Steps, "stranger", lambda *_: None)
 
 
@@ -386,7 +386,7 @@ def refusals_untold(patch: pytest.MonkeyPatch) -> None:
 
 
 def newcomers_never_suspected(patch: pytest.MonkeyPatch) -> None:
-    """A joiner that dies in the change that admits it stays listed: who was never heard owes nothing."""
+    """A joiner that dies in the change that admits it stays listed: a process that was never heard owes nothing."""
     charge = Suspector._charge
 
     def lenient(self: Suspector, group: NewtopGroup, process: ProcessId, *each: Any) -> str | None:
@@ -410,7 +410,7 @@ BUGS: Final[tuple[Bug, ...]] = (
         rigs=_RIG),
     Bug("E-55", "a leave is a message: a process that delivers it forgets its sender", leaves_in_order,
         lambda traits: "leave" in traits.changes and not _by_message(traits), rigs=_RIG),
-    Bug("E-56", "no member secedes", nobody_secedes, _merging, rigs=_RIG),
+    Bug("E-56", "no member secedes", pairs_never_secede, _merging, rigs=_RIG),
     Bug("E-57", "views that contradict each other are no obstacle", contradictions_ignored, rigs=_RIG),
     Bug("E-57", "views of the predecessor change after `ready`", views_after_ready, rigs=_RIG),
     Bug("E-58", "no flush: all go over directly after the votes", ready_before_the_flush, rigs=_RIG),

@@ -14,11 +14,11 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def assert_found(property_: str, scenarios: Any) -> None:
-    """Some of these runs violates the property; one in which the core's own assertion stops it counts for nothing."""
+    """At least one of these runs violates the property; runs that an assertion of the core stops do not count."""
     scenario: Scenario
     for scenario in scenarios:
         try:
-            run = simulate(scenario, "frames")  # the codec would refuse some of what these send
+            run = simulate(scenario, "frames")  # the codec would refuse some of these frames
         except AssertionError:
             continue
         verdicts = judge(events_table(run.id, run.histories))

@@ -1,7 +1,7 @@
 """Bugs to plant in InterGroup: one rule left out, or turned, at a time.
 
 As in `tests/planted/newtop.py`; the rules are those of intergroup.md 4 to 7 with their errata. Each is looked for in
-the family `intergroup`, where receivers come and go and every service is chosen by somebody.
+the family `intergroup`, where receivers come and go and every service occurs.
 """
 
 from collections.abc import Iterable

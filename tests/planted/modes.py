@@ -2,7 +2,7 @@
 
 As in `tests/planted/newtop.py`. The rules are those of newtop.md 11.3 with E-67 to E-69, and of newtop.md 14 with E-73
 and E-74. E-75, a rule of every group, is planted in `planted_bugs.py`. E-70 and E-71 are limits, E-72 is about the
-judge: there nothing can be left out (docs/design/as-printed.md).
+judge: these have no rule to leave out (docs/design/as-printed.md).
 """
 
 from dataclasses import replace
@@ -64,13 +64,13 @@ def needs_are_asked_once(patch: Patch) -> None:
     patch.setattr(Origin, "turn", forgetful)
 
 
-def nobody_says_that_it_lives(patch: Patch) -> None:
-    """Rule 6.2: silence speaks against members, and they do not break it."""
+def members_send_no_keep_alives(patch: Patch) -> None:
+    """Rule 6.2: silent members are suspected, and they send no signs of life."""
     patch.setattr(Asymmetric, "say_alive", lambda *_, **__: None)
 
 
 def silence_is_no_charge(patch: Patch) -> None:
-    """Rule 6.2: who owes nothing is not suspected."""
+    """Rule 6.2: a silent member that owes nothing is not suspected."""
     patch.setattr(SteadySuspector, "_charge", lambda *_: None)
 
 
@@ -86,7 +86,7 @@ def views_lost_with_their_sequencer(patch: Patch) -> None:
 
 
 def vanished_rows_relied_on(patch: Patch) -> None:
-    """E-69, rule 6.8: what a message of another group relied on goes with those who failed."""
+    """E-69, rule 6.8: rows on which a message of another group depends vanish with the failed members."""
     duties_go_with_rows(patch)
 
 
@@ -100,7 +100,7 @@ def nothing_submitted_again(patch: Patch) -> None:
 
 
 def places_not_counted(patch: Patch) -> None:
-    """Rule 6.6: a new sequencer does not know what the old one has numbered."""
+    """Rule 6.6: a new sequencer does not know which messages the old one has numbered."""
     enter = Asymmetric._enter
 
     def ignorant(self: Asymmetric, frame: BlockFrame, ordering: Ordering) -> None:
@@ -121,18 +121,18 @@ def places_not_counted(patch: Patch) -> None:
 # -------------------------------------------------------------------------------- safe delivery
 
 
-def deliver_what_is_complete(patch: Patch) -> None:
-    """Rule 1: whether it is stable is not asked."""
+def deliver_when_complete(patch: Patch) -> None:
+    """Rule 1: messages are delivered without a test of stability."""
     patch.setattr(SafeOrder, "_stable", lambda *_: True)
 
 
 def cut_before_it_is_stable(patch: Patch) -> None:
-    """Rule 4: the view does not wait for what is held back."""
+    """Rule 4: the view does not wait for messages that are held back."""
     patch.setattr(SafeOrder, "passed", TotalOrder.passed)
 
 
-def acknowledge_what_one_has_sent(patch: Patch) -> None:
-    """Rule 2: an acknowledgment says how far its sender is, not what it has completed."""
+def acknowledge_the_own_number(patch: Patch) -> None:
+    """Rule 2: an acknowledgment carries the number of its sender, not the number that it has completed."""
     true = Symmetric.alive
 
     def alive(self: Symmetric) -> AliveFrame:
@@ -142,7 +142,7 @@ def acknowledge_what_one_has_sent(patch: Patch) -> None:
 
 
 def nothing_acknowledged(patch: Patch) -> None:
-    """E-73, rule 2: what a member has completed is said by its next message alone."""
+    """E-73, rule 2: only the next message of a member tells which number it has completed."""
     no_announcements(patch)
 
 
@@ -158,7 +158,7 @@ BUGS: Final[tuple[Bug, ...]] = (
         rigs=_ASYMMETRIC),
     Bug("11.3 rule 4", "a process sends out of turn", out_of_turn, _mixed, rigs=_ASYMMETRIC),
     Bug("11.3 rule 5", "no needs", needs_are_not_asked, _mixed, rigs=_ASYMMETRIC),
-    Bug("11.3 rule 6.2", "no signs of life", nobody_says_that_it_lives, rigs=_ASYMMETRIC),
+    Bug("11.3 rule 6.2", "no signs of life", members_send_no_keep_alives, rigs=_ASYMMETRIC),
     Bug("11.3 rule 6.2", "silence is no reason to suspect", silence_is_no_charge, rigs=_ASYMMETRIC),
     Bug("11.3 rule 6.6", "nothing is submitted again", nothing_submitted_again, rigs=_ASYMMETRIC),
     Bug("11.3 rule 6.6", "a new sequencer does not count places", places_not_counted, rigs=_ASYMMETRIC),
@@ -168,9 +168,9 @@ BUGS: Final[tuple[Bug, ...]] = (
     Bug("E-68", "the place of a view change is announced once", views_lost_with_their_sequencer, rigs=_ASYMMETRIC),
     Bug("E-69", "duties are dropped with the failed members", vanished_rows_relied_on, _mixed, rigs=_ASYMMETRIC),
     Bug("14 rule 1", "complete blocks are delivered before they are stable",
-        deliver_what_is_complete, rigs=_SAFE, wanted=("S3", "D11")),
+        deliver_when_complete, rigs=_SAFE, wanted=("S3", "D11")),
     Bug("14 rule 2", "an acknowledgment covers messages that its sender does not have",
-        acknowledge_what_one_has_sent, rigs=_SAFE,
+        acknowledge_the_own_number, rigs=_SAFE,
         wanted=("D11",)),
     Bug("14 rule 4", "a cut does not wait for unstable messages", cut_before_it_is_stable, rigs=_SAFE),
     Bug("E-73", "only the next message acknowledges", nothing_acknowledged, rigs=_SAFE),

@@ -39,7 +39,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a run has, whichever rig plays it: a bug is looked for where its rule acts."""
+    """Traits of a run, for any rig: a bug is searched for in runs where its rule acts."""
 
     service: str
     view_change: str
@@ -48,13 +48,13 @@ class Traits:
     groups: int
     by_block: bool
     suspicions: int
-    """Wrong ones, from outside."""
+    """True if the run contains false suspicions from outside."""
     stalls: bool
-    """Whether an application takes nothing for a while."""
+    """True if an application consumes nothing for a while."""
     changes: frozenset[str] = frozenset()
-    """Of join, leave, form, merge, recover: those that are asked for."""
+    """The changes that the run contains: join, leave, form, merge, recover."""
     merges: bool = False
-    """Whether members look for those whom they have lost."""
+    """True if members look for peers that they have lost."""
 
 
 Fits = Callable[[Traits], bool]
@@ -65,19 +65,19 @@ class Bug:
     """One rule left out, or turned."""
 
     rule: str
-    """Of which the specification, or ours, says what it is for."""
+    """The rule that is left out, by its name in the specification."""
     sentence: str
-    """What is different."""
+    """The effect of the bug."""
     plant: Plant
     fits: Fits = lambda _: True
     wanted: tuple[str, ...] = ()
-    """What the specification says it must raise; nothing: whatever it raises."""
+    """The properties that the specification says it must violate; if empty, any violation counts."""
     rigs: tuple[str, ...] = ("membership", "schedules")
-    """Those that it can be planted in."""
+    """The rigs in which it can be planted."""
 
     @property
     def name(self) -> str:
-        """As tests and the command call it."""
+        """The name for tests and for the command."""
         return self.plant.__name__
 
 
@@ -178,7 +178,7 @@ def no_nulls(patch: pytest.MonkeyPatch) -> None:
 
 
 def excluded_and_content(patch: pytest.MonkeyPatch) -> None:
-    """Condition viii left out: nobody is marked, and who is told that it is excluded goes on as before."""
+    """Condition viii left out: no marks, and a member that learns of its exclusion goes on as before."""
     no_marks(patch)
     patch.setattr(Agreement, "parted", lambda *_: None)
 
@@ -206,7 +206,7 @@ def messages_overtake_views(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_removed_still_heard(patch: pytest.MonkeyPatch) -> None:
-    """9.3, first sentence, left out for data: what comes from a member that is gone is delivered in its turn."""
+    """9.3, first sentence, left out for data: messages of an excluded member are delivered in their turn."""
     record = Reception.record
 
     def heeding(self: Reception, group: NewtopGroup, frame: BlockFrame, now: int) -> bool:
@@ -249,7 +249,7 @@ def votes_never_withdrawn(patch: pytest.MonkeyPatch) -> None:
 
 
 def suspects_accuse_in_vain(patch: pytest.MonkeyPatch) -> None:
-    """E-23: what a suspected member says of others waits unread."""
+    """E-23: accusations by a suspected member wait unread."""
     patch.setattr(Agreement, "_examine", lambda *_: None)
 
 
@@ -264,13 +264,13 @@ def no_grace_for_two(patch: pytest.MonkeyPatch) -> None:
 
 
 def words_cancel_in_any_view(patch: pytest.MonkeyPatch) -> None:
-    """E-25: what is safe in a view of two."""
+    """E-25: a rule that is safe in a view of two only."""
     patch.setattr(Agreement, "_alone_with", lambda *_: True)
     patch.setattr(Agreement, "_in_grace", lambda *_: False)
 
 
 def words_never_cancel(patch: pytest.MonkeyPatch) -> None:
-    """E-25: grace, and no message that comes in it counts."""
+    """E-25: grace, but messages that arrive during it do not count."""
     admits = Agreement.admits
 
     def deaf(self: Agreement, frame: Frame, now: int) -> bool:
@@ -303,7 +303,7 @@ def votes_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_marks(patch: pytest.MonkeyPatch) -> None:
-    """E-45: messages do not say whom their sender has excluded."""
+    """E-45: messages do not name the members that their sender has excluded."""
     transmit = Symmetric._transmit
 
     def unmarked(self: Symmetric, frame: BlockFrame, now: int, effects: list[Effect]) -> BlockFrame:
@@ -313,7 +313,7 @@ def no_marks(patch: pytest.MonkeyPatch) -> None:
 
 
 def pending_before_news(patch: pytest.MonkeyPatch) -> None:
-    """E-26e: what had waited is taken in before the messages of the refutation."""
+    """E-26e: pending frames are processed before the messages of the refutation."""
     on_refute = Agreement._on_refute
 
     def hasty(self: Agreement, frame: RefuteFrame, now: int) -> None:
@@ -331,7 +331,7 @@ def pending_before_news(patch: pytest.MonkeyPatch) -> None:
 
 
 def pending_past_the_filter(patch: pytest.MonkeyPatch) -> None:
-    """E-26e: what had waited is taken in to the end, also if it makes its sender suspected again."""
+    """E-26e: all pending frames are processed, even if one of them makes their sender suspected again."""
     admits, replay, replaying = Agreement.admits, Agreement._replay, [0]
 
     def open_door(self: Agreement, frame: Frame, now: int) -> bool:
@@ -349,7 +349,7 @@ def pending_past_the_filter(patch: pytest.MonkeyPatch) -> None:
 
 
 def pending_dropped(patch: pytest.MonkeyPatch) -> None:
-    """E-26e: a refutation brings its messages, and what had waited is gone."""
+    """E-26e: a refutation brings its messages, and the pending frames are dropped."""
     patch.setattr(Agreement, "_replay", lambda self, process, _now: self._pending.pop(process, None))
 
 
@@ -404,7 +404,7 @@ def counter_behind_the_cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def severed_ignored(patch: pytest.MonkeyPatch) -> None:
-    """E-47: what still comes on a connection that has lost frames counts as life."""
+    """E-47: frames on a connection that has lost frames count as signs of life."""
     patch.setattr(Suspector, "severed", lambda *_: None)
 
 
@@ -426,7 +426,7 @@ def new_connections_unnoticed(patch: pytest.MonkeyPatch) -> None:
     new_connections(patch)
 
 
-def mute_while_anybody_agrees(patch: pytest.MonkeyPatch) -> None:
+def mute_while_any_agreement_runs(patch: pytest.MonkeyPatch) -> None:
     """E-50, clause b as first written: any silent member while any agreement runs."""
     patch.setattr(Agreement, "mute", lambda self, _process: min(self._recorded.values(), default=None))
 
@@ -453,7 +453,7 @@ def accused_only_if_silent_and_no_null(patch: pytest.MonkeyPatch) -> None:
 
 
 def never_adopted(patch: pytest.MonkeyPatch) -> None:
-    """E-50, clause c left out: what only others suspect is never adopted."""
+    """E-50, clause c left out: suspicions of others are never adopted."""
     patch.setattr(Agreement, "accused", lambda *_: [])
 
 
@@ -463,7 +463,7 @@ def no_sign_of_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_sign_of_life_to_suspects(patch: pytest.MonkeyPatch) -> None:
-    """E-67, the last sentence of 9.3: not to an accuser whom it suspects itself."""
+    """E-67, the last sentence of 9.3: not to an accuser that it suspects itself."""
     examine = Agreement._examine
 
     def proud(self: Agreement, frame: SuspectFrame, now: int) -> None:
@@ -479,7 +479,7 @@ def blocking_is_no_charge(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_announcements(patch: pytest.MonkeyPatch) -> None:
-    """E-51, the other half: nobody says what it has completed unless a message is there to carry it."""
+    """E-51, the other half: members announce completed numbers only on their messages."""
 
     def silent(self: News, *_: object) -> bool:
         self.at = None
@@ -540,7 +540,7 @@ def closed_before_a_smaller_cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def duties_go_with_rows(patch: pytest.MonkeyPatch) -> None:
-    """E-48: the largest number received falls with what is discarded, and so do the duties above the cut."""
+    """E-48: the largest number received falls when messages are discarded, and so do the duties above the cut."""
     exclude = NewtopGroup.exclude
 
     def forgetting(self: NewtopGroup, detection: Detection, dropped: Any) -> None:
@@ -599,7 +599,7 @@ def slow_cut_one_too_low(patch: pytest.MonkeyPatch) -> None:
 
 
 def flush_counts_unagreed(patch: pytest.MonkeyPatch) -> None:
-    """E-61: a flush counts as soon as it comes, as if it had no number that agreement makes the same at all."""
+    """E-61: a flush counts on arrival, not at its number, which is the same at all members."""
     take = Reception.take
 
     def eager(self: Reception, frame: Frame, now: int) -> None:
@@ -647,7 +647,7 @@ def the_lost_awaited_until_the_view(patch: pytest.MonkeyPatch) -> None:
 
 
 def orphans_kept(patch: pytest.MonkeyPatch) -> None:
-    """E-65: what failed members built on messages that nobody has is delivered all the same."""
+    """E-65: messages of failed members are delivered even if they depend on messages that no survivor has."""
 
     def fast(self: FastOrder, group: NewtopGroup, detection: Detection) -> list[BlockFrame]:
         keys = {self._key(group.view.group, process) for process, _ in detection.failed}
@@ -681,7 +681,7 @@ def flush_waits_for_the_window(patch: pytest.MonkeyPatch) -> None:
 
 
 def unseen_views_sent_in(patch: pytest.MonkeyPatch) -> None:
-    """The rule `viewed`: in closed mode an application may send before it has got to the view."""
+    """The rule `viewed` left out: in closed mode an application may send before it has read the view."""
     patch.setattr(ClosedChange, "closes", False)
 
 
@@ -716,7 +716,7 @@ def stability_frees_agreement(patch: pytest.MonkeyPatch) -> None:
 
 
 def settled_streams_not_skipped(patch: pytest.MonkeyPatch) -> None:
-    """E-78, the other half: a member waits for ever for what a refutation has brought it and nobody keeps."""
+    """E-78, the other half: a member waits for ever for frames that a refutation has brought and no member keeps."""
     patch.setattr(_Incoming, "skip", lambda *_: [])
 
 
@@ -766,7 +766,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     Bug("E-47", "both", new_connections_unnoticed, _streams, rigs=("membership",)),
     Bug("E-48", "duties above the cut are dropped, RECD decreases", duties_go_with_rows),
     Bug("E-49", "nulls are freed by flow number", nulls_freed_by_flow_number, _paced_apart),
-    Bug("E-50", "(b) any silent member while any agreement runs", mute_while_anybody_agrees, _stormy),
+    Bug("E-50", "(b) any silent member while any agreement runs", mute_while_any_agreement_runs, _stormy),
     Bug("E-50", "(c) adopted only if the suspect is silent", accused_only_if_silent, _stormy),
     Bug("E-50", "(c) likewise, and no null", accused_only_if_silent_and_no_null, _stormy),
     Bug("E-50", "(c) never adopted", never_adopted, _stormy),

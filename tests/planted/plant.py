@@ -43,13 +43,13 @@ BUGS: Final = (
     *planted_intergroup.BUGS,
 )
 RUN_SECONDS_MAX: Final = 10
-"""Of CPU time. A bug may make a run endless; none of the others takes half as much."""
+"""CPU seconds. A bug may make a run endless; all other runs take less than half of this."""
 REPLAY_SECONDS_MAX: Final = 2
-"""What takes longer, with the bug, is passed over: tests play what the search finds."""
+"""The search skips slower runs, because the tests play the runs that it finds."""
 ENDLESS: Final = "endless"
 CRASHED: Final = "assertion"
 UNSETTLED: Final = "unsettled"
-"""What a run violates that never ends, that a core itself gives up, or in which something is open at the end."""
+"""Names for a run that never ends, that an exception stops, or that is not settled at the end."""
 _UNNAMED: Final = frozenset({ENDLESS, CRASHED, UNSETTLED})
 """The search goes on: a name of docs/spec/properties.md says more."""
 
@@ -62,7 +62,7 @@ class Shown:
     seed: int
     property: str
     runs: int
-    """How many runs that its rule concerns the search took."""
+    """Number of runs that the search needed, among those where the rule acts."""
 
 
 # -------------------------------------------------------------------------------- rigs
@@ -74,7 +74,7 @@ class Rig:
 
     traits: Callable[[int], Traits]
     violated: Callable[[int], list[str]]
-    """The properties that the run of a seed violates, under whatever is planted."""
+    """The properties that the run of a seed violates, with the planted bug."""
 
 
 def _of_scenario(scenario: Scenario) -> Traits:
@@ -100,7 +100,7 @@ def _family(name: str) -> Rig:
     draw = (SYMMETRIC_CHANGES if name == "changes" else FAMILIES[name]).draw
 
     def violated(seed: int) -> list[str]:
-        run = simulate(draw(seed), "frames")  # the codec would refuse some of what these send
+        run = simulate(draw(seed), "frames")  # the codec would refuse some of these frames
         verdicts = judge(events_table(run.id, run.histories))
         broken = [verdict.property for verdict in verdicts if verdict.outcome == "violated"]
         return broken if run.quiet else [*broken, UNSETTLED]
@@ -141,13 +141,13 @@ RIGS: Final[Mapping[str, Rig]] = {
 
 
 def violations(rig: str, seed: int) -> list[str]:
-    """What the run of a seed violates; a run that never ends, or that a core gives up, violates that."""
+    """The properties that the run of a seed violates; endless runs and assertions of a core are listed too."""
     try:
         with _limited(RUN_SECONDS_MAX):
             return RIGS[rig].violated(seed)
     except _EndlessError:
         return [ENDLESS]
-    except Exception as error:  # whatever a planted bug makes a core trip over
+    except Exception as error:  # a planted bug may cause any exception in a core
         return [ENDLESS if "never" in str(error) or "for ever" in str(error) else CRASHED]
 
 
@@ -161,7 +161,7 @@ def _limited(seconds: float) -> Iterator[None]:
         raise _EndlessError
 
     before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)  # of its own, for the machine may be busy
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)  # CPU time of this process, because the machine may be busy
     try:
         yield
     finally:
@@ -235,15 +235,15 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
     "counter_behind_the_return": (Shown("sequencer", 34, "O3", 35),),
     "out_of_turn": (Shown("sequencer", 34, "O3", 26),),
     "needs_are_not_asked": (Shown("sequencer", 1, "D8", 1),),
-    "nobody_says_that_it_lives": (Shown("sequencer", 0, "L9", 1),),
+    "members_send_no_keep_alives": (Shown("sequencer", 0, "L9", 1),),
     "silence_is_no_charge": (Shown("sequencer", 2, "D8", 3),),
     "nothing_submitted_again": (Shown("sequencer", 15, "L2", 16),),
     "places_not_counted": (Shown("sequencer", 2, "D2", 3),),
     "needs_are_asked_once": (Shown("sequencer", 57, "M6e", 43),),
     "views_lost_with_their_sequencer": (Shown("sequencer", 24, "M6e", 25),),
     "vanished_rows_relied_on": (Shown("sequencer", 93, "M6e", 67),),
-    "deliver_what_is_complete": (Shown("safe", 0, "S3", 1), Shown("safe-schedules", 2, "D11", 3),),
-    "acknowledge_what_one_has_sent": (Shown("safe", 0, "D11", 1), Shown("safe-schedules", 9, "D11", 10),),
+    "deliver_when_complete": (Shown("safe", 0, "S3", 1), Shown("safe-schedules", 2, "D11", 3),),
+    "acknowledge_the_own_number": (Shown("safe", 0, "D11", 1), Shown("safe-schedules", 9, "D11", 10),),
     "cut_before_it_is_stable": (Shown("safe", 41, "D4", 42), Shown("safe-schedules", 6, "D4", 7),),
     "nothing_acknowledged": (Shown("safe", 3, "L8", 4), Shown("safe-schedules", 1, "L3", 2),),
     "the_largest_is_acknowledged": (Shown("intergroup", 1, "S1", 2),),
@@ -273,7 +273,7 @@ SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
 
 
 def recorded(bugs: Iterable[Bug]) -> list[tuple[Plant, Shown]]:
-    """What tests play."""
+    """The recorded runs that tests play."""
     return [(bug.plant, shown) for bug in bugs for shown in SHOWN.get(bug.name, ())]
 
 
@@ -281,7 +281,7 @@ def recorded(bugs: Iterable[Bug]) -> list[tuple[Plant, Shown]]:
 
 
 def search(bug: Bug, rig: str, runs: int, seconds: float) -> tuple[Shown | None, int]:
-    """The first run that shows a bug, among those its rule concerns; and how many were tried."""
+    """The first run that shows a bug, among runs where its rule acts; and the number of tries."""
     end, tried = time.monotonic() + seconds, 0
     fitting = (seed for seed in count() if bug.fits(RIGS[rig].traits(seed)))
     for seed in islice(fitting, runs):

@@ -22,7 +22,7 @@ def _is_safe(traits: Traits) -> bool:
 
 
 def phantoms_vote(patch: pytest.MonkeyPatch) -> None:
-    """A view is primary at once if it has a majority of the last one; members that say nothing count."""
+    """A view is primary at once if it has a majority of the last one; silent members count."""
 
     def claim(self: Primaries, group: NewtopGroup, current: Round) -> None:
         current.claimed = True
@@ -36,7 +36,7 @@ def phantoms_vote(patch: pytest.MonkeyPatch) -> None:
 
 
 def restarted_members_are_voters(patch: pytest.MonkeyPatch) -> None:
-    """A member counts by its name, whatever it has forgotten."""
+    """A member counts by its name, although it lost its state in a restart."""
     enough = lineage.enough
 
     def turned(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
@@ -59,7 +59,7 @@ def failed_members_pass_their_votes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def deliveries_are_not_safe(patch: pytest.MonkeyPatch) -> None:
-    """What is delivered in a primary view may be missing at its other members (14 rule 1)."""
+    """Messages delivered in a primary view may be missing at its other members (14 rule 1)."""
     patch.setattr(SafeOrder, "_stable", lambda _self, _frame: True)
 
 

@@ -57,8 +57,8 @@ def commits_do_not_move_the_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SiteClock, "committed", lambda _self, _time: None)
 
 
-def takers_ask_nobody(patch: pytest.MonkeyPatch) -> None:
-    """A taker commits its own proposal, and ignores what the others proposed or know."""
+def takers_ignore_reports(patch: pytest.MonkeyPatch) -> None:
+    """A taker commits its own proposal at once, and ignores the reports of the other sites."""
 
     def decide(self: TwoPhaseWithTakeover, message: MessageName) -> None:
         entry = self._queue.get(message)
@@ -68,11 +68,11 @@ def takers_ask_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TwoPhaseWithTakeover, "_decide", decide)
 
 
-def nobody_takes_over(patch: pytest.MonkeyPatch) -> None:
+def no_takeover(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TwoPhaseWithTakeover, "_decide", lambda _self, _message: None)
 
 
-def nobody_answers(patch: pytest.MonkeyPatch) -> None:
+def no_answers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Requests, "answer", lambda _self, _frame, _payload: None)
 
 
@@ -117,7 +117,7 @@ def discard_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_nulls(patch: pytest.MonkeyPatch) -> None:
-    """A sender with nothing to say is silent."""
+    """An idle sender sends no nulls."""
     real = AcksGroup._transmit
 
     def transmit(self: AcksGroup, payloads: tuple[bytes, ...], label: int, now: int) -> None:
@@ -173,10 +173,10 @@ def acks(kind: str = "", shape: str = "") -> Fits:
         (no_context, "O3", "classic", services("causal"), 100),
         (commits_do_not_move_the_clock, "O6", "two-phase", services("total"), 400),
         (commits_do_not_move_the_clock, "O7", "two-phase", services("total"), 400),
-        (takers_ask_nobody, "O6", "two-phase", crashing("total"), 300),
-        (nobody_answers, "D14", "classic", asking, 40),
+        (takers_ignore_reports, "O6", "two-phase", crashing("total"), 300),
+        (no_answers, "D14", "classic", asking, 40),
         (one_answer_will_do, "D14", "classic", asking, 60),
-        (nobody_takes_over, "L8", "two-phase", crashing("total"), 100),
+        (no_takeover, "L8", "two-phase", crashing("total"), 100),
         (acknowledge_the_largest, "S1", "acks", acks("timestamp"), 100),
         (discard_at_once, "S1", "acks", acks("vector", "static"), 30),
         (no_nulls, "L6", "acks", acks("timestamp"), 60),

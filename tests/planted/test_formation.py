@@ -1,7 +1,7 @@
 """Groups that change, with one rule left out: the judge must notice.
 
-Random runs are recorded in `tests/planted/plant.py`, each is played once more without the bug. What is too rare for
-them is shown by a schedule written down below. docs/design/planted.md has the table.
+Random runs are recorded in `tests/planted/plant.py`, each is played once more without the bug. Bugs that are too rare
+for them are shown by the schedules below. docs/design/planted.md has the table.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def pass_on(cluster: Forming, sender: str, kind: type, *receivers: str) -> None:
 
 
 def classes_are_those_of_views(cluster: Forming, *names: str) -> bool:
-    """Whether everybody goes over from the view it says, and with all of that view who go over too (M7)."""
+    """True if each process comes from the view that it names, together with all members of it that go over (M7)."""
     for name in names:
         before: InstallView | None = None
         for effect in cluster.found(name, InstallView):
@@ -64,7 +64,7 @@ def classes_are_those_of_views(cluster: Forming, *names: str) -> bool:
 
 
 def message_of_another_group() -> bool:
-    """a and b form x, and while they are frozen both get c's message of y: neither has anything to say in x (E-54)."""
+    """a and b form x, and while they are frozen both get c's message of y: neither has messages to send in x (E-54)."""
     cluster = Forming(groups={"y": "abc"})
     cluster.form("a", "a", "b", group="x")
     pass_on(cluster, "a", ProposeFrame, "b")
@@ -75,7 +75,7 @@ def message_of_another_group() -> bool:
 
 
 def silent_group_below_the_base() -> bool:
-    """a and b form x at the number that b has got to in y; z, where nobody has said anything, is far below (E-54)."""
+    """a and b form x at the number that b has reached in y; z, where all are silent, is far below (E-54)."""
     cluster = Forming(groups={"y": "bc", "z": "ad"})
     for _ in range(3):
         cluster.send("b", b"m", group="y")
@@ -86,7 +86,7 @@ def silent_group_below_the_base() -> bool:
 
 
 def leave_that_one_lacks() -> bool:
-    """a and c have c's last word and b's number; b has lost what c said last (E-55)."""
+    """a and c have c's last frame and b's number; b has lost c's last frame (E-55)."""
     cluster = Forming("a", "b", "c")
     cluster.leave("c")
     cluster.send("b", b"m")
@@ -99,7 +99,7 @@ def leave_that_one_lacks() -> bool:
 
 
 def pair_that_is_cut_off() -> bool:
-    """a and c do not hear each other, b hears both: c goes, to be found again on another connection (E-56)."""
+    """a and c do not hear each other, b hears both: c secedes, and joins again on another connection (E-56)."""
     cluster = Forming("a", "b", "c", merge_every_ns=1000 * OMEGA_NS, idle_probe_ns=OMEGA_NS)
     cluster.cut(["a"], ["c"])
     for one, other in (("a", "c"), ("c", "a")):
@@ -111,7 +111,7 @@ def pair_that_is_cut_off() -> bool:
 
 
 def group_that_was_left() -> bool:
-    """c has left, and d, who does not know it, forms a group of that name with c in it (11.1 step 1)."""
+    """c has left; d does not know it, and forms a group of that name with c in it (11.1 step 1)."""
     cluster = Forming("a", "c", strangers=["d"])
     cluster.leave("c")
     cluster.finish()
@@ -171,7 +171,7 @@ def delivery_ahead_of_a_group() -> bool:
 
 
 def donor_that_crashes() -> bool:
-    """The lowest of those who have a state crashes before it has told it to anybody."""
+    """The lowest member with a state crashes before it has sent the state to any process."""
     cluster = Forming("a", "b", strangers=["c"])
     cluster.send("b", b"1")
     cluster.move_all()
@@ -191,7 +191,7 @@ def donor_that_crashes() -> bool:
 
 
 def deaf_joiner() -> bool:
-    """c asks to be taken in and does not hear the answer; a must not be frozen most of the time (E-85)."""
+    """c asks to join and does not hear the answer; a must not be frozen most of the time (E-85)."""
     cluster = Forming("a", "b", strangers=["c"])
     cluster.cuts.add(("a", "c"))
     cluster.join("c", "a")
@@ -203,7 +203,7 @@ def deaf_joiner() -> bool:
 
 
 def word_that_is_lost() -> bool:
-    """c gives up when a and b have gone over, and neither hears of it; nobody has anything to say (11.1 step 6)."""
+    """c gives up when a and b have gone over, and neither hears of it; no member has anything to send (11.1 step 6)."""
     cluster = Forming(strangers=["a", "b", "c"], datagrams=True, repair_max_ns=OMEGA_NS // 4)
     cluster.form("a", "a", "b", "c", group="x")
     pass_on(cluster, "a", ProposeFrame, "b", "c")
@@ -228,7 +228,7 @@ def word_that_is_lost() -> bool:
         (planted.no_null_in_other_groups, silent_group_below_the_base),
         (planted.no_nulls_at_install, message_of_another_group),
         (planted.leaves_in_order, leave_that_one_lacks),
-        (planted.nobody_secedes, pair_that_is_cut_off),
+        (planted.pairs_never_secede, pair_that_is_cut_off),
         (planted.contradictions_ignored, views_that_contradict),
         (planted.views_after_ready, view_behind_ready),
         (planted.deliveries_go_on, delivery_ahead_of_a_group),

@@ -1,8 +1,8 @@
 """Newtop's membership with one rule left out: the judge, or the oracle of the schedules, must notice.
 
 Random runs are recorded in `tests/planted/plant.py`: only those that show something are played here, each once more
-without the bug. What is too rare for them is shown by a schedule written down below. docs/design/planted.md has the
-table, with the rules whose absence nothing has shown.
+without the bug. Bugs that are too rare for them are shown by the schedules below. docs/design/planted.md has the
+table; it also lists rules whose absence no run has shown.
 """
 
 from collections.abc import Callable
@@ -32,13 +32,13 @@ def test_a_planted_bug_is_found(plant: Plant, shown: Shown, monkeypatch: pytest.
 
 
 def test_every_bug_that_is_wanted_somewhere_is_shown_there() -> None:
-    """The rows of docs/spec/properties.md 9 name what they must raise."""
+    """The rows of docs/spec/properties.md 9 name the properties that a bug must violate."""
     for bug in ALL_BUGS:
         if bug.wanted:
             assert {shown.property for shown in SHOWN[bug.name]} <= {*bug.wanted}
 
 
-def test_what_is_recorded_is_of_a_bug_that_there_is() -> None:
+def test_every_recorded_run_belongs_to_an_existing_bug_and_one_of_its_rigs() -> None:
     rigs = {bug.name: bug.rigs for bug in ALL_BUGS}
     assert len(rigs) == len(ALL_BUGS)
     for name, found in SHOWN.items():
@@ -54,7 +54,7 @@ def quiet(cluster: Cluster) -> bool:
 
 
 def cycle_of_three() -> bool:
-    """1 suspects 2, 2 suspects 3, 3 suspects 1, all wrongly; what clears them comes after the accusations (E-75)."""
+    """1 suspects 2, 2 suspects 3, 3 suspects 1, all wrongly; refuting messages come after the accusations (E-75)."""
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS)
     for accuser, accused in (("1", "2"), ("2", "3"), ("3", "1")):
         cluster.suspect(accuser, accused)
@@ -63,7 +63,7 @@ def cycle_of_three() -> bool:
 
 
 def withdrawn_vote() -> bool:
-    """2 suspects 3 and takes it back, for 4 has a message of 3; 4 crashes; 1 comes to suspect 3, and 4 (E-22)."""
+    """2 suspects 3 and withdraws, because 4 has a message of 3; 4 crashes; then 1 suspects 3 and 4 (E-22)."""
     cluster = Cluster("1", "2", "3", "4", suspect_after_ns=OMEGA_NS, silence_timeout_ns=SLOW_NS)
     cluster.send("3", b"m")
     cluster.move("3", "4")
@@ -82,7 +82,7 @@ def withdrawn_vote() -> bool:
 
 
 def slow_pair() -> bool:
-    """In a view of two the other is late, and comes within the grace (E-25)."""
+    """In a view of two the frames of the other are late, but within the grace (E-25)."""
     cluster = Cluster("1", "2", suspect_after_ns=OMEGA_NS, silence_timeout_ns=SLOW_NS)
     cluster.send("1", b"m")
     cluster.move("1", "2")
@@ -112,7 +112,7 @@ def rows_of_the_failed() -> bool:
 
 
 def false_alarm() -> bool:
-    """1 suspects 3, which lives and has nothing newer to show unless it makes it (E-50, E-67)."""
+    """1 suspects 3, which lives but has no newer frame unless it sends a null (E-50, E-67)."""
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS)
     cluster.suspect("1", "3")
     cluster.finish(rounds=20)
@@ -120,7 +120,7 @@ def false_alarm() -> bool:
 
 
 def mutual_alarm() -> bool:
-    """1 and 3 suspect each other, so that each hears of it from somebody whose messages wait (E-67)."""
+    """1 and 3 suspect each other, so that each hears of it from a member whose frames are pending (E-67)."""
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS)
     cluster.suspect("1", "3")
     cluster.suspect("3", "1")
@@ -146,7 +146,7 @@ def own_word() -> bool:
 
 
 def lines_without_views() -> bool:
-    """b alone gets a's flush for c and sends in the new view; both crash; 1 and 2 hold what they never see (E-79)."""
+    """b alone gets a's flush for c and sends in the new view; both crash; 1 and 2 hold messages of that view (E-79)."""
     cluster = Cluster(
         "1", "2", "a", "b", "c", service="causal-fast", suspect_after_ns=OMEGA_NS, silence_timeout_ns=SLOW_NS,
         flow_control=2, window=3, packing=False,

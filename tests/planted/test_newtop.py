@@ -45,7 +45,7 @@ def lose_the_last_packed_message(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Outbox, "take", lossy)
 
 
-def lose_whatever_comes_late(patch: pytest.MonkeyPatch) -> None:
+def lose_late_messages(patch: pytest.MonkeyPatch) -> None:
     put = Outbox.put
     patch.setattr(Outbox, "put", lambda self, payload, label: put(self, payload, label) if label < 3 else None)
 
@@ -83,7 +83,7 @@ def a_live_member_left_out_of_stability(patch: pytest.MonkeyPatch) -> None:
 
 
 def acknowledge_the_largest_number(patch: pytest.MonkeyPatch) -> None:
-    """What has come from anybody, in place of what has come from everybody."""
+    """The largest number received from any member, instead of the smallest over all members."""
     settle = FlowControl.settle
 
     def boasting(self: FlowControl) -> None:
@@ -95,13 +95,13 @@ def acknowledge_the_largest_number(patch: pytest.MonkeyPatch) -> None:
 
 
 def discard_on_receipt(patch: pytest.MonkeyPatch) -> None:
-    """Everything held is let go at the next look, and only what is stable is told stable."""
+    """All held messages are freed at the next check; only stable ones are reported as stable."""
     free = Buffers.free
 
     def careless(self: Buffers, stable: int, effects: list[Any]) -> list[BlockFrame]:
         told: list[Any] = []
         freed = free(self, 1 << 60, told)
-        effects += told[1:]  # without its word that they are stable
+        effects += told[1:]  # without the report that they are stable
         return freed
 
     patch.setattr(Buffers, "free", careless)
@@ -132,8 +132,8 @@ def never_free(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Buffers, "free", lambda _self, _stable, _effects: [])
 
 
-def forget_who_was_blocked(patch: pytest.MonkeyPatch) -> None:
-    """A sender that flow control stopped is never looked at again."""
+def forget_blocked_senders(patch: pytest.MonkeyPatch) -> None:
+    """A sender that flow control stopped is never checked again."""
     send = Symmetric.send_waiting
     patch.setattr(Symmetric, "send_waiting", lambda self, *each: 0 if self._gate.blocked else send(self, *each))
     patch.setattr(Symmetric, "released", property(lambda _self: False))
@@ -146,7 +146,7 @@ def forget_who_was_blocked(patch: pytest.MonkeyPatch) -> None:
         (equal_blocks_in_arrival_order, "O5"),
         (no_nulls_under_silence, "L2"),
         (lose_the_last_packed_message, "L3"),
-        (lose_whatever_comes_late, "L3"),
+        (lose_late_messages, "L3"),
         (alter_a_payload, "D1"),
     ],
 )
@@ -170,8 +170,8 @@ def test_a_planted_bug_in_one_group_is_found(plant: Plant, property_: str, monke
         (no_announcements, "L6", "total"),
         (no_announcements, "L8", "causal-slow"),
         (never_free, "L8", "total"),
-        (forget_who_was_blocked, "L7", "total"),
-        (forget_who_was_blocked, "F3", "total"),
+        (forget_blocked_senders, "L7", "total"),
+        (forget_blocked_senders, "F3", "total"),
     ],
 )
 def test_a_planted_bug_over_groups_is_found(

@@ -54,26 +54,26 @@ Source = Callable[[int], pa.Table]
 
 @dataclass(frozen=True)
 class Seeded:
-    """A fault, and where the good traces are that it is put into."""
+    """A fault, and the source of the good traces into which it is seeded."""
 
     name: str
     mutation: Mutation
     source: Source
 
     def traces(self, number: int) -> Iterator[pa.Table]:
-        """So many traces with it, as far as there are places for it."""
+        """The given number of traces with the fault, or fewer if it has too few places."""
         mutants = (self.mutation.apply(Log(self.source(seed)), random.Random(seed)) for seed in range(SEEDS_MAX))
         return islice((mutant for mutant in mutants if mutant is not None), number)
 
 
 def simulated(family: str, seed: int) -> pa.Table:
-    """A run of a campaign, as it is; bad ones are for the campaign to find."""
+    """A run of a campaign, unchanged; the campaign itself finds bad ones."""
     run = simulate(FAMILIES[family].draw(seed))
     return events_table(run.id, run.histories)
 
 
 def seeded() -> Iterator[Seeded]:
-    """All of them. One who only closed views must not survive is asked for in `test_membership_mutations.py`."""
+    """All faults, except the one for closed views only; `test_membership_mutations.py` tests that one."""
     for family, mutations, source in (
         ("total", (*MUTATIONS, *GROUP_MUTATIONS, *STABILITY_MUTATIONS, *FLOW_MUTATIONS), good_trace),
         ("causal", CAUSAL_MUTATIONS, good_causal_trace),
@@ -102,12 +102,12 @@ def seeded() -> Iterator[Seeded]:
 
 @dataclass(frozen=True)
 class Score:
-    """What came of it."""
+    """The result."""
 
     mutants: dict[str, int]
-    """Of each fault, how many traces there were with it."""
+    """Number of traces of each fault."""
     missed: dict[str, set[str]]
-    """By trace, what was raised instead."""
+    """By trace, the properties that were raised instead."""
     good: int
     alarms: dict[str, set[str]]
 
@@ -115,7 +115,7 @@ class Score:
 def score(spark: SparkSession, directory: Path, faults: Sequence[Seeded], traces: int, good: int) -> Score:
     """Write the dataset into an empty directory, and judge it."""
     fault_of: dict[str, Seeded] = {}
-    shelf = _Shelf(directory / "events")
+    shelf = _PackedRuns(directory / "events")
     for fault in faults:
         for number, mutant in enumerate(fault.traces(traces)):
             run = f"{fault.name}, {number}"
@@ -138,8 +138,8 @@ def score(spark: SparkSession, directory: Path, faults: Sequence[Seeded], traces
     return Score(mutants, missed, good, alarms)
 
 
-class _Shelf:
-    """Small runs packed together, some files of them."""
+class _PackedRuns:
+    """Small runs, several in each file."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)

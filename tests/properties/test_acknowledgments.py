@@ -88,7 +88,7 @@ def test_every_copy_that_arrives_counts() -> None:
     assert outcome(trace.end(quiet=False)) == ("violated", 2, 2)
 
 
-def test_what_left_beyond_the_end_of_a_crashed_log_is_excused() -> None:
+def test_an_acknowledgment_beyond_the_end_of_a_crashed_log_is_excused() -> None:
     trace = nodes()
     name = trace.acknowledge("p3", ["p2"])
     trace.rows.pop()
@@ -105,7 +105,7 @@ def test_a_view_that_names_no_receivers_or_senders_means_its_members() -> None:
 
 
 @pytest.mark.parametrize("kind", ["data", "null"])
-def test_what_rides_on_a_message_counts_if_it_names_senders(kind: str) -> None:
+def test_a_piggybacked_acknowledgment_counts_if_it_names_senders(kind: str) -> None:
     for senders, expected in ((["p2"], ("violated", 2, 1)), (["p1", "p2"], ("pass", 2, 0)), (None, ("vacuous", 0, 0))):
         trace = nodes(acks="transitive")
         trace.transmit("p3", "7", None, kind, senders=senders)

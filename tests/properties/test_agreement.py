@@ -1,4 +1,4 @@
-"""D13 agreement: what one member that stays delivered, all that stay delivered."""
+"""D13 agreement: if one staying member delivered a message, all staying members delivered it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_no_process_has_it() -> None:
     assert violated(events) == set()
 
 
-def test_one_lacks_what_a_crashed_sender_began() -> None:
+def test_a_member_that_lacks_a_message_of_a_crashed_sender_is_noticed() -> None:
     trace = reliable()
     mid = trace.send("p1")
     trace.crash("p1")
@@ -59,7 +59,7 @@ def test_views_do_not_matter() -> None:
     assert outcome(trace.end(settled=False)) == ("pass", 2, 0)
 
 
-def test_what_only_the_crashed_had_is_not_missed() -> None:
+def test_a_message_that_only_a_crashed_process_had_is_not_missed() -> None:
     trace = reliable()
     mid = trace.send("p1")
     trace.deliver("p1", mid)

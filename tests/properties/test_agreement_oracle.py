@@ -15,7 +15,7 @@ GROUPS = {"a": MEMBERS[:3], "b": MEMBERS[1:]}
 
 
 def wild_trace(seed: int) -> pa.Table:
-    """Members come and go in views of their own making, leave, crash, and deliver what they like, also what is not."""
+    """Members install random views, leave, crash, and deliver random messages, sent or not."""
     rng = random.Random(seed)
     trace = Trace(dict(GROUPS), protocol="classic", service="reliable", outside={"a": ["x"]}).begin()
     up = [*MEMBERS, "x"]
@@ -51,7 +51,7 @@ class Naive:
         self.crashed = [process for process, rows in self.rows.items() if rows[-1]["kind"] == "crash"]
 
     def stays(self, process: str, group: str) -> bool:
-        """In a component, still in the group, and delivered to."""
+        """True for a process that is in a component, still in the group, and a receiver."""
         moves = [
             row["kind"] for row in self.rows[process] if row["kind"] in ("join", "leave") and row["group"] == group
         ]
@@ -78,7 +78,7 @@ class Naive:
         return [row for rows in self.rows.values() for row in rows if (row["kind"], row["group"]) == ("send", group)]
 
     def owed(self, group: str) -> set[tuple[str, Any]]:
-        """Which process had to deliver which message, because a member that stays did."""
+        """The messages that each process had to deliver, because a staying member delivered them."""
         owed = set()
         for process in GROUPS[group]:
             views = [row for row in self.rows[process] if (row["kind"], row["group"]) == ("view", group)]

@@ -9,7 +9,7 @@ from tests.support.traces.handmade import Trace, sentence, trio, verdict, violat
 
 
 def answered(mode: str, *by: str, crashed: tuple[str, ...] = (), view: list[str] | None = None) -> pa.Table:
-    """p1 asked, and got these answers; by then some had crashed, and p1 may have installed another view."""
+    """p1 asked and got these answers; before that some members crashed, and p1 may have installed another view."""
     trace: Trace = trio(protocol="classic", service="reliable")
     for process in crashed:
         trace.crash(process)

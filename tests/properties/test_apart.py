@@ -14,7 +14,7 @@ GROUPS = ("a", "b", "c")
 
 
 def only(events: pa.Table, group: str) -> pa.Table:
-    """What happened in one group, as if there were no other."""
+    """The rows of one group, as if there were no other."""
     kept = events.filter(pc.or_kleene(pc.is_null(events["group"]), pc.equal(events["group"], group)))
     return renumbered(kept.sort_by([("process", "ascending"), ("incarnation", "ascending"), ("index", "ascending")]))
 
@@ -36,7 +36,7 @@ def test_a_run_is_judged_group_by_group(service: str, names: tuple[str, ...]) ->
     assert differs > 2
 
 
-def test_what_is_required_is_meant_over_all_groups() -> None:
+def test_a_required_property_is_judged_over_all_groups() -> None:
     for seed in range(60):
         events = wild_trace(random.Random(seed), protocol="classic", service="reliable")
         naive = Naive(events)

@@ -1,4 +1,4 @@
-"""Cause never goes by time: where clocks prove nothing, the logs are walked, and give the same."""
+"""Causality does not depend on time: where clocks prove nothing, the logs give the same result."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Groups that change, by hand: what epochs, joins, leaves and recoveries make of each property."""
+"""Groups that change, on traces by hand: each property with epochs, joins, leaves and recoveries."""
 
 import json
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def finish(trace: Trace, components: list[list[str]] | None = None) -> pa.Table:
 
 
 def wait(trace: Trace, duration_us: int) -> None:
-    """Members only say that they live."""
+    """Members only send signs of life."""
     for _ in range(duration_us // 2):
         trace.time += 2_000
         for process, _ in [*trace.memberships]:
@@ -237,7 +237,7 @@ def test_w6_l7_a_process_that_leaves_is_blocked_no_more() -> None:
 
 
 @pytest.mark.parametrize(("graceful", "expected"), [(True, True), (False, False)])
-def test_l3_what_was_sent_before_an_ungraceful_leave_may_be_lost(*, graceful: bool, expected: bool) -> None:
+def test_l3_messages_sent_before_an_ungraceful_leave_may_be_lost(*, graceful: bool, expected: bool) -> None:
     trace = three()
     trace.send("p3")
     trace.leave("p3", graceful=graceful)
@@ -261,7 +261,7 @@ def test_d3_nothing_is_delivered_after_leaving() -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_s4_what_waits_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> None:
+def test_s4_messages_that_wait_for_a_state_need_not_be_in_a_buffer(*, waits: bool) -> None:
     trace = pair()
     trace.join("p3")
     enter(trace, FIRST, ["p1", "p2"], ["p3"])
@@ -463,7 +463,7 @@ def test_s1_a_process_that_was_lost_and_is_back_must_have_it_too() -> None:
     assert violated(trace.end(quiet=False)) == {"S1"}
 
 
-def test_l8_what_was_held_of_a_predecessor_went_with_it() -> None:
+def test_l8_messages_held_of_a_predecessor_are_gone_with_it() -> None:
     trace = pair()
     old = trace.send("p2")
     trace.receive("p1", old)

@@ -1,4 +1,4 @@
-"""Counting gives what sorting and searching give: on dense values, on far ones, on negative ones, on none."""
+"""Counting gives the same results as sorting and searching, for dense, sparse, negative and no values."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_ranks_of_the_extremes(extreme: int) -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 4))
 def test_the_least_of_the_largest_in_any_order(numbers: list[int], count: int) -> None:
-    """Along a stream that counts up it is found without a heap; of any other it must be the same."""
+    """For a stream that counts up no heap is needed; for any other the result must be the same."""
     for stream in (numbers, sorted(numbers)):
         least = _least_of_largest(np.array(stream, np.int64), count).tolist()
         for place, found in enumerate(least):

@@ -1,4 +1,4 @@
-"""S6: sender and receiver count each other from when both are there until one of them goes."""
+"""S6: sender and receiver count each other while both are present."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_all_that_are_there_count_each_other() -> None:
 
 
 def test_a_receiver_that_lags_is_dropped() -> None:
-    """Its messages are stable without it, and neither S1 nor L2 nor L6 asks for it any more."""
+    """Messages become stable without it, and S1, L2 and L6 no longer require it."""
     trace = connected()
     mid = trace.send("s")
     trace.receive("r1", mid)
@@ -87,21 +87,21 @@ def test_a_sender_is_never_counted() -> None:
     )
 
 
-@pytest.mark.parametrize("who", ["s", "r2"])
-def test_one_departure_founds_one_loss(who: str) -> None:
+@pytest.mark.parametrize("leaver", ["s", "r2"])
+def test_one_departure_founds_one_loss(leaver: str) -> None:
     trace = connected()
-    leave(trace, who)
+    leave(trace, leaver)
     trace.connect("s", ["r1"], [])
-    trace.row(who, "join", group="orders")
+    trace.row(leaver, "join", group="orders")
     trace.connect("s", ["r1", "r2"], [])
     assert outcome(trace.end(settled=False)) == ("pass", 5, 0)
     again = connected()
-    leave(again, who)
+    leave(again, leaver)
     for receivers in (["r1"], ["r1", "r2"], ["r1"]):
         again.connect("s", receivers, [])
     assert sentence(again.end(quiet=False), "S6", "orders").endswith(
         "stopped counting r2 among its receivers 2 times, last with view 4.s "
-        f"(index {5 if who == 's' else 4}), but by then the two had left or crashed only once"
+        f"(index {5 if leaver == 's' else 4}), but by then the two had left or crashed only once"
     )
 
 

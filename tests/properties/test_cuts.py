@@ -1,4 +1,4 @@
-"""D3 to D7 and D9 to D11: what is delivered belongs where it is delivered."""
+"""D3 to D7 and D9 to D11: each message is delivered in the right group, service and view."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ CLOSED = {"view_change": "closed"}
 
 
 def go_on(trace: Trace, *processes: str, view: str = "v1") -> None:
-    """p3 is excluded by these."""
+    """These processes exclude p3."""
     for process in processes:
         trace.exclude(process, view, ["p1", "p2"])
 
@@ -49,7 +49,7 @@ def test_d3_a_group_that_it_is_not_in() -> None:
     trace.deliver("p2", trace.send("p2", "other"))
     trace.views["p1", "other"] = "v0"
     trace.deliver("p1", trace.sent[0])
-    assert violated(trace.end(quiet=False)) == {"harness error"}  # without a view there W4 fails first
+    assert violated(trace.end(quiet=False)) == {"harness error"}  # without a view in that group W4 fails first
 
 
 def test_d3_a_group_entered_later() -> None:

@@ -50,7 +50,7 @@ def test_a_process_that_crashed_stays_in_view() -> None:
     assert verdict(events, "L5", "orders").violations == 3
 
 
-def test_it_is_not_asked_before_the_time_is_over() -> None:
+def test_an_exclusion_is_not_required_before_the_time_is_over() -> None:
     trace = four()
     trace.crash("p4")
     trace.time += SETTLING // 2

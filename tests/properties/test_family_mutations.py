@@ -59,7 +59,7 @@ def test_good_runs_with_acknowledgments_raise_no_alarm(stability: str) -> None:
 
 
 def raise_no_alarm(protocol: str, service: str, good: Callable[[int], pa.Table]) -> None:
-    """And every property that is promised is put to the test."""
+    """No alarm, and every promised property has an opportunity."""
     seen = set()
     for seed in range(TRACES):
         found = verdicts(good(seed))

@@ -1,4 +1,4 @@
-"""F1 the bounds of flow control, F2 its send conditions, F3 no loss by pressure."""
+"""F1 the bounds of flow control, F2 its send conditions, F3 no loss under backpressure."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_f1_a_frame_arrives_beyond_the_window() -> None:
     )
 
 
-def test_f1_what_no_process_received_is_not_counted() -> None:
+def test_f1_a_frame_that_no_process_received_is_not_counted() -> None:
     trace = sent(windowed(2), [1, 0, 0, 0], [2, 1, 0, 0], [3, 2, 0, 0])
     sent(trace, [4, 3, 0, 0], receiver=None)
     assert outcome(trace.end(settled=False), "F1") == ("pass", 3, 0)

@@ -1,4 +1,4 @@
-"""Every checker of what InterGroup promises must be caught lying (properties.md 9), of senders and of onlookers."""
+"""Every seeded fault in a run of InterGroup is found by its checker (properties.md 9), at senders and at receivers."""
 
 import random
 from functools import cache

@@ -1,4 +1,4 @@
-"""The judge's surface: what it refuses, what it leaves out, and many runs in one table."""
+"""The interface of the judge: refused traces, services without promises, and many runs in one table."""
 
 import pyarrow as pa
 import pytest
@@ -52,7 +52,7 @@ def test_verdicts_survive_the_way_through_a_table() -> None:
         (with_first(one_message(), "kind", "gauge"), "p1 has no start row"),
     ],
 )
-def test_what_is_no_trace_is_refused(events: pa.Table, words: str) -> None:
+def test_a_malformed_trace_is_refused(events: pa.Table, words: str) -> None:
     with pytest.raises(TraceError, match=words.replace("(", r"\(")):
         judge(events)
 
@@ -122,7 +122,7 @@ def test_a_table_without_rows_has_no_verdicts() -> None:
 
 
 def test_texts_may_come_with_each_value_once() -> None:
-    """As Parquet keeps them. A table of many runs knows names that one of its runs has not."""
+    """As Parquet stores them. A table of many runs contains names that a single run does not use."""
     runs = [good_trace(1), one_message(), good_trace(2)]
     plain = pa.concat_tables(runs)
     once = plain.cast(

@@ -127,7 +127,7 @@ def test_an_end_without_detail_is_quiet(detail: dict[str, Any] | None) -> None:
     assert {"L2", "L3"} <= violated(trace.table())
 
 
-def test_l3_what_was_asked_for_and_never_left_is_missed() -> None:
+def test_l3_a_request_that_never_left_is_missed() -> None:
     trace = trio()
     trace.deliver_everywhere(trace.send("p1"))
     events = trace.end()

@@ -1,4 +1,4 @@
-"""Every checker of membership must be caught lying (properties.md 9), on reference traces and on simulated ones."""
+"""Every seeded fault of membership is found by its checker (properties.md 9), in reference and simulated traces."""
 
 import random
 from functools import cache
@@ -20,7 +20,7 @@ TRACES = 40
 
 @cache
 def simulated(seed: int) -> Log | None:
-    """A run of the family `membership`; None if it is not good, which is for its campaign to tell."""
+    """A run of the family `membership`; None if it is bad, which is for the campaign to report."""
     run = simulate(FAMILIES["membership"].draw(seed))
     events = events_table(run.id, run.histories)
     return None if violated(events) else Log(events)

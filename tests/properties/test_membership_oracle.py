@@ -1,4 +1,4 @@
-"""M5, M6e, M7, M8 and L1 against brute force: what properties.md says, read word by word, over random small traces."""
+"""M5, M6e, M7, M8 and L1 against brute force: the definitions of properties.md, applied to random small traces."""
 
 import random
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ PROCESSES = ("p1", "p2", "p3", "p4")
 
 @dataclass
 class Run:
-    """A random run without rhyme or reason, and what happened in it."""
+    """A random run, and a record of its events."""
 
     trace: Trace
     views: dict[str, list[str]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ def m5(run: Run) -> int:
 
 
 def m6e(run: Run) -> int:
-    """Pairs of different last views of two components, or of one, that overlap; without a probe of one only."""
+    """Pairs of different last views that overlap; without a probe, as here, only pairs of one component count."""
     found = set()
     for component, processes in enumerate(run.components):
         for one, other in combinations(processes, 2):
@@ -87,7 +87,7 @@ def m6e(run: Run) -> int:
 
 
 def m7(run: Run) -> set[tuple[str, str]]:
-    """(q, V): q comes to V from elsewhere than a process whose former view includes q."""
+    """(q, V): q enters V from another view than a process whose previous view includes q."""
     return {
         (other, after)
         for process, before, after in run.passages()

@@ -1,4 +1,4 @@
-"""Every checker must be caught lying (properties.md 9): seeded faults are all found, good traces raise nothing."""
+"""Every seeded fault is found by its checker (properties.md 9), and good traces raise no alarm."""
 
 import random
 from functools import cache

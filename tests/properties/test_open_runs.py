@@ -1,4 +1,4 @@
-"""Members that start and end independently: what cannot be judged is said to be so, and the rest is judged as ever."""
+"""Members that start and end independently: properties that cannot be judged are reported, the others are judged."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ FIRST, SECOND = "0001.000000.aa", "0002.000000.bb"
 
 
 class Open(Trace):
-    """Without a world: no row tells when the run was quiet."""
+    """A trace without world rows: no row tells when the run was quiet."""
 
     def __init__(self, groups: dict[str, Sequence[str]]) -> None:
         super().__init__(groups, options=OPTIONS)
@@ -66,7 +66,7 @@ def together(*groups: str, apart: bool = False) -> Open:
 
 def test_liveness_and_silence_are_not_judged_and_the_verdict_says_why() -> None:
     trace = together()
-    trace.send("p1")  # nobody delivers it
+    trace.send("p1")  # no member delivers it
     trace.time += 10**12
     events = trace.close()
     assert violated(events) == set()

@@ -25,7 +25,7 @@ def test_o1_a_message_overtakes_another_of_its_sender() -> None:
     )
 
 
-def test_o1_a_gap_is_not_its_matter() -> None:
+def test_o1_ignores_gaps() -> None:
     trace = trio()
     mids = [trace.send("p1") for _ in range(3)]
     trace.deliver("p2", mids[0], mids[2])
@@ -105,7 +105,7 @@ def test_o3_by_the_senders_own_earlier_message_in_another_group() -> None:
     assert "p1 sent a/p1:0 before b/p1:0" in sentence(trace.end(), "O3")
 
 
-def test_o3_a_cause_that_is_never_delivered_is_not_its_matter() -> None:
+def test_o3_ignores_causes_that_are_never_delivered() -> None:
     trace = trio()
     _, answer = question_and_answer(trace)
     trace.deliver("p3", answer)
@@ -137,7 +137,7 @@ def test_o3_is_judged_beside_an_impossible_delivery() -> None:
     assert {"D1", "O3"} <= violated(trace.end(quiet=False))
 
 
-def test_o3_knows_what_a_crashed_sender_had_delivered_before_what_its_log_no_longer_tells() -> None:
+def test_o3_deliveries_of_a_crashed_sender_are_causes_of_messages_beyond_its_log() -> None:
     trace = trio()
     question = trace.send("p1")
     trace.deliver("p2", question)

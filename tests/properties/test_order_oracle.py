@@ -15,7 +15,7 @@ TRACES = 160
 
 
 class Wild:
-    """Members install views that come, go and come back, leave, and deliver what was sent, mostly in order."""
+    """Members install random views, leave, and deliver sent messages, mostly in order."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
@@ -67,7 +67,7 @@ class Wild:
             mid = ready[0] if self.rng.random() < 0.8 else self.rng.choice(ready)
             self.done[process].add(mid)
             self.trace.deliver(process, mid)
-            if self.rng.random() < 0.1:  # as if it had never come
+            if self.rng.random() < 0.1:  # as if the message had never arrived
                 self.done[process].update(ready[:1])
 
 

@@ -15,7 +15,7 @@ def prevail(trace: Trace, process: str, number: int, *after: str, rule: str = "m
 
 
 def parted(*sides: tuple[str, Sequence[str]]) -> Trace:
-    """Five members in a primary view go apart."""
+    """Five members in a primary view are separated."""
     trace = Trace({"orders": [f"p{number}" for number in range(1, 6)]}, options=VOTES)
     trace.begin()
     for process in trace.members:
@@ -49,7 +49,7 @@ def test_m12_two_sides_go_on() -> None:
     assert "but the second does not follow the first" in sentence(events, "M12", "orders")
 
 
-def test_m12_a_fork_where_everybody_was_back_is_excused() -> None:
+def test_m12_a_fork_by_the_rule_everybody_is_excused() -> None:
     trace = parted(*SIDES)
     for number, (_, members) in enumerate(SIDES, start=2):
         for process in members:
@@ -96,7 +96,7 @@ def lasting(*, lost: bool) -> Trace:
     return trace
 
 
-def test_what_is_delivered_in_a_primary_view_lasts() -> None:
+def test_m13_a_delivery_in_a_primary_view_is_kept_in_the_next_one() -> None:
     events = lasting(lost=False).end(quiet=False)
     assert verdict(events, "M13", "orders").outcome == "pass"
     assert verdict(events, "M13", "orders").opportunities == 1

@@ -1,4 +1,4 @@
-"""Private views: what they ask of S1, O2, L2, L6 and L8 in the acknowledgment family."""
+"""Private views: S1, O2, L2, L6 and L8 in the acknowledgment family."""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def test_o2_counts_from_the_first_of_an_unbroken_run() -> None:
 
 
 def test_o2_goes_by_the_view_of_the_receipt() -> None:
-    """A slow application gets what was received before the break only after it."""
+    """A slow application reads messages from before the break only after it."""
     for received_before, expected in ((1, ("vacuous", 0, 0)), (0, ("violated", 1, 1))):
         trace = one_way()
         mids = [trace.send("s") for _ in range(3)]

@@ -14,7 +14,7 @@ from tests.support.traces.stability_oracle import Message, Naive, some_prefixes
 
 GROUP = "orders"
 TAKERS = ["p1", "p2", "p3"]
-EVERYBODY = [*TAKERS, "x"]
+PROCESSES = [*TAKERS, "x"]
 Row = dict[str, Any]
 
 
@@ -36,11 +36,11 @@ class Wild:
             sources={"p3": ["p1", "x"]} if rng.random() < 0.3 else {},
         )
         self.installed: Counter[str] = Counter()
-        self.up = list(EVERYBODY)
+        self.up = list(PROCESSES)
         self.names: list[str] = []
 
     def run(self) -> pa.Table:
-        for process in EVERYBODY:
+        for process in PROCESSES:
             self.trace.start(process)
             self._install(process)
         for _ in range(self.rng.randint(40, 130)):
@@ -48,7 +48,7 @@ class Wild:
         for process in self.up:
             if self.rng.random() < 0.2:
                 self.trace.stop(process, **{self.rng.choice(["held", "waiting"]): {GROUP: self.rng.randrange(3)}})
-        components = self.rng.choice([None, [EVERYBODY], [["p1", "p2"], ["p3", "x"]]])
+        components = self.rng.choice([None, [PROCESSES], [["p1", "p2"], ["p3", "x"]]])
         events = self.trace.end(components=components, settled=False)
         at = events.schema.get_field_index("time")
         times = pa.array([time // 3 for time in events["time"].to_pylist()], pa.int64())
@@ -56,7 +56,7 @@ class Wild:
 
     def _install(self, process: str) -> None:
         receivers, senders = (
-            [other for other in names if other != process and self.rng.random() < 0.85] for names in (TAKERS, EVERYBODY)
+            [other for other in names if other != process and self.rng.random() < 0.85] for names in (TAKERS, PROCESSES)
         )
         if self.rng.random() < 0.5:
             senders.append(process)
@@ -78,7 +78,7 @@ class Wild:
         elif dice < 0.72:
             trace.discard(process, self._prefixes(process), GROUP)
         elif dice < 0.82:
-            names = [name for name in EVERYBODY if rng.random() < 0.85]
+            names = [name for name in PROCESSES if rng.random() < 0.85]
             self.names.append(trace.acknowledge(process, names, GROUP))
         elif dice < 0.93 and self.names:
             trace.acknowledged(process, rng.choice([*self.names, "orders/p1/acknowledgment/lost"]), GROUP)
@@ -95,8 +95,8 @@ class Wild:
         return some_prefixes(self.rng, own if own and self.rng.random() < 0.6 else self.trace.sent)
 
     def _deliver(self, process: str) -> None:
-        """Mostly the next of some sender."""
-        sender = self.rng.choice(EVERYBODY)
+        """Deliver a message, mostly the next of some sender."""
+        sender = self.rng.choice(PROCESSES)
         done = [
             row["number"]
             for row in self.trace.rows
@@ -147,7 +147,7 @@ class Private(Naive):
     def company(self, process: str) -> list[str]:
         named = next(row["detail"] for row in self.rows if row["kind"] == "faults_end")
         return (
-            next((names for names in json.loads(named)["components"] if process in names), []) if named else EVERYBODY
+            next((names for names in json.loads(named)["components"] if process in names), []) if named else PROCESSES
         )
 
     def learns_all(self, process: str) -> bool:
@@ -207,9 +207,9 @@ class Private(Naive):
             detail = json.loads(row["detail"] or "{}") if row["kind"] == "receive" else {}
             if detail.get("type") != "acknowledgment" or detail["frame"] not in left:
                 continue
-            sent, view, who = left[detail["frame"]], self.view_at(at), row["process"]
+            sent, view, reader = left[detail["frame"]], self.view_at(at), row["process"]
             if sent["process"] in view["receivers"]:
-                needed = {who, *view["senders"]} if self.learns_all(who) else {who}
+                needed = {reader, *view["senders"]} if self.learns_all(reader) else {reader}
                 counted += 1
                 bad += not needed <= {*json.loads(sent["detail"])["senders"], sent["process"]}
         return bad, counted
@@ -217,13 +217,13 @@ class Private(Naive):
     def disconnected(self) -> tuple[int, int]:
         """S6: violations and opportunities."""
         lost = [
-            loss for process in EVERYBODY for side in ("receivers", "senders") for loss in self.losses(process, side)
+            loss for process in PROCESSES for side in ("receivers", "senders") for loss in self.losses(process, side)
         ]
-        ends = [end for sender in EVERYBODY for taker in TAKERS for end in self.ends(sender, taker)]
+        ends = [end for sender in PROCESSES for taker in TAKERS for end in self.ends(sender, taker)]
         return sum([*lost, *ends]), len(lost) + len(ends)
 
     def losses(self, process: str, side: str) -> Iterable[bool]:
-        """For each peer that a view no longer names: whether more of them are gone than went."""
+        """For each peer that a view no longer names: True if it was lost more often than it or the process departed."""
         before: set[str] = set()
         gone: Counter[str] = Counter()
         for row in self.log(process):
@@ -241,10 +241,10 @@ class Private(Naive):
             before = named
 
     def ends(self, sender: str, taker: str) -> Iterable[bool]:
-        """Of a pair that was configured and is there at the end: whether either does not count the other."""
+        """For each configured pair that is present at the end: True if one does not count the other."""
         parts = [json.loads(self.log(process)[0]["detail"])["groups"][GROUP] for process in (sender, taker)]
         told = sender != taker and all("role" in part for part in parts)
-        if not told or parts[0]["role"] == "receiver" or sender not in parts[1].get("sources", EVERYBODY):
+        if not told or parts[0]["role"] == "receiver" or sender not in parts[1].get("sources", PROCESSES):
             return
         if self.stays(sender) and self.stays(taker) and taker in self.company(sender):
             for process, peer, side in ((sender, taker, "receivers"), (taker, sender, "senders")):
@@ -254,9 +254,9 @@ class Private(Naive):
     def gaps(self) -> tuple[int, int]:
         """O2: violations and opportunities; within an unbroken run of views, from its first delivery on.
 
-        Which run a message belongs to is settled when it is received.
+        The run of a message is decided when it is received.
 
-        Of its own messages a process knows which it sent in the run, so that these are due from the first.
+        A process knows which of its own messages it sent in the run, so these are due from the first on.
         """
         bad = owed = 0
         for process in TAKERS:

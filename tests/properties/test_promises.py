@@ -17,7 +17,7 @@ def test_causal_services_promise_all_but_a_common_order(service: str) -> None:
 
 
 @pytest.mark.parametrize("property_id", ["M6", "D5", "D6", "D7", "D13", "D14", "O7", "S5", "S6"])
-def test_what_newtop_does_not_promise(property_id: str) -> None:
+def test_newtop_does_not_promise_the_property(property_id: str) -> None:
     newtop = [promised for (protocol, _), promised in PROMISES.items() if protocol == "newtop"]
     assert all(property_id not in promised for promised in newtop)
 

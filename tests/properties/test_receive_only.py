@@ -1,4 +1,4 @@
-"""L9 of receive-only processes: once begun, they lose no sender, unless something kept them from following."""
+"""L9 of receive-only processes: once begun, they lose no sender, unless a fault explains the loss."""
 
 import json
 from typing import Any
@@ -50,7 +50,7 @@ def received(trace: Trace, process: str, sender: str, kind: str, frame: str | No
 
 
 def talk(trace: Trace, rounds: int = 5, *, silent: str | None = None, deaf: str | None = None) -> None:
-    """Both senders say that they live, unless one is silent, and p3 hears them, unless it is deaf to one."""
+    """Both senders send keep-alives, except a silent one, and p3 hears them, except the one that it is deaf to."""
     for _ in range(rounds):
         trace.time += PERIOD
         for sender in SENDERS:
@@ -98,7 +98,7 @@ def test_a_frame_that_is_late_or_lost_is_a_reason(delay: int | None) -> None:
 
 @pytest.mark.parametrize("silent", [None, *SENDERS])
 def test_a_sender_that_stood_still_is_a_reason_though_no_fault_is_told(silent: str | None) -> None:
-    """All that it sent came: nothing."""
+    """It sent nothing, so nothing was lost."""
     trace = following()
     talk(trace)
     talk(trace, 2 * 2 * BEARABLE // PERIOD, silent=silent)
@@ -106,7 +106,7 @@ def test_a_sender_that_stood_still_is_a_reason_though_no_fault_is_told(silent: s
     assert judged(trace)[0] == ("pass" if silent else "violated")
 
 
-def test_a_sender_that_stands_still_for_less_than_is_bearable_is_none() -> None:
+def test_a_sender_that_stands_still_for_a_bearable_time_is_no_reason() -> None:
     trace = following()
     for _ in range(4):
         talk(trace, 1)
@@ -116,7 +116,7 @@ def test_a_sender_that_stands_still_for_less_than_is_bearable_is_none() -> None:
 
 
 def lacking(trace: Trace, wait: int, report_every: int) -> None:
-    """A message of p1 does not come; after a while p3 is told that it is gone."""
+    """A message of p1 does not arrive; after a while p3 is told that it is gone."""
     received(trace, "p1", "p3", "report")
     trace.send("p1")
     for _ in range(wait // report_every):
@@ -127,7 +127,7 @@ def lacking(trace: Trace, wait: int, report_every: int) -> None:
     begin_anew(trace)
 
 
-def test_what_is_gone_at_once_is_no_reason_though_it_was_lost() -> None:
+def test_a_message_that_is_gone_too_early_is_no_reason_although_it_was_lost() -> None:
     trace = following()
     lacking(trace, wait=100, report_every=20)
     events = trace.end()
@@ -158,8 +158,8 @@ def test_a_process_whose_first_report_was_lost_has_a_reason() -> None:
     assert judged(trace) == ("pass", 1)
 
 
-def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
-    """What is sent later is handed over, hence nothing was lacking; in the end everything is lost."""
+def test_an_answer_about_messages_received_meanwhile_is_no_evidence() -> None:
+    """Later messages are delivered, so none was missing before; in the end p3 is deaf to p1."""
     trace = following()
     received(trace, "p1", "p3", "report")
     received(trace, "p3", "p1", "gone")
@@ -175,8 +175,8 @@ def test_an_answer_about_what_it_had_by_then_is_no_evidence() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "outcome"), [(10, "violated"), (100, "pass")])
-def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -> None:
-    """Of a sender that has nothing more to say, only time tells."""
+def test_an_answer_is_no_evidence_if_the_process_continued_for_long_after_it(rounds: int, outcome: str) -> None:
+    """If the sender has nothing more to send, only the time without a reset shows that nothing was missing."""
     trace = following()
     received(trace, "p1", "p3", "report")
     received(trace, "p3", "p1", "gone")
@@ -187,7 +187,7 @@ def test_nor_is_one_after_which_it_went_on_for_long(rounds: int, outcome: str) -
 
 
 @pytest.mark.parametrize("of", ["sent before", "another sender", "not delivered"])
-def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
+def test_an_old_foreign_or_undelivered_message_does_not_prove_that_nothing_was_missing(of: str) -> None:
     trace = following()
     received(trace, "p1", "p3", "report")
     before = {sender: trace.send(sender) for sender in SENDERS}
@@ -204,7 +204,7 @@ def test_what_does_not_prove_that_it_had_everything(of: str) -> None:
     )
 
 
-def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
+def test_a_message_that_is_gone_later_is_evidence_although_an_earlier_answer_was_none() -> None:
     trace = following()
     received(trace, "p1", "p3", "report")
     received(trace, "p3", "p1", "gone")
@@ -217,7 +217,7 @@ def test_what_is_gone_after_an_answer_that_was_no_evidence_is() -> None:
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_losses_before_the_last_source_began_count(lost: bool) -> None:
-    """p1 begins a second time, p2 goes on; what p3 lacks is of p2, from before."""
+    """p3 begins with p1 a second time and continues with p2; the lost message is an older one of p2."""
     trace = following()
     talk(trace)
     if lost:
@@ -269,7 +269,7 @@ SHORT, LONG = ({"at": "0s", "until": f"{time}ns"} for time in (BEARABLE, BEARABL
         ("crash", {"process": "p1"}),
     ],
 )
-def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) -> None:
+def test_a_fault_beyond_the_bounds_excuses_the_process(kind: str, detail: dict[str, Any]) -> None:
     trace = following()
     trace.fault(kind, **detail)
     talk(trace)
@@ -290,7 +290,7 @@ def test_what_is_beyond_the_bounds_excuses(kind: str, detail: dict[str, Any]) ->
         ("join", {"process": "p3", "group": "orders", "at": "0s"}),
     ],
 )
-def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[str, Any]) -> None:
+def test_a_fault_within_the_bounds_or_at_other_processes_is_no_excuse(kind: str, detail: dict[str, Any]) -> None:
     trace = following(others=("p4",))
     trace.fault(kind, **detail)
     talk(trace)
@@ -300,13 +300,13 @@ def test_what_is_within_them_or_about_others_does_not(kind: str, detail: dict[st
 
 @pytest.mark.parametrize("seed", [2615, 8480, 9771])
 def test_runs_in_which_a_listener_reported_before_all_its_sources_had_answered(seed: int) -> None:
-    """Its report ended the hold of a source that it did not name, or acknowledged more than that source began with."""
+    """Its report ended the hold of a source that it did not name, or acknowledged more than it got from that source."""
     run = simulate(FAMILIES["intergroup"].draw(seed))
     assert verdict(events_table(run.id, run.histories), "L9", "g").outcome == "pass"
 
 
 def test_a_run_in_which_a_question_was_repeated() -> None:
-    """It was answered twice, and the second answer took back what the first had promised."""
+    """It was answered twice, and the second answer withdrew the promise of the first."""
     run = simulate(FAMILIES["intergroup"].draw(5615))
     found = verdict(events_table(run.id, run.histories), "L9", "g")
     assert (found.outcome, found.opportunities) == ("pass", 2)

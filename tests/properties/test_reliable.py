@@ -219,7 +219,7 @@ def test_o4_asks_only_for_groups_of_the_receiver() -> None:
 
 
 def overlapping(service: str = "total") -> tuple[Trace, Mid]:
-    """p1 sends in a, p2 alone delivers it and sends in b, then p1 and p2 are heard of no more."""
+    """p1 sends in a, p2 alone delivers it and sends in b, then p1 and p2 disappear."""
     trace = Trace({"a": ["p1", "p2", "p3", "p4"], "b": ["p2", "p3", "p4"]}, service=service).begin()
     lost = trace.send("p1", "a")
     trace.deliver("p2", lost)
@@ -289,7 +289,7 @@ def test_o4_the_sender_of_the_effect_must_have_been_in_view_as_well() -> None:
     trace.deliver("p2", new)
     trace.deliver("p3", trace.send("p2"))
     judged = verdict(trace.end(quiet=False), "O4")
-    # p2 came with v1: of what was sent before it is no witness, of what was sent since it is.
+    # p2 joined with v1: it is no witness for earlier messages, but it is one for later ones.
     assert judged.violations == 1
     assert judged.example is not None
     assert judged.example.messages == ("orders/p2:0", "orders/p1:1")

@@ -38,7 +38,7 @@ def test_one_is_left_out() -> None:
 
 
 def test_two_leave_out_one_another() -> None:
-    """Whichever is first in the order, one of them left it out; the stamp says which."""
+    """In either order one of them left out a message; the stamp tells which one."""
     trace = total()
     first, second = trace.send("p1"), trace.send("p2")
     trace.deliver("p1", first)
@@ -73,7 +73,7 @@ def test_without_an_order_it_is_violated_as_o6_is() -> None:
 
 
 def test_without_an_order_over_views_it_is_violated_too() -> None:
-    """What each view holds are beginnings of one sequence; but p1 has first before second, and p2 the other way."""
+    """Each view holds prefixes of one sequence, but p1 delivers first before second, and p2 the reverse."""
     trace = trio(protocol="classic", service="reliable")
     first, second = trace.send("p1"), trace.send("p2")
     trace.deliver("p1", first)
@@ -114,7 +114,7 @@ def test_private_views_can_only_lack_an_order() -> None:
 
 
 def moved() -> pa.Table:
-    """p3 goes on to a view in which it delivers what the others have in the first."""
+    """p3 delivers in the next view a message that the others deliver in the first."""
     trace = total()
     first, second = trace.send("p1"), trace.send("p2")
     trace.deliver("p1", first, second)

@@ -1,4 +1,4 @@
-"""O7 against its definition: whether any order of the messages at all, tried one by one, is kept and leaves no gap."""
+"""O7 against its definition: all orders of the messages are tried, and one must be kept without a gap."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What is required is judged as if every service promised it; and what a process promises that only sends."""
+"""A required property is judged as if every service promised it; promises of a process that only sends."""
 
 import pyarrow as pa
 import pytest
@@ -42,14 +42,14 @@ def test_requirements_go_through_all_runs_of_a_table() -> None:
     assert judge(events, frozenset({"O1"})) == judge(events)
 
 
-def test_what_is_promised_anyway_may_be_required() -> None:
+def test_promised_properties_may_be_required_without_any_change_of_the_verdicts() -> None:
     offered = frozenset(PROMISES["newtop", "total"] & set(JUDGED)) - COMING - VOTED - {"L9"}  # these only in some runs
     for seed in range(10):
         assert judge(good_trace(seed), offered) == judge(good_trace(seed))
 
 
 @pytest.mark.parametrize("names", [{"O9"}, {"O3", "o6"}, {""}])
-def test_what_has_no_checker_cannot_be_required(names: set[str]) -> None:
+def test_a_property_without_a_checker_cannot_be_required(names: set[str]) -> None:
     with pytest.raises(ConfigurationError, match="there is no checker for a property"):
         judge(trio().end(), frozenset(names))
     assert known(JUDGED) == set(JUDGED)
@@ -57,7 +57,7 @@ def test_what_has_no_checker_cannot_be_required(names: set[str]) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_sender_outside_is_asked_for_nothing_it_cannot_do(service: str) -> None:
-    """Whatever is required, no violation names it: nothing is delivered to it, and the good runs lose nothing."""
+    """For any requirement no violation names it: nothing is delivered to it, and good runs lose nothing."""
     # L6 and L8 would need `stable` and `discard` rows, which are not written; D6 names the sender for where it sent.
     everything = frozenset(JUDGED) - {"L6", "L8", "D6"}
     seen = 0

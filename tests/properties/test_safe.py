@@ -16,7 +16,7 @@ def safe_trio() -> Trace:
 
 
 def notice(trace: Trace, process: str, *left: str, group: str = "orders") -> None:
-    """What the application is told when the failure of all others is agreed."""
+    """The notice to the application when the failure of all others is agreed."""
     trace.row(process, "transitional", group=group, view=trace.views[process, group], members=sorted(left))
 
 

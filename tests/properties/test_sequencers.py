@@ -1,4 +1,4 @@
-"""What asymmetric groups promise: less order through splits, the same inside one group (newtop.md 11.3 rule 7)."""
+"""Promises of asymmetric groups: less order through splits, the same inside one group (newtop.md 11.3 rule 7)."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def begun(**modes: str) -> Trace:
 
 
 def reversed_at_p3(trace: Trace, orderer: str | None = "p1") -> tuple[Mid, Mid]:
-    """p2 sends m in x, then m' in y; p3 delivers m' first. What p3 knows by then is written before."""
+    """p2 sends m in x, then m' in y; p3 delivers m' first. The caller writes the earlier rows of p3."""
     m, later = trace.send("p2", "x"), trace.send("p2", "y")
     trace.deliver("p1", m, orderer=orderer)
     trace.deliver("p2", m, orderer=orderer)
@@ -27,7 +27,7 @@ def reversed_at_p3(trace: Trace, orderer: str | None = "p1") -> tuple[Mid, Mid]:
     ("mode", "failed", "excused"),
     [
         ("asymmetric", "p2", True),  # its origin
-        ("asymmetric", "p1", True),  # who numbered it
+        ("asymmetric", "p1", True),  # its sequencer
         ("asymmetric", None, False),
         ("symmetric", "p2", False),
     ],
@@ -62,7 +62,7 @@ def test_o3_inside_the_group_there_is_no_exception() -> None:
 
 
 def test_o3_numbered_in_a_view_without_the_receiver() -> None:
-    """E-71, where p3 has heard of nothing yet: p2 has left it behind, and numbers m again."""
+    """E-71, before p3 learns anything: p2 has excluded it, and numbers m again."""
     trace = begun(**SEQUENCED)
     m = trace.send("p2", "x")
     trace.exclude("p2", "v1", ["p2"], group="x")

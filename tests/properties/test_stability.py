@@ -113,7 +113,7 @@ def test_s1_asks_for_the_members_of_the_view_in_force() -> None:
     assert outcome(trace.end(settled=False), "S1") == ("pass", 2, 0)
 
 
-def test_s1_what_no_process_sent_is_not_stable() -> None:
+def test_s1_a_message_that_no_process_sent_is_not_stable() -> None:
     trace = trio()
     mid = trace.send("p1")
     had_by(trace, mid, "p2", "p3")
@@ -126,7 +126,7 @@ def test_s1_what_no_process_sent_is_not_stable() -> None:
 
 
 def crashing(*, sent_after: bool, alive_after: bool) -> Trace:
-    """p3 crashes, and its log does not tell that it received what p2 calls stable."""
+    """p3 crashes, and its log lacks the receipt of a message that p2 calls stable."""
     trace = trio()
     if sent_after:
         trace.crash("p3")
@@ -255,7 +255,7 @@ def test_s2_is_judged_when_a_row_reports() -> None:
     assert outcome(trace.end(settled=False), "S2") == ("pass", 2, 0)
 
 
-def test_s2_what_is_delivered_late_counts_at_the_next_row() -> None:
+def test_s2_a_late_delivery_counts_at_the_next_row() -> None:
     trace, first, second = two_blocks()
     third = trace.send("p2", clock=3)
     had_by(trace, third, "p1", "p3")
@@ -313,14 +313,14 @@ def test_s4_freed_before_it_is_stable() -> None:
     )
 
 
-def test_s4_what_others_know_does_not_count() -> None:
+def test_s4_knowledge_of_others_does_not_count() -> None:
     trace = trio()
     known(trace)
     trace.discard("p3", {"p1": 0})
     assert "none of its messages was by then" in sentence(trace.end(settled=False), "S4", "orders")
 
 
-def test_s4_what_is_freed_already_is_no_matter() -> None:
+def test_s4_a_second_discard_of_the_same_message_does_not_count() -> None:
     trace = trio()
     known(trace)
     trace.discard("p2", {"p1": 0})
@@ -329,7 +329,7 @@ def test_s4_what_is_freed_already_is_no_matter() -> None:
 
 
 def evicting(trace: Trace) -> Mid:
-    """p2 knows a message to be stable, p3 has it and does not know."""
+    """p2 knows that a message is stable; p3 has it and does not know."""
     mid = known(trace)
     trace.deliver("p3", mid)
     return mid

@@ -1,4 +1,4 @@
-"""The checkers of stability and flow control must be caught lying too (docs/spec/properties.md 9)."""
+"""Every seeded fault of stability and flow control is found by its checker (docs/spec/properties.md 9)."""
 
 import random
 

@@ -11,7 +11,7 @@ from tests.support.traces.stability_oracle import Naive, some_prefixes
 
 
 def wild_trace(rng: random.Random) -> pa.Table:
-    """Members of two groups send, receive, deliver, call stable and free what they like; often at one time."""
+    """Members of two groups send, receive, deliver, report as stable and free random messages, often at one time."""
     members = ["p1", "p2", "p3"]
     options = rng.choice(({}, {"flow_control": 3, "window": 3, "window_bytes": 100}))
     numbering = rng.choice(("separate", "block"))

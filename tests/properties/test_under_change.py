@@ -1,4 +1,4 @@
-"""What older checkers say where members crash, are excluded, or go apart."""
+"""Other checkers on traces in which members crash, are excluded, or are separated."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_s1_a_member_confirmed_as_failed_is_not_asked() -> None:
     assert violated(trace.end(quiet=False)) == set()
 
 
-def test_s1_until_then_it_is() -> None:
+def test_s1_a_member_not_confirmed_as_failed_is_asked() -> None:
     trace = trio()
     mid = trace.send("p1")
     trace.receive("p2", mid)
@@ -124,7 +124,7 @@ def test_l2_l6_l8_in_the_last_views_of_both_sides() -> None:
     assert [verdict(events, name, "orders").opportunities for name in ("L2", "L6", "L8")] == [4, 4, 4]
 
 
-def test_l8_what_came_of_the_excluded_and_was_never_delivered_is_excused() -> None:
+def test_l8_undelivered_messages_of_excluded_members_are_excused() -> None:
     trace = trio()
     trace.fault("partition")
     mids = [trace.send("p3"), trace.send("p3")]
@@ -136,7 +136,7 @@ def test_l8_what_came_of_the_excluded_and_was_never_delivered_is_excused() -> No
     for kind in (trace.stable, trace.discard):
         for process in ("p1", "p2"):
             kind(process, {"p3": 0})
-    trace.receive("p2", mids[1])  # too late: it is recorded, and refused
+    trace.receive("p2", mids[1])  # too late: it is recorded as received, and refused
     assert violated(trace.end(components=[["p1", "p2"]], settled=False)) == set()
 
 

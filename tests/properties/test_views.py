@@ -181,7 +181,7 @@ def test_m11_two_primary_successors() -> None:
     assert "both views call themselves primary" in sentence(events, "M11", "orders")
 
 
-def test_m11_what_is_not_primary_stays_so() -> None:
+def test_m11_a_successor_of_a_view_that_is_not_primary_is_not_primary() -> None:
     trace = primaries(("v1", ["p1", "p2", "p3"], True), ("v2", ["p4", "p5"], False))
     trace.exclude("p4", "v3", ["p4"], primary=True)
     events = trace.end(components=[["p1", "p2", "p3"], ["p4"]])

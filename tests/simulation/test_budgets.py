@@ -1,8 +1,8 @@
 """Cost is a property: how many frames and bytes each protocol may spend on a message, and why (STYLE 5).
 
 Each line of `BUDGETS` is one bound on one figure of one case. Where the rules fix a figure the bound is exact; where
-load and latency have a say it lies less than twice above what was measured, so that a rule which doubled its traffic
-would break it. n is the size of the group, N(x) the groups that share a member with x.
+it depends on load and latency, the bound is less than twice the measured value, so that a rule which doubled its
+traffic would break it. n is the size of the group, N(x) the groups that share a member with x.
 """
 
 import json
@@ -25,7 +25,7 @@ TRIANGLE = {"a": "12", "b": "23", "c": "13"}
 TWINS = {"x": "123", "y": "123", "z": "123"}
 """Members by the digit in their name."""
 
-# What our frames weigh, all names having two letters (wire/codec.py): envelope 10, flags and numbers, identity 18.
+# Sizes of our frames, with names of two letters (wire/codec.py): envelope 10, flags and numbers, identity 18.
 NULL_BYTES = 10 + 25 + 18 + 32
 ALIVE_BYTES = 10 + 17 + 18 + 32
 DATA_BYTES = NULL_BYTES + 12 + 4
@@ -48,8 +48,8 @@ def header(stamp_bytes: int, nulls: float, alive: float) -> float:
 def crossing(groups: dict[str, str], group: str) -> int:
     """Nulls for one message alone, total and Slow order (newtop.md 5.2-5.5): n - 1, and the sizes of N(x) added up.
 
-    Whoever gets the message answers its number in all its groups (CA4); who hears that null answers it in that group
-    (CA3) and in no other, for nulls never cross. Nobody uses a number twice in a group (E-6).
+    A receiver of the message answers its number in all its groups (CA4). A receiver of that null answers it in that
+    group (CA3) and in no other, because nulls never cross. No member uses a number twice in a group (E-6).
     """
     neighbours = [members for name, members in groups.items() if name != group and {*members} & {*groups[group]}]
     return len(groups[group]) - 1 + sum(map(len, neighbours))
@@ -80,7 +80,7 @@ REPAIRS = 2 * 3 * LOSS / (1 - LOSS) ** 2
 
 BUDGETS = (
     # One group, total order. Each of the others answers once; all say once that it is complete, in algorithm 1 also
-    # that it is stable, for there somebody may wait to know it.
+    # that it is stable, because a sender may wait for that.
     exactly("alone/5/0", "nulls", 4, "n - 1: one answer each (CA3)"),
     at_most("alone/5/0", "alive", 5, "n: complete"),
     at_most("alone/5/1", "alive", 10, "2n: complete, then stable"),
@@ -94,7 +94,7 @@ BUDGETS = (
         "in step",
         "nulls",
         0.1,
-        "who sends within the timeout of the others owes nothing (E-6: not even its own number)",
+        "a member that sends within the timeout of the others owes nothing (E-6: not even its own number)",
     ),
     at_most("all active", "alive total", 4, "n, when the last message has been sent"),
     # experiments-newtop.md 3, relation 2: an inactive member answers every ts + p, the more messages at a time.
@@ -122,7 +122,7 @@ BUDGETS = (
     ),
     # The ring as shipped: every member sends, so messages and nulls serve several purposes.
     at_most("busy/slow", "nulls", crossing(RING, "g1") / 2, "half of what each would cost alone; measured 4.8"),
-    at_most("busy/slow", "alive", 0.25, "somebody speaks within 10 ms almost always; measured 0.14"),
+    at_most("busy/slow", "alive", 0.25, "almost always a member speaks within 10 ms; measured 0.14"),
     exactly("busy/slow", "stamp", SLOW_STAMP, "1 number"),
     at_most("busy/slow", "header", header(SLOW_STAMP, 5.5, 0.25), "the bounds above"),
     at_most("busy/relative", "nulls", 3, "n - 1; measured 2.2"),
@@ -137,9 +137,7 @@ BUDGETS = (
     at_most("busy/vector", "alive", 0.6, "as Fast"),
     exactly("busy/vector", "stamp max", FAST_STAMP, "the same keys as Fast, counts in place of blocks"),
     at_most("busy/vector", "header", header(FAST_STAMP, 3, 0.6), "the bounds above"),
-    at_most(
-        "busy/fast compressed", "stamp", 0.85 * FAST_STAMP, "what changed since; everybody is active; measured 163"
-    ),
+    at_most("busy/fast compressed", "stamp", 0.85 * FAST_STAMP, "the changes since then; all are active; measured 163"),
     at_most(
         "ring/causal-fast compressed", "stamp", 8 + 1 + 4 + (3 + 4 + 3 + 8), "one entry: the sender's last message"
     ),
@@ -250,7 +248,7 @@ CASES: dict[str, Callable[..., Scenario]] = {
 
 @cache
 def figures(case: str) -> dict[str, float]:
-    """What a case costs."""
+    """The figures of a case."""
     name, *arguments = case.split("/")
     run = simulate(CASES[name](*arguments))
     assert run.quiet

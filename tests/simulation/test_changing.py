@@ -1,4 +1,4 @@
-"""A process whose groups change, as its driver and its application see it: a core that does what a test tells it to."""
+"""A process with changing groups, seen by its driver and its application: the test controls the core."""
 
 import json
 import random
@@ -45,7 +45,7 @@ SIZE = 100
 
 
 class Puppet:
-    """A core that notes what it is asked, and gives out the effects that it is given."""
+    """A core that records its calls and returns the effects that the test gives it."""
 
     capabilities = Capabilities(suspects=True, changes=True)
     deadline: int | None = None
@@ -96,7 +96,7 @@ class Puppet:
 
 
 class Alone:
-    """One process under test; the others are there and silent."""
+    """One process under test; the others are present and silent."""
 
     def __init__(self, process: ProcessId = P1, *, outside: bool = False, consume_ms: int = 0) -> None:
         self.queue = EventQueue()
@@ -250,7 +250,7 @@ def test_a_merge_is_asked_of_the_core() -> None:
     assert world.core.asked == [("merge", G, (P2, P3))]
 
 
-# What applications know
+# States of applications
 
 
 def test_states_are_equal_if_the_same_was_delivered_in_the_same_order() -> None:
@@ -383,7 +383,7 @@ def loners(monkeypatch: pytest.MonkeyPatch) -> dict[ProcessId, Loner]:
 
 
 def numbers(run: Run, process: str, group: str, incarnation: int = 0) -> list[tuple[int, int]]:
-    """When which messages were asked for, in milliseconds."""
+    """Numbers of the requested messages by their time, in milliseconds."""
     (history,) = (each for each in run.histories if (each.process, each.incarnation) == (process, incarnation))
     return [
         (row["requested"] // 1_000_000, row["number"])

@@ -1,4 +1,4 @@
-"""Whole runs in which groups change: the shipped scenarios, judged, and what their traces tell."""
+"""Whole runs in which groups change: the shipped scenarios are judged, and their traces examined."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def rows(run: Run, *kinds: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def end_together(run: Run, *processes: str) -> bool:
-    """Whether the last view of each of these has exactly these members."""
+    """True if the last view of each of these processes has exactly these members."""
     last = {process: row["members"] for process, row in rows(run, "view")}
     return all(last[process] == [*processes] for process in processes)
 

@@ -86,7 +86,7 @@ def crash(service: str, transport: str) -> Scenario:
 
 
 def direct(run: Run) -> dict[object, set[int]]:
-    """By receiver, which messages of p1 came from p1 itself."""
+    """By receiver, the messages of p1 that came from p1 itself."""
     found: dict[object, set[int]] = {}
     for history in run.histories:
         for row in history.rows:

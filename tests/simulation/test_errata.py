@@ -75,9 +75,9 @@ BREAKS: dict[str, set[str]] = {
     "D1": {"L2", "O2", "D8"},
     "D5": {"O6", "O5"},
 }
-"""What the printed rule breaks. Of those, the scenario's own words name the first cause; others follow from it."""
+"""The properties that the printed rule breaks. The scenario names the first one; the others follow from it."""
 REQUIRED = {"E-29": frozenset({"M6"})}
-"""What is asked for beyond what is promised: signatures are there to tell views apart that may overlap."""
+"""Required properties beyond the promised ones: signatures must distinguish views that may overlap."""
 
 
 def scenario_of(erratum: str, *, literal: bool) -> Scenario:
@@ -169,7 +169,7 @@ def test_e_29_in_the_same_schedule_two_views_call_themselves_primary() -> None:
 
 
 def test_e_72_safe_delivery_cannot_cover_every_member_of_the_view() -> None:
-    """What is promised keeps to the notice; D11 as it is worded, when required, does not."""
+    """The promise depends on the notice; D11 as worded, when required, does not."""
     run = simulate(read_scenario(SCENARIOS / "E-72.toml"))
     assert run.quiet
     assert violated(run) == set()
@@ -201,8 +201,8 @@ def test_e_70_two_sides_of_a_split_number_the_same_messages_differently() -> Non
 def excluded_by_j(*literal: str) -> Cluster:
     """j has excluded i and says so; then h brings i a message of j that is marked: j sent it after that.
 
-    The frames are made by hand. Among members that all follow the adopted rules none is in this place: whoever has
-    that message has j's `confirmed` before it, hence has said so itself, and i listens to it no more.
+    The frames are made by hand. Under the adopted rules this cannot happen: a member that has the message has j's
+    `confirmed` before it. So it has relayed that, and i ignores its frames.
     """
     cluster = Cluster("h", "i", "j", literal=literal, suspect_after_ns=OMEGA_NS)
     marked = data("j", 1, payload=b"not for i", excluded=(ProcessId("i"),))
@@ -212,8 +212,8 @@ def excluded_by_j(*literal: str) -> Cluster:
     return cluster
 
 
-def test_e_45_without_marks_one_takes_in_what_was_sent_after_ones_exclusion() -> None:
-    """Constructed: the refutation clears j, and i delivers in its old view what j sent in one without i."""
+def test_e_45_without_marks_a_member_accepts_messages_sent_after_its_exclusion() -> None:
+    """Constructed: the refutation clears j, and i delivers in its old view a message of j from a view without i."""
     printed = excluded_by_j("E-45")
     assert [effect.process for effect in printed.found("i", Refuted)] == ["j"]
     assert printed.delivered["i"] == [b"not for i"]
@@ -242,7 +242,7 @@ def test_t9_the_other_rule_lets_clocks_run_ahead() -> None:
     assert clocks(printed)[-1] > 1.5 * clocks(adopted)[-1]
 
 
-def test_t8_unmerged_a_receiver_whose_clock_is_ahead_gets_nothing_for_as_long() -> None:
+def test_t8_unmerged_a_receiver_ahead_gets_nothing_until_the_sender_has_caught_up() -> None:
     """r is two seconds ahead, and s sends for one and a half."""
     adopted, printed = (simulate(scenario_of("T8", literal=literal)) for literal in (False, True))
     assert printed.deliveries == 0
@@ -271,7 +271,7 @@ def stability_latencies(run: Run, process: ProcessId) -> list[float]:
 
 
 def test_t11_no_schedule_needs_as_long_as_the_printed_formula_says() -> None:
-    """For s2 it says 15 units; the tight one says 14, and random phases come as near as one likes."""
+    """For s2 it says 15 units; the tight one says 14, and random phases come arbitrarily close to it."""
     plan = read_scenario(SCENARIOS / "T11.toml")
     for sender, printed, tight in ((S1, 11, 11), (S2, 15, 14)):
         assert printed == timestamp_bound(sender, (S1, S2), (R1, R2), FIGURE_2, send_every=1, ack_every=1)
@@ -280,7 +280,7 @@ def test_t11_no_schedule_needs_as_long_as_the_printed_formula_says() -> None:
         assert 0.98 * tight < worst <= tight
 
 
-def test_t5_a_newcomer_lacks_what_it_was_told_to_begin_with() -> None:
+def test_t5_a_joiner_lacks_the_messages_at_which_it_was_told_to_begin() -> None:
     def views(run: Run) -> list[int]:
         rows = next(history.rows for history in run.histories if history.process == "p3")
         return [len(row["members"]) for row in rows if row["kind"] == "view"]

@@ -27,7 +27,7 @@ SENDER = "p1"
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What the figures show of one run."""
+    """The values of one run that the figures show."""
 
     unstable_blocks: int
     """The most at any member."""

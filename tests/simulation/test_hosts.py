@@ -35,7 +35,7 @@ def test_an_alarm_set_by_a_skewed_clock_rings_neither_early_nor_late(
 
 
 class Stubborn:
-    """A core that never settles what is due."""
+    """A core whose deadline stays in the past."""
 
     capabilities = Capabilities()
     deadline: int | None = 10
@@ -55,7 +55,7 @@ class Stubborn:
         return 0
 
 
-class Nobody:
+class NoApplication:
     def taken(self, node: Node, frame: Frame) -> None: ...
     def asked(self, node: Node, frame: Frame) -> None: ...
     def state(self, node: Node, group: GroupId) -> bytes:
@@ -77,7 +77,7 @@ def test_an_alarm_that_stays_due_is_an_error_not_an_endless_loop() -> None:
         hosts=Hosts(),
         queue=queue,
         network=network,
-        application=Nobody(),
+        application=NoApplication(),
         recorder=None,
     )
     node.turn()

@@ -1,4 +1,4 @@
-"""Broken links: what streams and datagrams lose, which processes are told, and which stay connected."""
+"""Broken links: losses of streams and datagrams, notices to processes, and the connected components."""
 
 import json
 import random
@@ -42,7 +42,7 @@ NOTICE_MS = 50
 
 
 class Listener:
-    """A core that does nothing but note what it is told."""
+    """A core that only records its calls."""
 
     capabilities = Capabilities(suspects=True, counts_connections=True)
     deadline: int | None = None
@@ -102,7 +102,7 @@ class Listener:
         self.told.append(("suspect", process, now))
 
 
-class Nobody:
+class NoApplication:
     """No application."""
 
     def taken(self, node: Node, frame: Frame) -> None: ...
@@ -161,7 +161,7 @@ class World:
             hosts=Hosts(),
             queue=self.queue,
             network=self.network,
-            application=Nobody(),
+            application=NoApplication(),
             recorder=None,
         )
 
@@ -177,7 +177,7 @@ class World:
         self.network.transmit(self.nodes[ProcessId(name)], Transmit(frame, Scope.VIEW, self.channel), self.queue.now)
 
     def form_at(self, moment_ms: int, group: GroupId) -> None:
-        """Let all enter a formed group, and each tell each other."""
+        """Let all processes enter a formed group, and each send a frame to each other."""
         self.queue.at(moment_ms * MS, self._form, group)
 
     def _form(self, group: GroupId) -> None:
@@ -257,7 +257,7 @@ def test_a_cut_loses_a_suffix_of_each_stream_under_way(seed: int) -> None:
     for name in "bc":
         received = world.cores[name].received
         assert received == [*range(1, len(received) + 1)]  # a prefix
-        assert 5 <= len(received) < 30  # what had arrived by then is there
+        assert 5 <= len(received) < 30  # frames that had arrived before the cut are kept
         assert world.severed(name) == ["a"]
     assert sorted(world.severed("a")) == ["b", "c"]
 
@@ -334,7 +334,7 @@ def test_suspicions_are_injected_only_where_they_are_possible() -> None:
         ([cut("a", "b", 1)], []),
         ([cut("a", other, 1) for other in "bcd"], ["a", "bcd"]),
         ([cut(other, "a", 1) for other in "bcd"], ["a", "bcd"]),
-        ([cut("a", "d", 1), cut("b", "d", 1)], []),  # c passes on what they say
+        ([cut("a", "d", 1), cut("b", "d", 1)], []),  # c relays their frames
         ([cut("c", each, 1) for each in "ab"] + [cut(each, "d", 1) for each in "ab"], []),  # ab to c to d to ab
         ([cut("c", each, 1) for each in "ab"] + [cut("d", each, 1) for each in "ab"], ["ab", "cd"]),
         ([split("ab", "cd"), Heal(at=ms(10))], ["abcd"]),
@@ -364,7 +364,7 @@ def test_a_stream_with_losses_connects_no_processes() -> None:
 def test_processes_that_wait_for_a_stalled_one_are_in_no_component(
     companies: list[str], components: list[list[str]]
 ) -> None:
-    """The processes of its company that are connected with it; the others continue without it."""
+    """Only processes that share a group with it and are connected with it; the others continue without it."""
     world = World("abcd", [Stall(at=ms(1), process="a"), split("ab", "cd")], companies=companies)
     assert world.run().components() == components
 
@@ -425,7 +425,7 @@ def test_a_loss_on_an_unused_connection_breaks_nothing() -> None:
 
 
 def test_an_install_that_is_under_way_when_its_connection_breaks_comes_too_late() -> None:
-    """The end of the stream is lost; the receiver is told before what is left of it has come."""
+    """The end of the stream is lost; the receiver is told before its last frames arrive."""
     latency = Fixed(value=ms(500))
     world = World("ab", [cut("a", "b", 100, 150)], latency=latency, renews=True)
     world.links.chance.seed(2)  # a late end: some of it gets through

@@ -1,4 +1,4 @@
-"""Whole runs in which members fail: what their traces tell, how they end, and that they can be repeated."""
+"""Whole runs in which members fail: their traces, their ends, and that they can be repeated."""
 
 import json
 from pathlib import Path
@@ -132,7 +132,7 @@ def test_a_wrong_suspicion_is_told_and_taken_back() -> None:
 
 
 def test_an_application_gets_to_notices_and_views_in_order_with_its_messages() -> None:
-    """The protocol confirms while the application of p1 is stalled, which hears of it after what came before."""
+    """The protocol confirms while the application of p1 is stalled, which reads the notice after the earlier events."""
     stall = 'kind = "stall", process = "p1", at = "50ms", until = "600ms"'
     run = run_of(BASE + SPREAD, CRASH, stall)
     (confirmed,) = rows(run, "confirm", "p1")
@@ -176,7 +176,7 @@ def test_a_crash_under_full_load_costs_three_suspicion_times_at_most_and_no_mess
         assert set(left["accusers"]) == set(survivors)
         delivered = [(row["sender"], row["number"]) for row in rows(run, "deliver", name)]
         for sender in survivors:
-            assert [number for who, number in delivered if who == sender] == list(range(400))
+            assert [number for origin, number in delivered if origin == sender] == list(range(400))
     assert not [verdict for verdict in judge(events(run)) if verdict.violations]
 
 

@@ -1,4 +1,4 @@
-"""The simulated network by itself: what it promises of streams, and what it does to datagrams."""
+"""The simulated network by itself: its promises for streams, and its faults on datagrams."""
 
 import random
 from collections import Counter
@@ -20,7 +20,7 @@ GROUP = GroupId("g")
 
 
 class Endpoint:
-    """As much of a node as the network sees."""
+    """The part of a node that the network uses."""
 
     def __init__(self, name: str, network: SimulatedNetwork, queue: EventQueue) -> None:
         self.id = ProcessId(name)

@@ -15,7 +15,7 @@ ERRATA = Path(__file__).parents[2] / "scenarios/errata"
 
 
 def played(members: int, *faults: str, service: str = "total-safe", **options: str) -> Run:
-    """A group in which everybody sends all the time; `faults`: `3s crash p2`, `5s leave p1`, …"""
+    """A group in which all members send all the time; `faults`: `3s crash p2`, `5s leave p1`, …"""
     tables = []
     for fault in faults:
         at, kind, process = fault.split()
@@ -37,7 +37,7 @@ def broken(run: Run) -> dict[str, str | None]:
 
 
 def stretches(run: Run, process: str) -> list[tuple[str, tuple[str, ...]]]:
-    """What a process is told, in order: (`view`, members), (`primary`, rule), (`transitional`, members)."""
+    """The events that a process reads, in order: (`view`, members), (`primary`, rule), (`transitional`, members)."""
     found = []
     for history in run.histories:
         for row in history.rows if history.process == process else ():
@@ -94,7 +94,7 @@ def test_primary_ends_at_the_notice() -> None:
 
 
 @pytest.mark.parametrize("moment", ["3010ms", "3030ms", "3050ms", "3080ms", "3200ms"])
-def test_who_leaves_while_a_view_votes_passes_its_vote_on(moment: str) -> None:
+def test_a_member_that_leaves_during_a_vote_passes_its_vote_on(moment: str) -> None:
     """p1 and p2 of the last primary view leave as soon as p3 has joined; a leave waits for the vote."""
     run = played(3, "3s join p3", f"{moment} leave p1", f"{moment} leave p2")
     assert broken(run) == {}
@@ -140,7 +140,7 @@ def test_a_phantom_member_makes_no_view_primary() -> None:
         ("total", 'primary = "dynamic"\nsuspect_after = "0s"', "options.primary"),
     ],
 )
-def test_what_does_not_go_with_votes_is_refused(service: str, options: str, key: str) -> None:
+def test_settings_that_exclude_votes_are_refused(service: str, options: str, key: str) -> None:
     group = f'[[group]]\nname = "g"\nmembers = 3\nservice = "{service}"\n'
     with pytest.raises(ConfigurationError, match=key):
         parse_scenario(f'name = "v"\nduration = "5s"\n[options]\n{options}\n{group}')

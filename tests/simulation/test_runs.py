@@ -23,13 +23,13 @@ def events(run: Run) -> pa.Table:
     return events_table(run.id, run.histories)
 
 
-NOBODY_FAILS = 'options.suspect_after = "0s"\n'
+NO_FAILURES = 'options.suspect_after = "0s"\n'
 
 
 def scenario(*lines: str, members: int = 3) -> Scenario:
     """One group `g` that no member leaves, plus the given lines of TOML."""
     group = f'group = [{{ name = "g", members = {members} }}]'
-    return parse_scenario("\n".join(['name = "test"', group, NOBODY_FAILS, *lines]))
+    return parse_scenario("\n".join(['name = "test"', group, NO_FAILURES, *lines]))
 
 
 def only(table: pa.Table, **wanted: str) -> pa.Table:
@@ -198,7 +198,7 @@ hosts = { count = 1, service = "400us" }
 @pytest.mark.parametrize(("text", "most"), [(SLOW_LINES, 800), (SLOW_HOST, 4_000)])
 def test_slow_lines_and_hosts_are_not_drowned_in_repetitions(text: str, most: int) -> None:
     """Frames that are late because all are busy must not be requested faster and faster."""
-    run = simulate(parse_scenario(NOBODY_FAILS + text.replace("slow ", "slow-")))
+    run = simulate(parse_scenario(NO_FAILURES + text.replace("slow ", "slow-")))
     assert run.quiet
     assert len(only(events(run), kind="transmit")) < most
 

@@ -1,4 +1,4 @@
-"""Whole runs with sequencers: what their traces tell, and seeds that once failed."""
+"""Whole runs with sequencers: their traces, and seeds that once failed."""
 
 from typing import Any
 
@@ -69,10 +69,10 @@ def test_a_sequencer_that_crashes_is_followed_by_the_next() -> None:
     [
         (90, "where a view changes took a place in the sequencer's window (F1)"),
         (164, "likewise"),
-        (1205, "an open window, and nobody to submit to: a drain without end"),
+        (1205, "an open window, and no sequencer to submit to: an endless drain"),
         (1857, "a new sequencer showed life by the number of the cut before it"),
         (1946, "likewise, on streams"),
-        (2687, "signs of life were asked for and acknowledged, and whoever missed that for a while seemed deaf"),
+        (2687, "signs of life were requested and acknowledged, and a member that missed them for a while seemed deaf"),
     ],
 )
 def test_seeds_that_failed_once(seed: int, why: str) -> None:

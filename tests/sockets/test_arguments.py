@@ -76,7 +76,7 @@ def test_a_snapshot_that_is_no_function_is_refused() -> None:
 
 
 def test_a_snapshot_that_ends_the_program_does_not_stop_the_others() -> None:
-    """The process leaves, so that another member is asked for the state, and the error is raised where it reads."""
+    """The process leaves, another member is asked for the state, and the error is raised in the reading task."""
 
     async def scenario() -> None:
         def ends() -> bytes:
@@ -99,7 +99,7 @@ def test_a_snapshot_that_ends_the_program_does_not_stop_the_others() -> None:
 
 
 async def _read(group: antiphon.Group) -> object:
-    """Gives the exit code with which the application wanted to end the program."""
+    """Return the exit code with which the application ends the program."""
     try:
         async for _ in group:
             pass

@@ -67,7 +67,7 @@ async def test_sending() -> None:
 
         for number, payload in enumerate(NUMBERS):
             sent += await cancel_at(number % len(STEPS), send(payload))
-            seen += await take_messages(stalled, 60)  # room comes at any moment
+            seen += await take_messages(stalled, 60)  # there may be room at any moment
         await sender.send(b"end")
         seen += messages(await take_until(stalled, lambda events: b"end" in payloads(events)))
         assert 0 < len(sent) < len(NUMBERS)
@@ -91,7 +91,7 @@ async def test_joining() -> None:
 
 
 @on_loopback
-async def test_joining_where_nobody_is() -> None:
+async def test_joining_without_any_other_member() -> None:
     async with Member(peers=["127.0.0.1:1"], found="anyway", **FAST) as lonely:
         for step in STEPS:
             assert not await cancel_at(step, lonely.join("orders"))
@@ -149,4 +149,4 @@ async def test_starting_and_ending_a_member() -> None:
                 assert [event async for event in joined if isinstance(event, Message)] == []
         await until(lambda: not found[0].peers)
         await until(lambda: len(group.health.members) == 1)
-    gc.collect()  # what is not closed would warn
+    gc.collect()  # unclosed objects would cause warnings

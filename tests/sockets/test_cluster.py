@@ -180,7 +180,7 @@ def test_sides_of_a_partition_get_the_states_of_all_sides() -> None:
     run(scenario())
 
 
-def test_who_crashes_is_excluded_and_starts_anew_as_another() -> None:
+def test_a_crashed_member_is_excluded_and_restarts_as_a_new_incarnation() -> None:
     async def scenario() -> None:
         async with cluster(3, seed=3) as members:
             assert (await take_view(members, 0, "p1", "p2", "p3")).joined == ("p1", "p2", "p3")
@@ -197,12 +197,12 @@ def test_who_crashes_is_excluded_and_starts_anew_as_another() -> None:
     run(scenario())
 
 
-def test_who_pauses_shortly_misses_nothing() -> None:
+def test_a_member_that_pauses_shortly_misses_nothing() -> None:
     async def scenario() -> None:
         async with cluster(2) as members:
             seen: list[Seen] = [[], []]
             readers = [asyncio.create_task(read(members, place, seen)) for place in range(2)]
-            await asyncio.sleep(0.2)  # nobody owes an answer any more
+            await asyncio.sleep(0.2)  # no member owes an answer any more
             members.pause(1)
             await members[0].send(b"held")
             await asyncio.sleep(0.2)
@@ -226,7 +226,7 @@ def test_members_of_a_cluster_may_be_in_more_groups() -> None:
     run(scenario())
 
 
-def test_what_waits_for_ever_is_ended_by_the_limit() -> None:
+def test_a_scenario_that_waits_for_ever_is_ended_by_the_limit() -> None:
     async def scenario() -> None:
         async with cluster(2) as members:
             await members[0].ready(3)
@@ -235,7 +235,7 @@ def test_what_waits_for_ever_is_ended_by_the_limit() -> None:
         run(scenario(), limit_s=50)
 
 
-def test_what_a_cluster_cannot_be_is_refused() -> None:
+def test_impossible_clusters_are_refused() -> None:
     async def make(count: int = 2, latency_s: tuple[float, float] = (0, 0), **chosen: Any) -> None:
         async with cluster(count, latency_s=latency_s, **chosen) as members:
             members.partition([[0], [0, 1]])

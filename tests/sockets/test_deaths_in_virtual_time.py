@@ -12,7 +12,7 @@ SUSPECT_AFTER_S = 10.0
 
 
 async def left_after(members: Cluster, place: int) -> tuple[float, list[tuple[ProcessId, str]]]:
-    """How long until this survivor is told of a smaller view, and why it is smaller."""
+    """The time until this survivor reads a smaller view, and the reason of the departure."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with asyncio.timeout(100):
@@ -51,7 +51,7 @@ def test_a_silent_crash_is_found_by_silence_as_ever() -> None:
 
 
 @pytest.mark.parametrize("busy", [True, False])
-def test_evidence_that_others_refute_excludes_nobody(busy: bool) -> None:
+def test_evidence_that_others_refute_excludes_no_member(busy: bool) -> None:
     async def scenario() -> None:
         async with cluster(3, suspect_after=SUSPECT_AFTER_S, merge_every=SUSPECT_AFTER_S) as members:
             seen: list[list[Event]] = [[], [], []]

@@ -1,4 +1,4 @@
-"""When the driver takes a turn: at once where nothing else goes on, once for many frames where much comes."""
+"""Turns of the driver: at once when it is idle, one turn for many frames under load."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 class Desk:
-    """A core, a transport and applications that do next to nothing, and a clock that tests move."""
+    """A minimal core, transport and application, and a clock that tests set."""
 
     streams = False
     capabilities = Capabilities()
@@ -29,9 +29,9 @@ class Desk:
         self.now = MS
         self.fed: list[Frame] = []
         self.turns: list[int] = []
-        """Of each turn, how many frames had been fed in all."""
+        """For each turn, the total number of frames fed so far."""
         self.answers = 0
-        """How many of the next drains have something to say."""
+        """Number of the next drains that return an effect."""
         self.takes_ns = 0
         """How long a frame takes to be fed."""
         self.in_drain: Callable[[], None] = lambda: None
@@ -59,7 +59,7 @@ class Desk:
 
 
 async def at_rest(desk: Desk) -> Driver:
-    """A driver that has had its first turn, a while ago."""
+    """A driver that had its first turn a millisecond ago."""
     driver = Driver(ME, cast("Any", desk), cast("Transport", desk), cast("Audience", desk), clock=lambda: desk.now)
     await driver.open()
     driver.begin()
@@ -74,7 +74,7 @@ def hand(driver: Driver, peer: str) -> None:
     driver.arrived(ProcessId(peer), 0, [encode(AliveFrame(GROUP, ProcessId(peer), 1, 0))])
 
 
-def test_what_comes_after_a_rest_has_its_turn_at_once() -> None:
+def test_the_first_frame_after_a_rest_is_processed_at_once() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)
@@ -87,7 +87,7 @@ def test_what_comes_after_a_rest_has_its_turn_at_once() -> None:
     asyncio.run(scenario())
 
 
-def test_a_frame_of_which_nothing_follows_does_not_delay_the_next_one() -> None:
+def test_a_frame_without_consequences_does_not_delay_the_next_one() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)
@@ -99,7 +99,7 @@ def test_a_frame_of_which_nothing_follows_does_not_delay_the_next_one() -> None:
     asyncio.run(scenario())
 
 
-def test_of_many_that_come_in_one_wake_up_the_first_has_a_turn_and_the_others_have_one() -> None:
+def test_frames_of_one_wake_up_share_a_turn_except_the_first() -> None:
     async def scenario() -> None:
         desk = Desk()
         driver = await at_rest(desk)

@@ -1,4 +1,4 @@
-"""What lasts: memory stays within its bound while an application stalls, and nothing is left of those who are gone."""
+"""Endurance: memory stays bounded while an application stalls, and departed processes leave nothing behind."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -17,7 +17,7 @@ WINDOW_BYTES, WAITING_BYTES = 32_000, 16_000
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_a_stalled_application_lets_nobody_hold_more_than_the_bound(
+def test_with_a_stalled_application_no_member_holds_more_than_the_bound(
     transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outgoing, "WAITING_BYTES_MAX", WAITING_BYTES)
@@ -34,7 +34,7 @@ def test_a_stalled_application_lets_nobody_hold_more_than_the_bound(
             stalled = found[2].id
             await until(lambda: all(group.health.blocked_by == stalled for group in groups[:2]))
             await asyncio.sleep(3 * FAST["suspect_after"])  # long enough to be suspected for it
-            assert all(len(payloads(events)) <= 3 * WINDOW_BYTES // 1_000 for events in seen)  # nobody goes on
+            assert all(len(payloads(events)) <= 3 * WINDOW_BYTES // 1_000 for events in seen)  # no member continues
             readers.append(asyncio.create_task(read_on(groups[2], seen[2])))
             await until(lambda: len(payloads(seen[2])) > 3 * WINDOW_BYTES // 1_000)
             for sender in senders:
@@ -119,7 +119,7 @@ def test_thirty_restarts_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
 
 
 def inventory(found: list[Member]) -> tuple[object, ...]:
-    """Tasks, file descriptors, and what those who stay remember of others."""
+    """Tasks, file descriptors, and the tables of the staying members."""
     tables = []
     for member in found:
         sizes = table_sizes(member)
@@ -146,7 +146,7 @@ def test_a_process_that_was_in_no_view_is_forgotten_and_found_again_by_the_addre
             await until(lambda: all(len(member.peers) == 2 for member in found))
             cut_off(one, two, three)
             await until(lambda: {*one._addresses.known} == {found[1].id} and {*two._addresses.known} == {found[0].id})
-            await until(lambda: three._callers.keys() == {one.address})  # which was named; p2 is forgotten
+            await until(lambda: three._callers.keys() == {one.address})  # the named address; p2 is forgotten
             for mesh in (one, two, three):
                 mesh.forbid(frozenset())
             await until(lambda: all(len(member.peers) == 2 for member in found))
@@ -158,7 +158,7 @@ def test_a_process_that_was_in_no_view_is_forgotten_and_found_again_by_the_addre
 
 
 def test_members_that_are_cut_off_for_long_do_not_forget_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of them was given an address but that of p1, which stays cut off."""
+    """All were given only the address of p1, which stays cut off."""
     monkeypatch.setattr(tcp, "_TRIES_MAX", 5)
     monkeypatch.setattr(tcp, "_RETRY_S", (0.02, 0.1))
     monkeypatch.setattr(tcp, "_RARELY_S", 0.1)
@@ -180,7 +180,7 @@ def test_members_that_are_cut_off_for_long_do_not_forget_each_other(monkeypatch:
             cut_off(one, two, three)
             await until(lambda: [len(group.health.members) for group in groups] == [2, 2, 1])
             monkeypatch.setattr(tcp.TcpMesh, "_try", count)
-            await until(lambda: calls > 40)  # of each pair and direction more than enough to forget it
+            await until(lambda: calls > 40)  # for each pair and direction, more than enough to forget the peer
             for mesh in (two, three):
                 mesh.forbid(frozenset({"p1"}))
             await until(lambda: found[2].id in two.peers)
@@ -192,14 +192,14 @@ def test_members_that_are_cut_off_for_long_do_not_forget_each_other(monkeypatch:
 
 
 def cut_off(one: tcp.TcpMesh, two: tcp.TcpMesh, three: tcp.TcpMesh) -> None:
-    """The third from the others."""
+    """Cut off the third member from the others."""
     one.forbid(frozenset({"p3"}))
     two.forbid(frozenset({"p3"}))
     three.forbid(frozenset({"p1", "p2"}))
 
 
 @on_loopback
-async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
+async def test_a_process_names_only_peers_that_it_is_connected_with() -> None:
     async with AsyncExitStack() as stack:
         (found,) = await stack.enter_async_context(members(1))
         gone = await stack.enter_async_context(Member(name="gone", peers=[found.address], **FAST))
@@ -213,8 +213,8 @@ async def test_nobody_tells_of_those_whom_it_is_not_connected_with() -> None:
 
 
 @on_loopback
-async def test_who_reads_nothing_from_its_connections_is_excluded_and_holds_nobody_up() -> None:
-    """As a process that is stopped: its peers' buffers fill, and stay so when it is not in their view any more."""
+async def test_a_member_that_reads_no_connection_is_excluded_and_the_others_go_on() -> None:
+    """Like a stopped process: the buffers of its peers fill, and stay full after its exclusion."""
     async with members(3, window=2_000, window_bytes=64 << 20) as found:
         groups = await join_all(found)
         seen: list[Event] = []
@@ -244,8 +244,8 @@ async def send_large(group: Group) -> None:
 
 
 @on_loopback
-async def test_nobody_is_taken_in_before_all_are_connected_with_it() -> None:
-    """Else whoever was slow to connect would be severed from it, and in the end have to leave the others."""
+async def test_a_joiner_is_admitted_only_when_all_members_are_connected_with_it() -> None:
+    """Otherwise a member that connects slowly would be severed from the joiner, and in the end be excluded."""
     async with members(2) as found:
         groups = await join_all(found)
         seen: list[list[Event]] = [[], []]

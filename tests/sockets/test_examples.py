@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class Running:
-    """An example that runs, and what it has printed."""
+    """A running example and its output."""
 
     def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
         self.process = process
@@ -35,7 +35,7 @@ class Running:
             self.lines.append(line.decode().rstrip())
 
     async def ends(self) -> None:
-        """Its input is over: it leaves, and prints the rest."""
+        """End its input: it leaves, and prints the rest."""
         output, errors = await self.process.communicate(b"")
         self.lines += output.decode().splitlines()
         assert (self.process.returncode, errors) == (0, b"")
@@ -109,7 +109,7 @@ async def bank() -> None:
 
 
 async def branch_out_of_business() -> None:
-    """One of two branches is killed: the other keeps what is typed until the first one is back."""
+    """One of two branches is killed: the other keeps typed lines until the first one is back."""
     async with asyncio.timeout(SECONDS_MAX), running("bank.py", "north", "south") as (north, south):
         for each in (north, south):
             await each.prints(lambda lines: lines[-2:] == ["* 2 branches", "* in business"])

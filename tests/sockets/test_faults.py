@@ -1,4 +1,4 @@
-"""What applications see when members stall, vanish, come back, lose a connection, or speak nonsense."""
+"""The view of applications when members stall, vanish, come back, lose a connection, or send malformed bytes."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ async def test_a_reader_that_stalls_holds_senders_back_and_loses_nothing() -> No
         reading = asyncio.create_task(read_on(sender, seen))
         accepted = fill(sender, b"message")
         await until(lambda: sender.health.blocked_by == found[1].id)
-        while more := fill(sender, b"message"):  # in the place of what has left meanwhile
+        while more := fill(sender, b"message"):  # in place of messages that have left meanwhile
             accepted += more
             await asyncio.sleep(0.1)
         with pytest.raises(FlowBlocked, match=f"it waits for {found[1].id}"):
@@ -100,7 +100,7 @@ async def test_a_connection_that_breaks_parts_two_members_and_merging_brings_the
         await until(lambda: all(b"end" in payloads(events) for events in seen))
         together = max((view for view in views(seen[1]) if len(view.members) == 2), key=lambda view: view.id)
         for events, member in zip(seen, found, strict=True):
-            if member.id in together.members:  # who stays with the sender gets everything, once
+            if member.id in together.members:  # a member that stays with the sender gets every message once
                 assert payloads(events) == [*(b"%d" % number for number in range(200)), b"end"]
             else:
                 assert len({*payloads(events)}) == len(payloads(events))
@@ -148,7 +148,7 @@ async def test_a_member_that_is_killed_is_excluded_and_the_others_go_on() -> Non
 
 
 @on_loopback
-async def test_who_starts_anew_under_its_name_joins_as_another() -> None:
+async def test_a_restarted_process_joins_under_its_name_as_a_new_incarnation() -> None:
     async with members(2) as found:
         first = Member(name="p3", peers=[found[0].address], **FAST)
         async with first:
@@ -167,7 +167,7 @@ async def test_who_starts_anew_under_its_name_joins_as_another() -> None:
             await until(lambda: all(second.id in member.peers for member in found))
             host, _, port = first.address.partition(":")
             before = host, int(port)
-            await until(lambda: all(before not in mesh_of(member)._callers for member in found))  # nobody calls it
+            await until(lambda: all(before not in mesh_of(member)._callers for member in found))  # no member calls it
 
 
 def hello(process: str, host: str, port: int, others: tuple[tuple[str, str, int], ...] = ()) -> bytes:
@@ -193,7 +193,7 @@ def hello(process: str, host: str, port: int, others: tuple[tuple[str, str, int]
     ],
     ids=range(13),
 )
-def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_bytes_on_the_socket_harm_no_member(nonsense: bytes, caplog: pytest.LogCaptureFixture) -> None:
     @on_loopback
     async def scenario() -> None:
         async with members(2) as found:
@@ -218,7 +218,7 @@ def test_nonsense_on_the_socket_harms_nobody(nonsense: bytes, caplog: pytest.Log
 
 @on_loopback
 async def test_a_member_whose_frame_comes_damaged_loses_its_connection_and_comes_back() -> None:
-    """Dropped silently, it would be a gap in a stream that nobody sees, and all would wait for ever."""
+    """If the frame were dropped silently, no member would see the gap in the stream, and all would wait for ever."""
     async with members(3) as found:
         groups = await join_all(found)
         for group in groups:

@@ -11,7 +11,7 @@ from antiphon.testing import cluster, run
 from tests.support.village import Village, sees_primary, village
 
 LONG_S = 60.0
-"""Many times as long as a process of old looked for a group before it founded it alone."""
+"""Many times the period after which earlier versions founded a group alone."""
 
 
 async def first_view(group: Group) -> list[str]:
@@ -33,7 +33,7 @@ async def cancel(tasks: list["asyncio.Task[None]"]) -> None:
 
 
 async def waits(joining: "asyncio.Task[Group]") -> None:
-    """It is not in any view for long."""
+    """Assert that the process is in no view for a long time."""
     await asyncio.sleep(LONG_S)
     assert not joining.done()
 

@@ -1,4 +1,4 @@
-"""What a group promises at moments that are hard to meet on sockets: driven by hand, or in virtual time."""
+"""A group at moments that are hard to reach on sockets: driven by hand, or in virtual time."""
 
 import asyncio
 from typing import cast
@@ -17,7 +17,7 @@ from tests.support.replica import Replica
 
 
 class Desk:
-    """As much of a member as a group that sends needs; it is its own core."""
+    """The part of a member that a sending group needs; it is also the core."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -45,7 +45,7 @@ class Desk:
         self.urged.append("soon")
 
 
-def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_admitted_sender_that_is_cancelled_gives_its_place_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAITING_BYTES_MAX", 512)
 
     async def scenario() -> None:
@@ -64,7 +64,7 @@ def test_who_is_let_through_and_cancelled_lets_another_through(monkeypatch: pyte
     run(scenario())
 
 
-def test_what_flow_control_holds_back_is_not_hurried() -> None:
+def test_messages_held_back_by_flow_control_cause_no_immediate_turns() -> None:
     """A turn for each message that cannot leave would cost more than the messages."""
 
     async def scenario() -> None:
@@ -82,7 +82,7 @@ def test_what_flow_control_holds_back_is_not_hurried() -> None:
     run(scenario())
 
 
-def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() -> None:
+def test_messages_sent_during_a_turn_reach_the_core_in_the_next_turn() -> None:
     """A state that is read while it leaves may send, in this group or in another; the core takes nothing meanwhile."""
     desk = Desk()
     group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
@@ -96,7 +96,7 @@ def test_what_is_sent_while_the_core_is_at_work_reaches_it_with_the_next_turn() 
     assert desk.sent == [b"1", b"2", b"3"]
 
 
-def test_what_was_filled_without_waiting_counts_for_those_who_wait() -> None:
+def test_messages_of_try_send_count_against_the_bound_of_send() -> None:
     async def scenario() -> None:
         desk = Desk()
         group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
@@ -126,7 +126,7 @@ def test_many_senders_that_had_to_wait_go_on_together() -> None:
 
 
 class Filling(Desk):
-    """What is sent waits."""
+    """Sent messages wait."""
 
     def send(self, group: GroupId, payload: bytes) -> None:
         super().send(group, payload)
@@ -135,8 +135,8 @@ class Filling(Desk):
 
 @pytest.mark.parametrize("size", [1, 300_000])
 @pytest.mark.parametrize("cancelled", ["never", "before", "after"])
-def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int, cancelled: str) -> None:
-    """One calls `send` between the turn that made room and the tasks that it has woken, without giving way to them."""
+def test_a_late_sender_does_not_overtake_an_admitted_sender_that_has_not_resumed_yet(size: int, cancelled: str) -> None:
+    """A task calls `send` after the turn that made room, before the woken tasks run."""
 
     async def scenario() -> None:
         desk = Filling()
@@ -166,7 +166,7 @@ def test_nobody_overtakes_who_was_let_through_and_has_not_gone_on_yet(size: int,
     run(scenario())
 
 
-def test_who_leaves_sends_nothing_more_however_many_were_let_through() -> None:
+def test_a_member_that_leaves_sends_nothing_more_even_if_senders_were_admitted() -> None:
     async def scenario() -> None:
         desk = Desk()
         group = Group(cast("LocalProcess", desk), GroupId("orders"), None)
@@ -207,7 +207,7 @@ def test_a_batch_ends_before_the_state_is_asked_for() -> None:
     run(scenario())
 
 
-def test_who_leaves_without_reading_still_sends_all_that_waits() -> None:
+def test_a_member_that_leaves_without_reading_still_sends_all_waiting_messages() -> None:
     async def scenario() -> None:
         async with cluster(2, window=4, frame_bytes=100, window_bytes=400) as members:
             for number in range(2_000):

@@ -33,7 +33,7 @@ def all_fields() -> list[tuple[str, int]]:
 
 
 async def survives(found: list[Member], groups: list[Group], attacks: list[str], transport: str) -> None:
-    """After each attack a message of each member arrives at all of them."""
+    """After each attack a message of each member arrives at all members."""
     seen: list[list[Event]] = [[] for _ in groups]
     readers = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
     for number, name in enumerate(attacks):

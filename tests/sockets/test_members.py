@@ -83,7 +83,7 @@ async def test_no_process_is_put_into_a_group_that_it_did_not_ask_for() -> None:
 
 
 @on_loopback
-async def test_views_say_who_came_who_left_and_why() -> None:
+async def test_views_tell_which_members_joined_which_left_and_why() -> None:
     async with members(3) as found:
         first = await found[0].join("orders")
         alone = await take_view(first)
@@ -108,7 +108,7 @@ async def test_views_say_who_came_who_left_and_why() -> None:
 
 
 @on_loopback
-async def test_who_leaves_waits_until_its_messages_are_everywhere() -> None:
+async def test_a_leave_waits_until_all_members_have_the_messages_of_the_leaver() -> None:
     async with members(3) as found:
         groups = await join_all(found)
         sent = [b"%d" % number for number in range(500)]
@@ -130,8 +130,8 @@ def has_left(events: list[antiphon.Event]) -> bool:
 
 
 @on_loopback
-async def test_who_leaves_a_group_with_a_sequencer_has_done_with_what_it_took() -> None:
-    """All leave at once, none of them having asked for more: each waits to hear that the others have completed it."""
+async def test_a_leave_completes_soon_in_a_group_with_a_sequencer() -> None:
+    """All leave at once without reading more events: each waits until the others have completed the message."""
     async with members(3, sequenced={"orders"}) as found:
         groups = await join_all(found)
         await groups[1].send(b"last")
@@ -140,7 +140,7 @@ async def test_who_leaves_a_group_with_a_sequencer_has_done_with_what_it_took() 
 
 
 @on_loopback
-async def test_who_has_left_may_join_again() -> None:
+async def test_a_member_that_has_left_may_join_again() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         await groups[1].leave()
@@ -162,14 +162,14 @@ async def test_overlapping_groups_of_a_member_share_its_identity_and_one_order()
             await take_primary(group, view.id)
         await orders[0].send(b"order")
         assert await take_messages(orders[1], 1) == [Message(found[0].id, b"order")]
-        await stock[1].send(b"shipped")  # what its sender had seen comes before it, in every group
+        await stock[1].send(b"shipped")  # messages that its sender had delivered come first, in every group
         assert await take_messages(stock[0], 1) == [Message(found[1].id, b"shipped")]
         assert orders[0].health.unread == 1
         assert await take_messages(orders[0], 1) == [Message(found[0].id, b"order")]
 
 
 @on_loopback
-async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
+async def test_empty_messages_and_messages_of_sixteen_mebibytes_arrive() -> None:
     async with members(2, suspect_after=2.0, merge_every=2.0) as found:
         groups = await join_all(found)
         large = bytes(16 * 1024 * 1024)
@@ -187,7 +187,7 @@ async def test_messages_of_nothing_and_of_sixteen_mebibytes() -> None:
 
 
 @on_loopback
-async def test_who_has_just_joined_may_send_before_it_reads() -> None:
+async def test_a_joiner_may_send_before_it_reads() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         await groups[1].send(b"early")
@@ -234,7 +234,7 @@ async def state_under_load(*, batches: bool) -> None:
                 tasks.create_task(follow(group, ledgers[place], batches=batches))
 
             async def send(place: int) -> int:
-                """Until the joiner is there, however long that takes, and some messages more."""
+                """Send until the joiner is a member, and some messages more."""
                 number, last = 0, None
                 while last is None or number < last:
                     await groups[place].send(f"{place}/{number}".encode())
@@ -310,7 +310,7 @@ async def test_a_snapshot_that_is_no_bytes_is_refused_where_it_is_asked_for() ->
         ({"sequenced": {"orders"}, "flow_control": 1}, "a group with a sequencer needs"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
+def test_impossible_settings_are_refused_in_one_sentence(chosen: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Member(**chosen)
     assert sentence in str(refused.value)
@@ -318,7 +318,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(chosen: dict[str, Any], sente
 
 
 @on_loopback
-async def test_what_a_group_cannot_do_is_refused_in_one_sentence() -> None:
+async def test_wrong_calls_of_a_group_are_refused_in_one_sentence() -> None:
     async with members(1) as found:
         group = await found[0].join("orders")
         with pytest.raises(ConfigurationError, match="this member is in orders already"):

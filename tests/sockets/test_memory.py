@@ -17,7 +17,7 @@ async def members(stack: AsyncExitStack, network: MemoryNetwork, *names: str) ->
 
 
 async def together(stack: AsyncExitStack, network: MemoryNetwork, *names: str) -> tuple[list[Member], list[Group]]:
-    """All in one group; the first one founds it before there is anybody to wait for."""
+    """All in one group; the first member founds it before the others start."""
     cast: list[Member] = []
     groups: list[Group] = []
     for name in names:
@@ -93,7 +93,7 @@ def test_a_cut_parts_a_pair_and_its_healing_brings_the_next_connection() -> None
     within_deadline(test)
 
 
-def test_who_closes_is_gone_for_the_others_after_its_last_frames() -> None:
+def test_a_closed_member_is_gone_after_its_last_frames_have_arrived() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             network = MemoryNetwork()

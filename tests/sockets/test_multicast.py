@@ -19,13 +19,13 @@ PRICES, ALERTS = GroupId("prices"), GroupId("alerts")
 
 
 class Ear:
-    """Takes down what its transport hands it."""
+    """Records the frames that its transport hands over."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[ProcessId, bytes]] = []
 
     def arrived(self, peer: ProcessId, _: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
-        assert not overheard, "who listens to a group does so on purpose"
+        assert not overheard, "a process listens to a group on purpose"
         self.heard += [(peer, decode(each).payloads[0]) for each in sealed]
 
     def connected(self, peer: ProcessId) -> None:
@@ -48,7 +48,7 @@ def message(sender: str, payload: bytes, group: GroupId = PRICES) -> bytes:
 async def meshes(
     stack: AsyncExitStack, *names: str, weather: Weather | None = None, strangers: str = ""
 ) -> list[tuple[MulticastMesh, Ear]]:
-    """One for each name, all of whom know each other, but for the strangers, whom nobody does; all are in `prices`."""
+    """One mesh for each name; all know each other except the strangers; all are in `prices`."""
     host, port = multicast_or_skip()
     made = {ProcessId(name): (MulticastMesh(ProcessId(name), (LOOPBACK, 0), weather), Ear()) for name in names}
     for mesh, ear in made.values():
@@ -62,7 +62,7 @@ async def meshes(
     return [*made.values()]
 
 
-def test_a_multicast_is_one_datagram_for_all_who_listen_and_its_sender_takes_no_copy() -> None:
+def test_a_multicast_is_one_datagram_for_all_listeners_and_its_sender_takes_no_copy() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (here, own), *others = await meshes(stack, "a", "b", "c", "d")
@@ -80,7 +80,7 @@ def test_a_multicast_is_one_datagram_for_all_who_listen_and_its_sender_takes_no_
 
 
 class Noted:
-    """A socket that counts what leaves by it."""
+    """A socket that counts the datagrams that it sends."""
 
     def __init__(self, inner: DatagramSocket) -> None:
         self._inner = inner
@@ -94,13 +94,13 @@ class Noted:
         self._inner.close()
 
 
-def test_only_who_listens_to_a_group_hears_it_and_only_as_long_as_it_does() -> None:
+def test_only_listeners_of_a_group_hear_it_and_only_while_they_listen() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (here, _), (there, ear), (_, outsider) = await meshes(stack, "a", "b", "c")
 
             async def say(payload: bytes) -> None:
-                """And after it something that all hear."""
+                """Send it, and then a message that all hear."""
                 here.multicast(message("a", payload, ALERTS), ALERTS)
                 here.flush()
                 here.multicast(message("a", b"all"), PRICES)
@@ -120,7 +120,7 @@ def test_only_who_listens_to_a_group_hears_it_and_only_as_long_as_it_does() -> N
     within_deadline(test)
 
 
-def test_what_strangers_and_the_other_side_of_a_partition_say_is_not_taken() -> None:
+def test_frames_of_strangers_and_of_the_other_side_of_a_partition_are_dropped() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (a, _), (b, _), (x, _), (here, ear) = await meshes(stack, "a", "b", "x", "d", strangers="x")
@@ -170,7 +170,7 @@ def test_the_weather_is_that_of_the_scenario_and_the_same_for_the_same_seed() ->
     assert Weather().arrivals(ProcessId("a")) == [0.0]
 
 
-def test_a_datagram_that_is_late_finds_nobody_who_has_gone() -> None:
+def test_a_late_datagram_is_not_delivered_to_a_closed_mesh() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             weather = Weather(random.Random(1), reorder=1.0, late_s=1.0)
@@ -188,7 +188,7 @@ def test_a_datagram_that_is_late_finds_nobody_who_has_gone() -> None:
 
 
 def test_frames_of_one_turn_are_not_packed_into_one_datagram() -> None:
-    """So each is lost or kept by itself."""
+    """So each frame is lost or kept independently."""
 
     async def test() -> None:
         async with AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ from tests.support.mixed import mixed
 
 
 async def deliver_one(groups: list[Group]) -> None:
-    """The groups still work."""
+    """Assert that the groups still work."""
     await groups[0].send(b"on")
     seen = await take_each(groups, 1)
     assert all(isinstance(each[0], Message) for each in seen)

@@ -1,4 +1,4 @@
-"""What an application is told about members that hold the group back, and what becomes of one that does not read."""
+"""Notices about members that delay a group, and the exclusion of a member that does not read."""
 
 import asyncio
 import itertools
@@ -75,7 +75,7 @@ def test_an_application_that_does_not_read_is_named_once_at_every_member(chosen:
 
 
 def test_full_windows_alone_are_no_blockage() -> None:
-    """All send as fast as they may, and all read: windows are full all the time, and nobody holds the group back."""
+    """All send as fast as they may, and all read: windows are full all the time, and no member blocks the group."""
 
     async def scenario() -> None:
         async with cluster(3, seed=2, window=2, frame_bytes=1_000, window_bytes=2_000) as group_members:
@@ -152,7 +152,7 @@ def test_the_setting_excludes_an_application_that_does_not_read_and_tells_it_why
             read: list[Event] = []
             with pytest.raises(Excluded, match="this process was excluded from group: its application read nothing"):
                 await read_to_the_end(groups[2], read)
-            assert any(isinstance(event, Message) for event in read)  # what came before can be read
+            assert any(isinstance(event, Message) for event in read)  # earlier events can be read
             with pytest.raises(StopAsyncIteration):
                 await anext(groups[2])
             back = await group_members.restart(2)
@@ -211,7 +211,7 @@ def test_a_limit_that_could_not_act_is_refused(chosen: dict[str, Any], sentence:
 
 
 def test_the_runtime_ends_members_that_are_heard_and_never_advance() -> None:
-    """What follows from it: `test_concerns.py`. The simulator does not, so that campaigns see every standstill."""
+    """The effect is tested in `test_concerns.py`. The simulator does not set it, so campaigns see every standstill."""
     assert settings("lan", {}).core(datagrams=False, tracing=False).stuck_after_ns == 4_000_000_000
     assert NewtopSettings().stuck_after_ns == 0
 
@@ -247,7 +247,7 @@ async def cut_one_way(seed: int) -> tuple[list[list[tuple[float, Event]]], list[
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cut_in_one_direction_is_reported_at_both_ends_and_its_end_too(seed: int) -> None:
-    """Deliveries arrive in batches, because only others tell p2 what p1 said. That was silent before."""
+    """Deliveries arrive in batches, because p2 gets p1's frames only through others. Earlier this was not reported."""
     seen, health, arrivals = run(cut_one_way(seed))
     assert max(later - earlier for earlier, later in itertools.pairwise(arrivals)) > 0.5
     assert Degraded(ProcessId("p2"), "deaf") in health[0]
@@ -293,7 +293,7 @@ def test_only_two_members_counted_from_0_can_be_cut() -> None:
     run(scenario())
 
 
-# What waits to be read
+# Notices that wait to be read
 
 
 def concern(member: str, reason: ConcernReason, *, over: bool = False) -> Concern:
@@ -330,7 +330,7 @@ def test_a_blockage_by_two_members_names_one_of_them_until_it_is_over_there() ->
     assert told == [Blocked(by=ProcessId("b")), Blocked(by=ProcessId("a")), Blocked(by=None)]
 
 
-def test_what_was_wrong_with_a_member_is_over_when_it_is_gone() -> None:
+def test_concerns_about_a_member_end_when_it_is_gone() -> None:
     waiting: list[Notice] = []
     found = Notices("orders", waiting.append)
     found.note(concern("a", "deaf"))
@@ -344,7 +344,7 @@ def test_what_was_wrong_with_a_member_is_over_when_it_is_gone() -> None:
     assert (found.blocked_by, found.degraded) == (None, ())
 
 
-# Nobody has failed when a process joins
+# A join is not a failure
 
 
 @pytest.mark.parametrize("seed", range(5))

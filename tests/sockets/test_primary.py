@@ -10,7 +10,7 @@ from tests.support.loopback import take_primary, take_view
 
 
 async def read(group: Group) -> None:
-    """An application that only consumes: a state is taken where its application has got to."""
+    """An application that only consumes events, because a state is taken at its position in the stream."""
     async for _ in group:
         pass
 

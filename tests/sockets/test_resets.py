@@ -19,7 +19,7 @@ from tests.support.loopback import FAST, on_loopback, payloads, read_on, take_vi
 from tools.lab.middlebox import Middlebox, listening_at
 
 PATIENT: dict[str, Any] = {**FAST, "suspect_after": 20.0, "merge_every": 20.0}
-"""Nobody is excluded by a timeout in a test: whoever is excluded was excluded by evidence."""
+"""No timeout excludes a member in these tests: every exclusion is due to evidence."""
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ def mesh_of(member: Member) -> TcpMesh:
 
 
 async def formed(found: list[Member]) -> list[Group]:
-    """All of them in one view. Nobody waits for a suspicion time before there is a group."""
+    """Form a group of all members directly, so that no member waits for a suspicion timeout first."""
     everybody = tuple(member.id for member in found)
     await until(lambda: all(len(member.peers) == len(found) - 1 for member in found))
     first = found[0]._process.form("orders", everybody)
@@ -61,7 +61,7 @@ def exclusions(events: list[Event]) -> list[ProcessId]:
 
 
 @pytest.mark.parametrize("size_bytes", [20, 40_000])
-def test_resets_without_a_death_lose_nothing_and_exclude_nobody(size_bytes: int) -> None:
+def test_resets_without_a_death_lose_nothing_and_exclude_no_member(size_bytes: int) -> None:
     @on_loopback
     async def scenario() -> None:
         chance = random.Random(size_bytes)
@@ -89,7 +89,7 @@ def test_resets_without_a_death_lose_nothing_and_exclude_nobody(size_bytes: int)
 
 
 @on_loopback
-async def test_a_reset_in_an_idle_group_of_two_excludes_nobody() -> None:
+async def test_a_reset_in_an_idle_group_of_two_excludes_no_member() -> None:
     async with behind_boxes(2, suspect_after=0.4) as (found, boxes):
         groups = await formed(found)
         for group in groups:
@@ -118,7 +118,7 @@ async def test_a_dead_process_is_excluded_long_before_its_silence_would_tell() -
 
 
 async def kill(member: Member) -> None:
-    """As `kill -9` does: nobody listens any more, and all connections end without a farewell."""
+    """As `kill -9` does: the port is closed, and all connections end without a goodbye."""
     for link in [*mesh_of(member)._links.values()]:
         link.abort()
     await member.abort()
@@ -162,7 +162,7 @@ async def test_a_peer_that_refuses_connections_for_a_moment_is_not_excluded_if_a
 
 
 class Wire:
-    """A connection that keeps what is written to it."""
+    """A connection that records the written bytes."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -197,7 +197,7 @@ def test_a_session_sends_again_exactly_what_was_not_received() -> None:
     assert second.written == [b"b", b"c", b"d", b"e"]
 
 
-def test_what_was_acknowledged_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_acknowledged_frames_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_KEPT_BYTES_MAX", 4)
     made = session(Wire())
     send(made, b"a", b"b", b"c")

@@ -1,4 +1,4 @@
-"""Members with different settings: what must agree is refused in words at both ends, the rest may differ."""
+"""Members with different settings: a mismatch that matters is refused and explained at both ends."""
 
 import asyncio
 import logging
@@ -98,7 +98,7 @@ def test_the_other_settings_may_differ(setting: str) -> None:
             seen = await take_each(groups, 600)
             await asyncio.gather(*sending)
             assert seen[0] == seen[1] == seen[2]
-            await asyncio.sleep(20)  # in silence, nobody is suspected
+            await asyncio.sleep(20)  # during silence no member is suspected
             assert all(len(group.health.members) == 3 for group in groups)
             assert not any(group.health.refused for group in groups)
 
@@ -106,7 +106,7 @@ def test_the_other_settings_may_differ(setting: str) -> None:
 
 
 def test_sides_with_different_settings_do_not_merge_and_say_so(caplog: pytest.LogCaptureFixture) -> None:
-    """They have founded the group apart. The log has a line now and then, not one for each attempt."""
+    """Both sides have founded the group separately. The log has a line now and then, not one for each attempt."""
 
     async def scenario() -> None:
         async with mixed(("p1", {}), ("p2", {"flow_control": 0})) as (one, two):

@@ -1,4 +1,4 @@
-"""States in pieces: read while they leave, told by another if need be, with progress at both ends."""
+"""States in pieces: read while they are transmitted, taken over by another donor, with progress at both ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = {"frame_bytes": 1_000, "window_bytes": 4_000}
 
 
 class Table:
-    """An application whose state is told row by row; `at` a row, something happens."""
+    """An application that hands over its state row by row; `at` maps a row to an action of the test."""
 
     def __init__(self) -> None:
         self.state = b""
@@ -68,14 +68,14 @@ async def three(tables: list[Table], **chosen: Any) -> AsyncIterator[Cluster]:
 
 
 async def restarted(members: Cluster, place: int) -> Table:
-    """Somebody comes new; gives what it reads from then on."""
+    """Restart a member; return the table of its new application."""
     table = Table()
     table.reading = asyncio.create_task(table.follow(await members.restart(place)))
     return table
 
 
 def soon(work: Any) -> Callable[[], None]:
-    """Let something begin that may be awaited only elsewhere."""
+    """Return a function that starts the coroutine as a task."""
     begun: set[asyncio.Task[None]] = set()
     return lambda: begun.add(asyncio.get_running_loop().create_task(work()))
 
@@ -85,7 +85,7 @@ def soon(work: Any) -> Callable[[], None]:
     [{}, {"service": "total-safe"}, {"sequenced": {"group"}}, {"flow_control": 0}, {"flow_control": 1}],
     ids=str,
 )
-def test_a_state_in_pieces_is_told_by_one_and_whole_at_who_comes_new(chosen: dict[str, Any]) -> None:
+def test_a_state_in_pieces_is_told_by_one_member_and_complete_at_the_joiner(chosen: dict[str, Any]) -> None:
     async def scenario() -> None:
         tables = [Table() for _ in range(3)]
         async with three(tables, **chosen) as members:
@@ -127,7 +127,7 @@ def test_both_ends_know_how_far_a_state_is() -> None:
     run(scenario())
 
 
-def test_of_a_state_made_while_it_leaves_nobody_knows_the_size() -> None:
+def test_the_size_of_a_state_that_is_made_while_it_leaves_is_unknown() -> None:
     async def scenario() -> None:
         tables = [Table() for _ in range(2)]
         seen: list[Progress | None] = []
@@ -185,7 +185,7 @@ async def test_a_state_is_larger_than_any_message_while_others_send() -> None:
 
             await enter(0)
             await enter(1)
-            await until(lambda: tables[1].state == piece)  # whoever comes before that has to wait
+            await until(lambda: tables[1].state == piece)  # a joiner that comes earlier has to wait
             pieces, number = 80, 0
             await enter(2)
             while not tables[2].state:
@@ -273,13 +273,13 @@ def test_a_snapshot_that_raises_does_so_where_the_application_reads() -> None:
                 async for _ in members[0]:
                     pass
             resets = [event async for event in until_alone(await joining) if isinstance(event, Reset)]
-            assert resets == [Reset(states=(), own=None)]  # nobody is left who could tell it
+            assert resets == [Reset(states=(), own=None)]  # no member is left that has the state
 
     run(scenario())
 
 
 @on_loopback
-async def test_an_error_in_the_middle_reaches_who_reads_all_groups_as_one() -> None:
+async def test_an_error_in_the_middle_reaches_a_reader_of_all_groups() -> None:
     def rows() -> Iterator[bytes]:
         yield from ROWS[:500]
         raise RuntimeError("the disk is gone")
@@ -300,7 +300,7 @@ async def test_an_error_in_the_middle_reaches_who_reads_all_groups_as_one() -> N
 
 
 async def until_alone(group: Group) -> AsyncIterator[Any]:
-    """Its events, until nobody else is there."""
+    """Its events, until it is the only member."""
     async for event in group:
         yield event
         if isinstance(event, View) and len(event.members) == 1:
@@ -315,7 +315,7 @@ async def until_alone(group: Group) -> AsyncIterator[Any]:
         (7, "must be bytes, or an iterable of bytes, not int"),
     ],
 )
-def test_what_is_no_state_is_refused(wrong: Any, sentence: str) -> None:
+def test_a_snapshot_that_is_no_state_is_refused(wrong: Any, sentence: str) -> None:
     async def scenario() -> None:
         table = Table()
         async with asyncio.TaskGroup() as tasks, cluster(2, snapshots=[lambda: wrong, bytes], **SMALL) as members:
@@ -345,7 +345,7 @@ def test_sides_that_merge_tell_each_other_in_pieces() -> None:
 
 
 def test_an_application_may_send_while_its_state_is_read() -> None:
-    """The pieces are asked for within a turn of the core, which takes nothing then."""
+    """The pieces are read within a turn of the core, which accepts no calls then."""
 
     async def scenario() -> None:
         tables = [Table() for _ in range(3)]

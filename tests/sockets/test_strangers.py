@@ -1,4 +1,4 @@
-"""Processes that are in no group, and break every rule: members go on, and `health` names the offender."""
+"""Processes in no group that break every rule: members continue, and `health` names the offender."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
 @asynccontextmanager
 async def reading(groups: list[Group]) -> AsyncIterator[list[list[Event]]]:
-    """All events of all groups, as they come."""
+    """Read all events of all groups."""
     seen: list[list[Event]] = [[] for _ in groups]
     tasks = [asyncio.create_task(read_on(group, events)) for group, events in zip(groups, seen, strict=True)]
     try:
@@ -38,7 +38,7 @@ def offences(group: Group) -> set[str]:
 
 
 @on_loopback
-async def test_a_prober_that_never_reads_holds_nobody_back() -> None:
+async def test_a_prober_that_never_reads_delays_no_member() -> None:
     async with members(2) as found:
         groups = await join_all(found)
         async with reading(groups) as seen:

@@ -1,4 +1,4 @@
-"""Random trouble under the public API, in virtual time: in the end all who live are together, with one state."""
+"""Random faults under the public API, in virtual time: in the end all live members share a view and a state."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from tests.support.replica import Replica
 
 
 class Trouble:
-    """One run: what is drawn happens to the cluster."""
+    """One run: draws faults and applies them to the cluster."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -92,7 +92,7 @@ class Trouble:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_all_who_live_end_with_one_state(seed: int) -> None:
+def test_all_live_members_end_with_one_state(seed: int) -> None:
     async def scenario() -> None:
         failed: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))

@@ -1,4 +1,4 @@
-"""Members on datagrams (`sockets/transports/udp.py`): what is lost, the cores repair."""
+"""Members on datagrams (`sockets/transports/udp.py`): the cores repair losses."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ class LossyMesh(UdpMesh):
 
 
 class Told:
-    """A driver that only notes what its transport tells it."""
+    """A driver that only records the calls of its transport."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[ProcessId, Sealed, bool]] = []
@@ -64,7 +64,7 @@ class Told:
 
 
 def silence(mesh: Transport) -> None:
-    """From now on nothing of it arrives: it crashes, as far as others can see."""
+    """From now on none of its datagrams leaves: to others it has crashed."""
     assert isinstance(mesh, UdpMesh)
     mesh.transmit = lambda *_: None  # type: ignore[method-assign]
 
@@ -74,7 +74,7 @@ def frame(sender: str, payload: bytes) -> bytes:
 
 
 async def meshes(stack: AsyncExitStack, *names: str, host: str = LOOPBACK, **chosen: Any) -> list[tuple[UdpMesh, Told]]:
-    """Transports without members, each of which hears all others."""
+    """Transports without members; each hears all others."""
     found: list[tuple[UdpMesh, Told]] = []
     for name in names:
         mesh, told = UdpMesh(ProcessId(name), (host, 0), [each.address for each, _ in found[:1]], **chosen), Told()
@@ -92,7 +92,7 @@ def udp_member(name: str, peers: list[str], **chosen: Any) -> Member:
 async def together(
     stack: AsyncExitStack, *names: str, make: Callable[[str, list[str]], Member] | None = None, **chosen: Any
 ) -> tuple[list[Member], list[Group]]:
-    """All in one group. Each knows the first one's address alone, who founds it before there is anybody to wait for."""
+    """All in one group. Each knows only the address of the first, which founds the group before the others start."""
     cast: list[Member] = []
     groups: list[Group] = []
     for name in names:
@@ -184,7 +184,7 @@ def test_a_joiner_gets_the_state_and_then_every_message_once() -> None:
     within_deadline(test)
 
 
-def test_who_falls_silent_is_excluded_and_the_others_go_on() -> None:
+def test_a_silent_member_is_excluded_and_the_others_go_on() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (a, b, c), groups = await together(stack, "a", "b", "c")
@@ -196,7 +196,7 @@ def test_who_falls_silent_is_excluded_and_the_others_go_on() -> None:
     within_deadline(test)
 
 
-def test_who_comes_again_at_its_address_takes_the_place_of_what_it_was() -> None:
+def test_a_restarted_process_at_the_same_address_replaces_its_earlier_incarnation() -> None:
     async def test() -> None:
         told = Told()
         here = UdpMesh(process_id("a"), (LOOPBACK, 0))
@@ -218,7 +218,7 @@ def test_who_comes_again_at_its_address_takes_the_place_of_what_it_was() -> None
     within_deadline(test)
 
 
-def test_whoever_is_named_otherwise_than_by_itself_is_called_by_its_own_address() -> None:
+def test_a_peer_given_by_another_name_is_called_by_its_own_address() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             ((here, _),) = await meshes(stack, "a")
@@ -259,7 +259,7 @@ def test_our_own_address_among_the_peers_is_let_alone() -> None:
     within_deadline(test)
 
 
-def test_who_is_not_heard_is_no_peer_until_it_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_process_is_no_peer_until_it_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         monkeypatch.setattr(udp, "_LOST_S", 0.2)
         monkeypatch.setattr(udp, "_RETRY_S", (0.02, 0.05))
@@ -275,7 +275,7 @@ def test_who_is_not_heard_is_no_peer_until_it_is_heard_again(monkeypatch: pytest
     within_deadline(test)
 
 
-def test_who_is_not_heard_for_long_is_forgotten_unless_the_user_has_named_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_silent_for_long_is_forgotten_unless_the_user_named_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         monkeypatch.setattr(udp, "_LOST_S", 0.1)
         monkeypatch.setattr(udp, "_FORGET_S", 0.2)
@@ -285,7 +285,7 @@ def test_who_is_not_heard_for_long_is_forgotten_unless_the_user_has_named_it(mon
             speak = one.transmit, three.transmit
             silence(one)
             silence(three)
-            await until(lambda: two._contacts.keys() == {one.address})  # which was named
+            await until(lambda: two._contacts.keys() == {one.address})  # the named address
             await until(lambda: len(two._callers) == 1 and two.peers == ())
             one.transmit, three.transmit = speak  # type: ignore[method-assign]
             await until(lambda: all(len(mesh.peers) == 2 for mesh in (one, two, three)))
@@ -409,7 +409,7 @@ def test_where_the_kernel_cuts_nothing_datagrams_leave_one_by_one() -> None:
 
 
 class Stubborn:
-    """A socket that is full, or whose device cannot cut."""
+    """A socket that is full, or whose device cannot segment."""
 
     def __init__(self, real: socket.socket) -> None:
         self.real = real
@@ -427,7 +427,7 @@ class Stubborn:
         return getattr(self.real, name)
 
 
-def test_what_a_full_socket_does_not_take_waits_and_the_core_is_told() -> None:
+def test_datagrams_wait_for_a_full_socket_and_the_core_is_told() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
             (here, told), (_, other) = await meshes(stack, "a", "b")
@@ -457,7 +457,7 @@ def test_with_multicast_the_order_is_the_same() -> None:
     within_deadline(test)
 
 
-def test_what_is_for_several_leaves_once_and_what_is_for_one_is_not_overheard() -> None:
+def test_a_frame_for_several_leaves_once_and_a_frame_for_one_is_not_overheard() -> None:
     group = multicast_or_skip()
 
     async def test() -> None:
@@ -485,7 +485,7 @@ def test_what_is_for_several_leaves_once_and_what_is_for_one_is_not_overheard() 
 
 
 def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
-    """All listen at one address: whoever is in another group neither takes nor answers what it overhears."""
+    """All listen at one address: a member of another group neither accepts nor answers overheard frames."""
     group = "{}:{}".format(*multicast_or_skip())
 
     async def test() -> None:
@@ -520,7 +520,7 @@ def test_frames_of_groups_that_we_are_not_in_are_not_for_us() -> None:
         ({"transport": "udp", "datagram_bytes": 100}, "datagram_bytes must lie between 576 and 65,507"),
     ],
 )
-def test_what_does_not_go_together_is_refused_in_a_sentence(chosen: dict[str, Any], sentence: str) -> None:
+def test_contradictory_transport_settings_are_refused_in_a_sentence(chosen: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         Member(name="a", **chosen)
 

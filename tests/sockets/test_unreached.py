@@ -28,7 +28,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def server(answer: bytes | None) -> AsyncIterator[str]:
-    """An address where every caller gets this answer; None: none, and the connection stays open."""
+    """An address where every caller gets this answer; with None no answer, and the connection stays open."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

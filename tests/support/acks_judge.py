@@ -9,7 +9,7 @@ from tools.lab.acks_cluster import AcksCluster
 
 
 class Judge:
-    """Attach it before anything happens. It knows what was delivered where, not what any core believes."""
+    """Attach it before the first event. It knows all deliveries, not the state of any core."""
 
     def __init__(self, cluster: AcksCluster, *, everybody: bool = False) -> None:
         self.claims = 0
@@ -98,7 +98,7 @@ class Judge:
                 for each in owed
             )
             and all(self._connected(name, alive) for name in alive if cluster.group(name).links.joined)
-            and (not self._everybody or self._everybody_knows())
+            and (not self._everybody or self._all_know())
         )
 
     def _connected(self, name: str, alive: list[str]) -> bool:
@@ -110,7 +110,7 @@ class Judge:
             and group.connections.senders == {each for each in present if links.takes(links.peers[each])}
         )
 
-    def _everybody_knows(self) -> bool:
+    def _all_know(self) -> bool:
         """(d): all know of all messages."""
         return all(
             self._stable[name, sender] == max(self._owed[sender], default=-1)

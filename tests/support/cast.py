@@ -1,4 +1,4 @@
-"""What the tests of transports share: members of one loop, and what each of them reads."""
+"""Helpers for the tests of transports: members in one event loop, and their events."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ def within_deadline(test: Callable[[], Awaitable[None]]) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that other tasks bring about."""
+    """Wait for a condition that other tasks make true."""
     while not condition():
         await asyncio.sleep(0.005)
 

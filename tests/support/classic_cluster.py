@@ -1,7 +1,7 @@
 """Classic cores joined by links that a test moves frame by frame: in any order, doubled, cut at a crash.
 
-`ClassicCluster` moves only what a test says. `run_schedule` lets a seed say it, and `faults` judges what came of it
-from the outside: by what was sent and delivered, and in which order.
+`ClassicCluster` moves only frames that the test chooses. `run_schedule` chooses them by a seed, and `faults` judges the
+result from the outside: by the sends and deliveries, and their order.
 """
 
 import random
@@ -65,7 +65,7 @@ class ClassicCluster:
         self.delivered: dict[str, list[DataFrame]] = {name: [] for name in self.names}
         self.sent: dict[MessageName, DataFrame] = {}
         self.past: dict[MessageName, frozenset[MessageName]] = {}
-        """What the sender of a message had sent or delivered before."""
+        """By message, the messages that its sender had sent or delivered before."""
         self.views: dict[str, list[View]] = {name: [] for name in self.names}
         self.queries: dict[str, list[Frame]] = {name: [] for name in self.names}
         self.answered: dict[str, list[Answered]] = {name: [] for name in self.names}
@@ -73,7 +73,7 @@ class ClassicCluster:
         self.drains: dict[str, Callable[[int], Sequence[Effect | Decide]]] = {
             name: core.drain for name, core in self.cores.items()
         }
-        """What is called for effects: the cores themselves, unless a test puts something in front of one."""
+        """The objects that return effects: the cores themselves, unless a test wraps one."""
         self.decided: dict[str, list[Decide]] = {name: [] for name in self.names}
         self.crashed: list[str] = []
         """In the order in which all processes are told."""
@@ -152,7 +152,7 @@ class ClassicCluster:
     def untold(self, name: str) -> int:
         return len(self.crashed) - self._told[name]
 
-    # What there is to see
+    # Observations
 
     @property
     def living(self) -> list[str]:
@@ -160,7 +160,7 @@ class ClassicCluster:
 
     @property
     def survivors(self) -> list[str]:
-        """Members that live."""
+        """Members that have not crashed."""
         return [name for name in self.living if name not in self.outside]
 
     def payloads(self, name: str) -> list[bytes]:
@@ -238,7 +238,7 @@ class ClassicCluster:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a random schedule may hold."""
+    """The limits of a random schedule."""
 
     service: Service
     streams: bool = False
@@ -349,7 +349,7 @@ def _integrity(cluster: ClassicCluster) -> Iterator[str]:
             yield f"{name} stands outside and delivers"
         for frame in cluster.delivered[name]:
             if frame.name not in cluster.sent or cluster.sent[frame.name].payloads != frame.payloads:
-                yield f"{name} delivers {frame.name}, which nobody sent"
+                yield f"{name} delivers {frame.name}, which no process sent"
 
 
 def _agreement(cluster: ClassicCluster) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Cluster:
         """Every effect of all processes, in the order in which they were carried out."""
         self.views: dict[str, list[View]] = {name: [] for name in everybody}
         self.stalled: set[str] = set()
-        """Whose applications take nothing."""
+        """Processes with stalled applications."""
         self.crashed: set[str] = set()
         self.cuts: set[tuple[str, str]] = set()
         self._offered: dict[str, deque[GroupId]] = {name: deque() for name in everybody}
@@ -66,7 +66,7 @@ class Cluster:
             self.settle(name)
 
     def add(self, name: str) -> None:
-        """Enter a process whose core is there."""
+        """Add a process with its core."""
         for notebook in (self.delivered, self.transmitted, self.control, self.effects, self.views):
             notebook[name] = []
         self._offered[name] = deque()
@@ -105,7 +105,7 @@ class Cluster:
         raise AssertionError("frames never stop")
 
     def wait(self, duration_ns: int) -> None:
-        """Advance time at all processes, then do what is due."""
+        """Advance time at all processes, then fire the due timers."""
         self.now += duration_ns
         for name in self.cores:
             if name not in self.crashed:
@@ -124,7 +124,7 @@ class Cluster:
         self.move_all()
 
     def rest(self) -> None:
-        """Let everything move until nothing is under way and no timer is set; bounded, for peace must come."""
+        """Let everything move until no frame is in transit and no timer is set; bounded, because traffic must end."""
         for _ in range(200):
             self.finish(rounds=2)
             if all(core.deadline is None for core in self.cores.values()):
@@ -146,11 +146,11 @@ class Cluster:
         return [effect for effect in self.effects[name] if isinstance(effect, kind)]
 
     def detections(self, name: str, group: str = GROUP) -> list[tuple[tuple[str, int], ...]]:
-        """What a process confirmed in a group, in order."""
+        """The detections that a process confirmed in a group, in order."""
         return [effect.failed for effect in self.found(name, Confirmed) if effect.group == group]
 
     def story(self, name: str, group: str = GROUP) -> list[bytes | str]:
-        """What the application sees of a group: payloads, and the members of each view as one string."""
+        """The events of a group at the application: payloads, and the members of each view as one string."""
         seen: list[bytes | str] = []
         for effect in self.effects[name]:
             if isinstance(effect, Deliver) and effect.frame.group == group:
@@ -174,21 +174,21 @@ class Cluster:
         raise AssertionError("frames never stop")
 
     def move_one_way(self, sender: str, *receivers: str) -> None:
-        """Let all that is under way from one process to others arrive."""
+        """Let all frames in transit from one process to the others arrive."""
         for receiver in receivers:
             self.move(sender, receiver, len(self.channels[sender, receiver]))
 
     def crash(self, name: str) -> None:
-        """Gone for good; what it had under way still arrives unless the test drops it."""
+        """Crash a process; its frames in transit still arrive unless the test drops them."""
         self.crashed.add(name)
         self.cut([name], [other for other in self.cores if other != name])
 
     def cut(self, side: Sequence[str], other: Sequence[str]) -> None:
-        """No frame that leaves from now on passes between the sides; what is under way does, unless dropped."""
+        """Cut the sides apart for new frames; frames in transit still arrive unless the test drops them."""
         self.cuts |= {(a, b) for a in side for b in other} | {(b, a) for a in side for b in other}
 
     def drop(self, sender: str, receiver: str) -> None:
-        """What is under way on one channel never arrives, and nothing later either."""
+        """Drop the frames in transit on one channel, and all later ones."""
         self.channels[sender, receiver].clear()
         self.cuts.add((sender, receiver))
 
@@ -201,14 +201,14 @@ class Cluster:
             self.take(name)
 
     def take(self, name: str) -> None:
-        """The application takes what it was offered, unless it is stalled."""
+        """The application consumes its deliveries, unless it is stalled."""
         while self._offered[name] and name not in self.stalled:
             group = self._offered[name].popleft()
             self._taken[name, group] += 1
             self.core(name).consumed(group, self._taken[name, group], self.now)
 
     def wake(self, name: str) -> None:
-        """A stalled application takes all that has been offered meanwhile, and continues."""
+        """A stalled application consumes all deliveries so far, and continues."""
         self.stalled.discard(name)
         self.take(name)
         self.settle(name)
@@ -288,7 +288,7 @@ class Lone:
         raise AssertionError("timers never stop")
 
     def settle(self) -> None:
-        """Its application takes all it gets at once."""
+        """Drain the core; its application consumes all deliveries at once."""
         while effects := self.core.drain(self.now):
             self.effects += effects
             self.core.consumed(GROUP, len(self.found(Deliver)), self.now)

@@ -17,7 +17,7 @@ STATE = "state of "
 
 
 class Forming(Cluster):
-    """As a cluster; processes may be in no group at first. The state of an application is what it was delivered."""
+    """As a cluster; processes may be in no group at first. The state of an application is its list of deliveries."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Forming(Cluster):
         self.cuts.clear()
 
     def named(self, name: str, group: str = GROUP) -> list[bytes | str]:
-        """What the application sees of a group, over all its formations: payloads, views, states."""
+        """The events of a group at the application, over all its formations: payloads, views, states."""
         seen: list[bytes | str] = []
         for effect in self.effects[name]:
             if isinstance(effect, Deliver) and name_of(effect.frame.group) == group:

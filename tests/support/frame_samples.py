@@ -1,4 +1,4 @@
-"""What the recorded frames hold: every kind of every family, and of each kind every part that may be there or not."""
+"""Samples for the recorded frames: every kind of every family, with and without each optional part."""
 
 from typing import Final
 

@@ -70,7 +70,7 @@ class Cluster:
         self.missed: dict[ProcessId, list[Missing]] = defaultdict(list)
         self.gauges: dict[ProcessId, list[Gauge]] = defaultdict(list)
         self.wants = True
-        """Whether applications request what they lack."""
+        """True if applications request missing messages."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
         self._sent_at: dict[bytes, int] = {}
         self._labels: dict[ProcessId, int] = defaultdict(int)

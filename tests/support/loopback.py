@@ -12,7 +12,7 @@ from antiphon import Event, Group, Member, Message, Primary, View
 
 Result = TypeVar("Result")
 DEADLINE_S = 60
-"""For a whole test; a busy machine needs a multiple of what an idle one does."""
+"""For a whole test; a busy machine needs several times as long as an idle one."""
 FAST: dict[str, Any] = {"suspect_after": 0.4, "idle_probe": 0.6, "merge_every": 0.8}
 """Short enough for tests. Long enough for a busy machine: all members share one event loop, which may stand still."""
 

@@ -1,4 +1,4 @@
-"""How long tests wait for what must come: long enough for a machine on which every core is busy with other things."""
+"""Timeouts of tests for events that must happen: long enough for a machine on which every core is busy."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ SECONDS_MAX = 300.0
 
 
 def until(holds: Callable[[], object], what: str) -> None:
-    """Wait for something that another thread or process brings about; a failure says what did not come."""
+    """Wait for a condition that another thread or process makes true; a timeout names the missing condition."""
     give_up = time.monotonic() + SECONDS_MAX
     while not holds():
         assert time.monotonic() < give_up, f"{what} did not come in {SECONDS_MAX:.0f} s"

@@ -6,7 +6,7 @@ from antiphon import Event, Group, Message, Reset, View
 
 
 class Replica:
-    """A list of what was said; of two, both, each word once."""
+    """A list of messages; two states are merged to their union, each message once."""
 
     def __init__(self) -> None:
         self.words: list[str] = []

@@ -1,9 +1,10 @@
 """Adversarial schedules on bare cores: any frame may be next; any process may fail, be cut off or be suspected.
 
-The simulator keeps to a clock, so that what is sent early mostly comes early. Here chance alone moves frames, which
-finds interleavings that latencies make rare, and many times as many of them a second. After so many steps peace comes:
-everything moves, time passes, everybody left sends something; then the oracle looks at what every application saw. It
-is written on its own, and smaller than the judge of traces: a name of docs/spec/properties.md and a sentence.
+The simulator has a clock, so early frames mostly arrive early. Here the next frame is always chosen at random. This
+finds interleavings that latencies make rare, and plays many times as many of them per second. After a number of steps
+the faults end: all frames move, time passes, every survivor sends a message. Then the oracle checks the events of every
+application. It is independent of the judge of traces and smaller: it gives a name of docs/spec/properties.md and a
+sentence.
 """
 
 import random
@@ -37,14 +38,14 @@ DATAGRAMS: Final = 0.25
 """Share of the schedules in which frames are lost, doubled and reordered."""
 WINDOW_MIN: Final = {0: 64, 1: 3, 2: 2, 3: 2}
 ROUNDS: Final = 90
-"""Of peace; on datagrams, where repairs wait for one another, half as many again and more."""
+"""Rounds of the quiet end; on datagrams, where repairs wait for one another, at least half as many again."""
 
 _History = list[tuple[View, list[tuple[ProcessId, int]]]]
-"""Of one group at one process: each view, with the (sender, label) of what was delivered in it, in order."""
+"""Of one group at one process: each view, with the (sender, label) of its deliveries in order."""
 
 
 class BrokenError(AssertionError):
-    """What the oracle says of a run: which property, and why."""
+    """A violation that the oracle found: the property, and the reason."""
 
     def __init__(self, property_: str, sentence: str) -> None:
         super().__init__(f"{property_}: {sentence}")
@@ -53,7 +54,7 @@ class BrokenError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What a seed decides before the first step."""
+    """The settings that a seed draws before the first step."""
 
     seed: int
     shape: str
@@ -64,7 +65,7 @@ class Draw:
     probed: bool
     by_block: bool
     steps: int
-    """Before peace comes."""
+    """Number of steps before the quiet end."""
     crashes: int
     partings: int
     suspicions: int
@@ -163,7 +164,7 @@ class Schedule:
         return [name for name in self.processes if name not in self.cluster.crashed]
 
     def trouble(self) -> None:
-        """Everything that the plan has."""
+        """Play all planned steps."""
         chance, drawn = self._chance, self._drawn
         plan: dict[int, list[Callable[[], None]]] = defaultdict(list)
         for _ in range(drawn.crashes):
@@ -216,7 +217,7 @@ class Schedule:
         self._move_all()
         yield
 
-    # What may happen
+    # Random events
 
     def _send(self, name: str, group: str) -> None:
         label = self.sent[name, group]
@@ -372,7 +373,7 @@ class Oracle:
                     )
 
     def _uniform(self, group: str) -> None:
-        """What any process delivers, all processes of its last notice have delivered when they leave the view (D11)."""
+        """A message delivered by any process is delivered by all members of its last notice before they leave (D11)."""
         left = {
             (name, str(view.id)): delivered
             for name in self._groups[group]

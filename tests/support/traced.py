@@ -1,4 +1,4 @@
-"""Judging what members have written to a trace directory by themselves."""
+"""Judge traces that members have written themselves."""
 
 from pathlib import Path
 

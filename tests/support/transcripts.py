@@ -132,7 +132,7 @@ def installed(row: Row, detail: dict[str, Any]) -> str:
 
 
 def worded(entry: tuple[str, Any]) -> str:
-    """A key of a fault and its value; who it befalls stands by itself."""
+    """A key of a fault and its value; the affected process stands without a key."""
     key, value = entry
     if key == "sides":
         return " " + " | ".join(map(listed, value))

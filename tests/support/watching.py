@@ -1,4 +1,4 @@
-"""Simulated runs cut into parts, as if they went on."""
+"""Simulated runs cut into parts, as if they were still running."""
 
 from functools import cache
 from pathlib import Path
@@ -70,7 +70,7 @@ def events_of(name: str) -> pa.Table:
 
 
 def cut(events: pa.Table, slices: int, *, per_member: bool = True) -> list[pa.Table]:
-    """By time, and each slice by process: what the members would have written meanwhile."""
+    """Cut a run by time, and each slice by process, as the members would have written it."""
     time = events.column("time").to_numpy()
     part = time * slices // (int(time.max()) + 1)
     process = pc.dictionary_encode(events.column("process")).combine_chunks().indices.to_numpy()
@@ -80,7 +80,7 @@ def cut(events: pa.Table, slices: int, *, per_member: bool = True) -> list[pa.Ta
 
 
 def judged(events: pa.Table, properties: tuple[str, ...]) -> dict[tuple[str, str | None], tuple[int, int]]:
-    """What the checkers say of a run: opportunities and violations, where there are any."""
+    """The verdicts of the checkers on a run: opportunities and violations, if there are any."""
     return {
         (verdict.property, verdict.group): (verdict.opportunities, verdict.violations)
         for verdict in judge(events)
@@ -96,5 +96,5 @@ def add_part(directory: Path, number: int, events: pa.Table) -> None:
 
 
 def call_whole(directory: Path) -> None:
-    """Nothing more will come."""
+    """Mark the run as complete."""
     write_run(directory, RunRecord("merge", "merge", 1, "0", clock="virtual", finished=True), "")

@@ -31,7 +31,7 @@ async def exchange(trace: Path, **settings: Any) -> None:
     [{}, {"transport": "udp"}, {"service": "total-safe"}, {"sequenced": frozenset({"orders"})}],
     ids=["tcp", "udp", "safe", "sequenced"],
 )
-def test_what_members_deliver_on_sockets_is_judged(tmp_path: Path, settings: dict[str, Any]) -> None:
+def test_deliveries_of_members_on_sockets_are_judged(tmp_path: Path, settings: dict[str, Any]) -> None:
     asyncio.run(exchange(tmp_path / "run", **settings))
     verdicts = judged(tmp_path / "run")
     for property_id in ("W", "M3", "D1", "O1"):

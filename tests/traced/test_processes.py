@@ -1,4 +1,4 @@
-"""Real processes trace themselves into one directory; commands read it whatever became of the processes."""
+"""Real processes trace themselves into one directory; commands can read it even if processes were killed."""
 
 import _thread
 import asyncio
@@ -18,7 +18,7 @@ from tests.support.traced import collected
 from tools.lab.processes import Process
 
 SETTINGS: dict[str, Any] = {"suspect_after": 1.0, "idle_probe": 1.0, "merge_every": 1.0}
-"""Long enough that a busy machine seldom suspects anybody; the test holds if it does."""
+"""Long enough that a busy machine seldom causes a suspicion; the test also passes with one."""
 
 
 async def started(name: str, trace: Path, peers: list[str]) -> tuple[Process, str]:
@@ -46,7 +46,7 @@ async def one_is_killed_and_one_joins(trace: Path) -> None:
     for process in (first, second, third):
         await process.tell("send", first=0, messages=200)
     await delivered(600, first, second, third)
-    await third.tell("send", first=200, messages=1_000_000, pause_s=0.001)  # it will not come to the end of that
+    await third.tell("send", first=200, messages=1_000_000, pause_s=0.001)  # it is killed before the end
     await delivered(700, first, second)
     third.signal(signal.SIGKILL)
     await together(first, second)
@@ -65,7 +65,7 @@ async def one_is_killed_and_one_joins(trace: Path) -> None:
 
 @contextmanager
 def meanwhile(scenario: Coroutine[Any, Any, None]) -> Iterator[None]:
-    """Play it while this thread does something else, which is interrupted if the scenario fails."""
+    """Play the scenario while this thread does something else, which is interrupted if the scenario fails."""
     failed: list[BaseException] = []
 
     def play() -> None:

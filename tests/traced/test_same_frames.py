@@ -53,7 +53,7 @@ class Application:
 
 
 async def turbulence(seed: int, trace: Path | None) -> None:
-    """Bursts and lulls, a crash, a member that comes back, a partition, a pause, and one that leaves and returns."""
+    """Bursts and pauses of load, a crash, a restart, a partition, a paused member, and a leave with a return."""
     chance = random.Random(seed)
     applications = [Application(in_pieces=place == 1) for place in range(3)]
     snapshots = [each.snapshot for each in applications]
@@ -105,7 +105,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 async def neglect(seed: int, trace: Path | None) -> None:
-    """Applications that stop reading, leave without having read all, and are in two groups that they read apart."""
+    """Applications that stop reading, leave before they have read all, and read two groups separately."""
     chance = random.Random(seed)
     options = {"suspect_after": 0.2, **OPTIONS[seed % len(OPTIONS)]}
     async with cluster(3, seed=seed, trace=trace, **options) as members:

@@ -42,7 +42,7 @@ def test_a_text_without_arguments_is_not_formatted(caplog: pytest.LogCaptureFixt
     assert caplog.messages == ["100% full"] * 2
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_number_of_remembered_subjects_is_bounded() -> None:
     clock = Clock()
     limited = LimitedLog("antiphon.test", clock=clock)
     for number in range(10_000):

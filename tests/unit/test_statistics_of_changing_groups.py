@@ -1,4 +1,4 @@
-"""Figures of groups that change, from what Spark has added up: who came late, and who recovered."""
+"""Figures of groups that change, from the sums of Spark: late joiners and recovered processes."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def tally(process: str, delivered: int, **columns: Any) -> dict[str, Any]:
     return TALLY | {"process": process, "delivered": delivered, "last_delivery_ns": 1_000} | columns
 
 
-def test_the_rate_of_a_group_is_that_of_members_who_were_there_all_along() -> None:
+def test_the_rate_of_a_group_is_that_of_its_permanent_members() -> None:
     rows = [tally("p1", 10), tally("p2", 8), tally("p3", 1, moves=1)]
     (group,) = summed(rows, [], exact=True).runs[0].groups
     assert group.per_second == 8e6

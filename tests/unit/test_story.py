@@ -1,4 +1,4 @@
-"""What `simulate` tells people of the views in a run."""
+"""The sentences of `simulate` about the views of a run."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_formed_group_is_told_by_how_its_members_came_together(
     assert [*sentences([change])] == [f"0.000 s  g: {told}"]
 
 
-def test_who_left_is_said_to_have_left() -> None:
+def test_a_leave_is_told_as_a_leave() -> None:
     why = Departure(P2, 9, "left", (P1,), silent_ns=0, agreed_ns=0)
     (change,) = view_changes(run_of((P1, PAIR, ()), (P1, shrunk_view(PAIR, [(P2, 9)]), (why,))))
     assert [*sentences([change])] == ["1.000 s  g: p2 has left → p1, not primary"]

@@ -1,4 +1,4 @@
-"""The table [sweep]: what it may say, and the runs it makes."""
+"""The table [sweep]: valid contents, and the resulting runs."""
 
 import pytest
 
@@ -104,7 +104,7 @@ def test_an_impossible_combination_says_why_and_the_others_stand() -> None:
         ('"network.loss" = [2.0]', "sweep: no combination can run; network.loss"),
     ],
 )
-def test_what_is_wrong_is_named(lines: str, words: str) -> None:
+def test_an_invalid_sweep_is_refused_with_the_key(lines: str, words: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         sweep(lines)
     assert words in str(refused.value)

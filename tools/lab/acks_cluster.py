@@ -24,11 +24,11 @@ NEVER_NS = 1 << 60
 """A period for tests in which nothing may leave by itself."""
 
 Pair = tuple[str, str]
-_ACTION, _ARRIVAL, _TIMER = range(3)  # what comes first among things that happen at the same time
+_ACTION, _ARRIVAL, _TIMER = range(3)  # the order of events at the same time
 
 
 class AcksCluster:
-    """Processes of one group; everybody is both sender and receiver, and present, unless told otherwise."""
+    """Processes of one group; by default each is sender and receiver, and present."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class AcksCluster:
         self.delivered: dict[str, list[tuple[str, int]]] = {name: [] for name in chosen}
         """At each process, senders and labels, in order."""
         self.delivered_at: dict[tuple[str, str, int], int] = {}
-        """By receiver, sender and label, when."""
+        """Time by receiver, sender and label."""
         self.sent_at: dict[tuple[str, int], int] = {}
         self.stable_at: dict[tuple[str, str, int], int] = {}
-        """By who finds out, sender and label, when."""
+        """Time by observer, sender and label."""
         self.acked: dict[str, list[AckFrame | VectorAckFrame]] = {name: [] for name in chosen}
         self.spoken: dict[str, list[MessageFrame]] = {name: [] for name in chosen}
         self.views: dict[str, list[View]] = {name: [] for name in chosen}
@@ -102,7 +102,7 @@ class AcksCluster:
         for name in chosen:
             self.settle(name)
 
-    # What the test does
+    # Actions of a test
 
     def group(self, name: str) -> AcksGroup:
         return self.cores[name]._groups[GROUP]
@@ -123,7 +123,7 @@ class AcksCluster:
         self.settle(name)
 
     def crash(self, name: str, cut_off: Mapping[str, int] | None = None) -> None:
-        """It is gone; of each of its streams, what would arrive after the given time is lost."""
+        """Crash a process; frames of its streams that would arrive after the given time are lost."""
         self.crashed.add(name)
         for other in self.names:
             self._cut_off[name, other] = (cut_off or {}).get(other, self.now)
@@ -143,7 +143,7 @@ class AcksCluster:
             self._arrive(sender, receiver, frame)
 
     def at(self, time: int, action: Callable[..., None], *arguments: Any) -> None:
-        """Do something later, before whatever else happens at that time."""
+        """Do something later, before all other events of that time."""
         self._at(time, _ACTION, action, *arguments)
 
     def run(self, until: int) -> None:
@@ -154,7 +154,7 @@ class AcksCluster:
             action(*arguments)
         self.now = until
 
-    # What a test asks
+    # Observations
 
     def clock(self, name: str) -> int:
         """The reading of a process's own clock."""
@@ -255,4 +255,4 @@ class AcksCluster:
 
 
 def _nothing(name: str, effect: Effect) -> None:
-    """Nobody watches."""
+    """The default watcher."""

@@ -39,7 +39,7 @@ class Worst:
 
 @dataclass
 class Matrix:
-    """One draw: who takes part, how far they are from each other, how often and when they speak."""
+    """One draw: the processes, their distances, periods and phases."""
 
     chance: random.Random
     roles: dict[ProcessId, Role] = field(init=False)

@@ -1,4 +1,4 @@
-"""What applications saw in one run of the API, and whether writes and primary views are as promised.
+"""The events of applications in one run of the API, and checks of writes and primary views.
 
 Judged from outside, from what applications read, and from when processes ended (docs/spec/newtop.md 15):
 
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """What is wrong, and a sentence that shows it."""
+    """The kind of violation, and a sentence that shows it."""
 
     kind: str
     witness: str
@@ -73,7 +73,7 @@ class History:
     """Of one run, in the order in which it happened."""
 
     safe: bool
-    """Whether the service is `total-safe`."""
+    """True if the service is `total-safe`."""
     acknowledged: list[Acknowledged] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     views: list[tuple[float, frozenset[ProcessId]]] = field(default_factory=list)
@@ -93,8 +93,8 @@ class History:
         for write in writes:
             self.holders.setdefault(write, set()).add(stay)
 
-    def nobody_knows(self, entries: list[Entry], at_s: float) -> bool:
-        """Whether all stays that were in these primary views had ended. A process that returns has a new state."""
+    def all_stays_ended(self, entries: list[Entry], at_s: float) -> bool:
+        """True if all stays in these primary views had ended. A process that returns has a new state."""
         return all(
             self.ended.get(stay, at_s + 1) <= at_s
             for stay, begun_s in self.begun.items()
@@ -105,7 +105,7 @@ class History:
 
 @dataclass
 class Judgement:
-    """What was found in one run."""
+    """The findings of one run."""
 
     violations: list[Violation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -127,16 +127,16 @@ def judge(history: History, ending: Ending) -> Judgement:
 def _lineages(history: History, counts: Counter[str]) -> list[list[Entry]]:
     """Entries by lineage. A new lineage begins, with what it follows, where a number is used again.
 
-    That is permitted only if all members of the views with this number, and later ones, have ended: nobody can know it.
+    This is permitted only if all members of the views with this number, and later ones, have ended: none knows it.
     """
     lineages: list[list[Entry]] = [[]]
     for entry in history.entries:
         known = [lineage for lineage in lineages if any(each.view == entry.view for each in lineage)]
         if not known:
             forgotten = [each for each in lineages[-1] if each.number >= entry.number]
-            if forgotten and history.nobody_knows(forgotten, entry.at_s):
+            if forgotten and history.all_stays_ended(forgotten, entry.at_s):
                 counts["numbers used again"] += 1
-                over = history.nobody_knows(lineages[-1], entry.at_s)
+                over = history.all_stays_ended(lineages[-1], entry.at_s)
                 lineages.append([] if over else [each for each in lineages[-1] if each not in forgotten])
         (known or lineages)[-1].append(entry)
     return lineages
@@ -177,7 +177,7 @@ def _judge_writes(history: History, lineage: list[Entry], found: Judgement) -> N
 
 
 def _counts(history: History, each: Acknowledged, later: list[Entry]) -> bool:
-    """Whether the write must be in later primary views."""
+    """True if the write must be in later primary views."""
     if history.safe or not later:
         return True
     following = min(entry.number for entry in later)
@@ -185,7 +185,7 @@ def _counts(history: History, each: Acknowledged, later: list[Entry]) -> bool:
 
 
 def _is_held(history: History, write: int, at_s: float) -> bool:
-    """Whether a process has not ended that has ever held the write."""
+    """True if a process that has held the write has not ended."""
     return any(history.ended.get(stay, at_s + 1) > at_s for stay in history.holders[write])
 
 
@@ -215,7 +215,7 @@ def primary_is_due(
     """Must the last view be primary? If it has enough voters of the last primary view, and of each view since.
 
     Enough is rule 4 of docs/spec/newtop.md 15. An attempt is one of the views since. A view that shares no process with
-    the last one does not count: nobody in the last view attempted it.
+    the last one does not count: no member of the last view attempted it.
     """
     last = max(lineage, key=lambda entry: entry.number)
     since_s = min(entry.at_s for entry in lineage if entry.number == last.number)

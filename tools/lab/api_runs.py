@@ -116,7 +116,7 @@ class Seat:
     work: asyncio.Task[None] | None = None
     """The join or leave that is under way."""
     runs: bool = True
-    """Whether there is a process."""
+    """True if a process runs."""
     paused: bool = False
 
     @property
@@ -130,7 +130,7 @@ class Trouble:
     def __init__(self, seed: int) -> None:
         self.counts: Counter[str] = Counter()
         self.log: list[str] = []
-        """Everything that was done, for a person that looks for the reason of a violation."""
+        """All actions, for the analysis of a violation."""
         self._seed = seed
         self._chance = chance = random.Random(seed)
         self._size = chance.choice([3, 3, 4, 5])
@@ -184,13 +184,13 @@ class Trouble:
             await act(chance.randrange(self._size))
 
     async def _burst(self) -> None:
-        """Let writes be under way when something happens."""
+        """Send writes, so that some are in transit at the next event."""
         for seat in self._seats:
             if seat.is_member and seat.group is not None:
                 seat.application.write_now(seat.group, self._next_write)
         await asyncio.sleep(self._chance.random() * 0.01)
 
-    # What happens; each is given a place, and does nothing where it is not possible
+    # Events; each gets a place, and does nothing where it is impossible
 
     async def _pause(self, place: int) -> None:
         seat = self._seats[place]
@@ -357,7 +357,7 @@ class Trouble:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether nothing more is to come: all are in one primary view, and have read everything."""
+        """True if all are in one primary view, and have read everything."""
         views = {_members_of(seat) for seat in self._seats if seat.is_member}
         primary = all(seat.group.primary for seat in self._seats if seat.group is not None)
         return len(views) == 1 and primary and all(seat.work is None for seat in self._seats)
@@ -374,7 +374,7 @@ def _members_of(seat: Seat) -> frozenset[ProcessId]:
 
 
 def play(seed: int) -> tuple[Judgement, list[str]]:
-    """One run, and what was done in it."""
+    """Play one run; return its judgement and its actions."""
     judgement, log = Judgement(), list[str]()
 
     async def scenario() -> None:

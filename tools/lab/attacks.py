@@ -1,4 +1,4 @@
-"""What hostile processes do to members: numbers at their extremes, floods, garbage, connections that are never read.
+"""Attacks of hostile processes on members: extreme numbers, floods, garbage, connections that are never read.
 
 Shared by `benchmarks/hostile.py` and by tests, which use a smaller scale. An attack is a coroutine that ends when the
 last byte of it has left. It uses only what a process on the network can know: addresses, the view, a recent number.
@@ -29,13 +29,13 @@ _ALONE: Final = Company((STRANGER,), None, 0, False)
 
 @dataclass(frozen=True)
 class Targets:
-    """The members under attack, and what their enemy knows of them."""
+    """The members under attack, and the attacker's knowledge of them."""
 
     addresses: tuple[Address, ...]
     view: View
     known: int
     settings: Values
-    """What all members must have alike: else they refuse any formation."""
+    """The settings that all members must share; otherwise they refuse any formation."""
     dice: random.Random
     scale: float = 1.0
     """Part of the usual number of datagrams, connections and frames."""
@@ -355,4 +355,4 @@ ATTACKS: Final[dict[str, dict[str, Attack]]] = {
         "garbage": udp_garbage,
     },
 }
-"""By transport and name, what strangers do beside sending numbers."""
+"""By transport and name, the attacks of strangers without forged numbers."""

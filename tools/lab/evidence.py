@@ -1,6 +1,6 @@
-"""What a trace shows of its scenario: that each fault has happened, and that somebody was there whom it befell.
+"""Evidence in a trace that each fault of its scenario has happened, and that it affected a process.
 
-A run in which nobody was blocked shows nothing about flow control, nor one without loss anything about repairs.
+A run without a blocked sender shows nothing about flow control; a run without loss shows nothing about repairs.
 """
 
 import json
@@ -27,12 +27,12 @@ from antiphon.types import ProcessId, process_id, split_process_id
 
 
 def evidence_in(run: Run) -> "Evidence":
-    """What to look for in the trace of this run."""
+    """The evidence checker for this run."""
     return InterGroupEvidence(run) if run.scenario.protocol == "intergroup" else Evidence(run)
 
 
 class Evidence:
-    """What a trace shows of its scenario's faults."""
+    """Evidence for the faults of a scenario."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -90,13 +90,13 @@ class Evidence:
         return "installed" in roles and bool(self._of(process, "view"))
 
     def _kept(self, victim: str) -> Iterator[str]:
-        """Survivors who did not get to a view without somebody who was killed."""
+        """Survivors that never installed a view without the killed process."""
         for process, group, view in self._last_views():
             if victim in view:
                 yield f"{process} has {victim} in its last view of {group}"
 
     def _last_views(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Of all who are there at the end, in every group that they are in."""
+        """The last views of all processes that are present at the end, in all their groups."""
         for process in self._rows.keys() - self._crashed:
             last = {row["group"]: row["members"] for row in self._of(process, "view")}
             for group, members in last.items():
@@ -112,7 +112,7 @@ class Evidence:
         others = [process for process in self._rows if process != fault.process]
         views = [row["members"] for process in others for row in self._of(process, "view", begin)]
         if end - begin > 2 * self._run.scenario.options.suspect_after and all(fault.process in view for view in views):
-            yield f"nobody did without {fault.process} in its pause"
+            yield f"no process excluded {fault.process} in its pause"
 
     def _not_stalled(self, fault: Stall) -> Iterator[str]:
         begin, end = self._span(fault)
@@ -120,12 +120,12 @@ class Evidence:
             yield f"the application of {fault.process} was not stalled"
         others = [process for process in self._rows if process != fault.process]
         if not any(self._of(process, "block", begin, end) for process in others):
-            yield f"nobody was blocked while {fault.process} was stalled"
+            yield f"no process was blocked while {fault.process} was stalled"
 
     def _went_on(self, process: str, begin: int, end: int, kinds: set[str] | None) -> bool:
-        """Whether it has such rows, or of any kind, in the second half of a fault, which may begin late at a process.
+        """True if it has rows of these kinds, or of any kind, in the second half of a fault; faults may begin late.
 
-        A fault that is not told of has no length, and stopped nobody.
+        A fault that the trace does not contain has no length, and stopped no process.
         """
         middle = (begin + end) // 2
         rows = [row for row in self._rows[process] if kinds is None or row["kind"] in kinds]
@@ -148,7 +148,7 @@ class Evidence:
                     yield f"{process} never did without the other side of the split"
 
     def _silent(self) -> Iterator[str]:
-        """Members to whom nothing was delivered."""
+        """Members that delivered nothing."""
         for group in self._run.scenario.group:
             for name in members_of(group):
                 rows = [row for process in self._incarnations(name) for row in self._of(process, "deliver")]
@@ -156,7 +156,7 @@ class Evidence:
                     yield f"{name} delivered nothing in {group.name}"
 
     def _unordered(self) -> Iterator[str]:
-        """Groups with a sequencer in which nobody but the senders gave stamps."""
+        """Groups with a sequencer in which only the senders gave stamps."""
         rows = [row for process in self._rows for row in self._of(process, "deliver")]
         ordered = {row["group"] for row in rows if row.get("orderer") is not None}
         for group in self._run.scenario.group:
@@ -164,7 +164,7 @@ class Evidence:
                 yield f"no sequencer ordered anything in {group.name}"
 
     def _apart(self) -> Iterator[str]:
-        """Those who look for each other and are not in one view at the end."""
+        """Processes that look for each other and are not in one view at the end."""
         live = {process for process in self._rows.keys() - self._crashed if process != "world"}
         for process, group, members in self._last_views():
             wanted = {each for each in live if split_process_id(ProcessId(each))[0] in self._members(group)}
@@ -176,7 +176,7 @@ class Evidence:
 
 
 class InterGroupEvidence(Evidence):
-    """Where sender groups stay as they are, and nobody waits for a receiver."""
+    """Evidence for InterGroup: sender groups never change, and no sender waits for a receiver."""
 
     def missing(self) -> Iterator[str]:
         """A sentence for each thing that did not happen."""
@@ -227,12 +227,12 @@ class InterGroupEvidence(Evidence):
         if self._went_on(fault.process, begin, end, kinds={"deliver"}):
             yield f"the application of {fault.process} was not stalled"
         if not any(self._of(process, "deliver", begin, end) for process in self._rows if process != fault.process):
-            yield f"nothing was delivered to anybody while {fault.process} was stalled"
+            yield f"no process delivered anything while {fault.process} was stalled"
         if not self._of(fault.process, "deliver", end):
             yield f"{fault.process} delivered nothing after it was stalled"
 
     def _not_parted(self, fault: Partition) -> Iterator[str]:
-        """Who heard the other side in the second half of a split, which may begin late at a process."""
+        """Processes that heard the other side in the second half of a split, which may begin late at a process."""
         begin, end = self._span(fault)
         for side in fault.sides:
             others = {name for other in fault.sides if other is not side for name in other}
@@ -242,9 +242,9 @@ class InterGroupEvidence(Evidence):
                     yield f"{process} was not cut off from the other side of the split"
 
     def _unrepaired(self) -> Iterator[str]:
-        """Whether no sender had to ask for a message, or nobody sent one again, though there was loss.
+        """True if there was loss, but no sender requested a message, or no process sent a repair.
 
-        A receiver may ask for what was sent before it came; a sender is there from the start.
+        A receiver may request older messages than its join; a sender is present from the start.
         """
         asked = any(
             self._transmitted("request", senders_of(self._run.scenario, each), each.name) for each in self._groups

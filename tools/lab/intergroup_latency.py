@@ -34,7 +34,7 @@ def latencies(run: Run) -> dict[tuple[str, int], int]:
 
 
 def evenly(senders: int, seed: int, messages: int = 10) -> Scenario:
-    """Table 7.4: everybody sends every 100 ms, when chance has it."""
+    """Table 7.4: each process sends every 100 ms, at a random phase."""
     chance = random.Random(f"{senders}/{seed}")
     workloads = [
         Workload(
@@ -62,16 +62,16 @@ def evenly(senders: int, seed: int, messages: int = 10) -> Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A run with distances and clocks of its own, and what no message of it may exceed."""
+    """A run with its own distances and clocks, and the bound for its messages."""
 
     scenario: Scenario
     distances: dict[tuple[str, str], int]
     behind: dict[str, int]
-    """By process, what its clock is behind the foremost."""
+    """By process, the lag of its clock behind the foremost."""
     longest_silence: int
 
     def bound(self, sender: str) -> int:
-        """X1, for messages of that sender: whose stamps the foremost clock may have pushed ahead."""
+        """The bound X1 for messages of this sender; the foremost clock may have pushed its stamps ahead."""
         others = [q for q in self.behind if q != sender]
         heard = [
             min(self.behind[q], self.distances[sender, q])
@@ -118,14 +118,14 @@ def apart(seed: int) -> Apart:
 
 
 def worst_share(seed: int) -> float:
-    """Of a run with distances and clocks apart: the longest that a message took, as a share of its bound."""
+    """The longest latency in a run with different distances and clocks, as a share of its bound."""
     case = apart(seed)
     slack = MS // 100  # stamps are microseconds, and no two of a sender are alike
     return max(took / (case.bound(sender) + slack) for (sender, _), took in latencies(simulate(case.scenario)).items())
 
 
 def means(senders: int, runs: int) -> tuple[float, float, float]:
-    """Mean, median and longest, in milliseconds, over so many runs."""
+    """Mean, median and longest, in milliseconds, over this number of runs."""
     took = [value / MS for seed in range(runs) for value in latencies(simulate(evenly(senders, seed))).values()]
     return statistics.mean(took), statistics.median(took), max(took)
 

@@ -12,7 +12,7 @@ from antiphon import Member
 from antiphon.sockets.transports.tcp import TcpMesh
 
 _RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER with no time: closing sends a reset, and drops what was not sent."""
+"""SO_LINGER with no time: closing sends a reset, and drops unsent bytes."""
 
 
 def listening_at(member: Member) -> str:
@@ -83,7 +83,7 @@ class _Half(asyncio.Protocol):
         self.other = other
         self.is_caller = other is None
         self._box = box
-        self._early: list[bytes] = []  # what came before the other half was there
+        self._early: list[bytes] = []  # bytes that arrived before the other half
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -133,5 +133,5 @@ class _Half(asyncio.Protocol):
             self.other.close()
 
     def close(self) -> None:
-        """The other end has closed: what it sent still leaves."""
+        """The other end has closed: its bytes still leave."""
         self._transport.close()

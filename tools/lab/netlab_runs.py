@@ -1,4 +1,4 @@
-"""A scenario between network namespaces: what the switch does, and what is left for the members (`tools/netlab.py`)."""
+"""A scenario between network namespaces: faults of the switch, and the plan for the members (`tools/netlab.py`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ MS: Final = 1_000_000
 
 
 def adapted(scenario: Scenario, loss: float, delay_ms: float) -> Scenario:
-    """The same group, told how far its members are from each other and what the links lose."""
+    """The same group, with the distances of its members and the losses of the links."""
     latency = Fixed(value=Duration(int(delay_ms * MS)))
     network = msgspec.structs.replace(scenario.network, latency=latency, loss=loss, duplicate=0.0, reorder=0.0)
     return judged(msgspec.structs.replace(scenario, network=network, site=(), path=()))
@@ -36,5 +36,5 @@ def hosts(scenario: Scenario, jitter_ms: float) -> Iterator[tuple[dict[str, Plac
 
 
 def lossless(scenario: Scenario) -> Scenario:
-    """What the members play: nothing is lost by them, the switch does that."""
+    """The scenario for the members: they lose nothing, because the switch does that."""
     return msgspec.structs.replace(scenario, network=msgspec.structs.replace(scenario.network, loss=0.0))

@@ -18,7 +18,7 @@ from antiphon.protocols.newtop.process import NewtopProcess
 from antiphon.sockets.transports.tcp import TcpMesh
 
 Report = dict[str, Any]
-"""What a process tells; `event` says what about."""
+"""A report of a process; `event` is its kind."""
 
 
 class Process:
@@ -32,7 +32,7 @@ class Process:
         self._news = asyncio.Event()
 
     async def start(self) -> None:
-        """Let it run; what it reports is kept from now on."""
+        """Start the process; its reports are kept from now on."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", self._module, "--worker", json.dumps(self._settings),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24,
@@ -53,7 +53,7 @@ class Process:
         await self._process.stdin.drain()
 
     async def heard(self, event: str, holds: Callable[[Report], bool] = bool, within_s: float = 60) -> Report:
-        """Wait until it has reported something of which this holds."""
+        """Wait for a report that satisfies the condition."""
         try:
             async with asyncio.timeout(within_s):
                 while True:
@@ -66,7 +66,7 @@ class Process:
             raise SystemExit(f"{self.name} has not told of {event!r} within {within_s:g} s") from None
 
     def all(self, event: str) -> list[Report]:
-        """What it has reported of that kind."""
+        """All reports of this kind."""
         return [report for report in self.reports if report["event"] == event]
 
     def signal(self, number: signal.Signals) -> None:
@@ -88,7 +88,7 @@ def tell(event: str, **what: Any) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports at which nobody listens now."""
+    """Ports that are free now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports: list[int] = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -96,7 +96,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-# What a process can say about itself
+# Figures of the own process
 
 
 def resident_bytes() -> int:
@@ -130,7 +130,7 @@ def held_bytes(member: Member) -> int:
 
 
 def table_sizes(member: Member) -> dict[str, int]:
-    """How many entries those tables have that live as long as the process."""
+    """Number of entries in the tables that live as long as the process."""
     core, driver, mesh = member._process.core, member._process.driver, member._process._transport
     assert isinstance(core, NewtopProcess)
     formations = core._formations
@@ -158,6 +158,6 @@ def table_sizes(member: Member) -> dict[str, int]:
 
 
 def live_objects() -> int:
-    """What the collector knows of, after it has collected."""
+    """Number of objects that the garbage collector knows after a collection."""
     gc.collect()
     return len(gc.get_objects())

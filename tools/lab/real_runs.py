@@ -1,7 +1,6 @@
-"""Play a scenario with real processes on this machine, and look at what came of it.
+"""Play a scenario with real processes on this machine, and check the result.
 
-A run is as it should be if its trace shows each fault at work, if it came to rest, and if every property that its
-services promise holds.
+A run is correct if its trace shows the effect of each fault, if it became quiet, and if every promised property holds.
 """
 
 import time
@@ -36,23 +35,23 @@ class Result:
     blocks: int = 0
     """How often a sender was stopped by flow control."""
     missing: tuple[str, ...] = ()
-    """What the scenario says and the trace does not show."""
+    """Faults of the scenario that the trace does not show."""
     violated: tuple[str, ...] = ()
     """One sentence each."""
 
     @property
     def holds(self) -> bool:
-        """Whether it is as it should be."""
+        """True if the run is correct."""
         return not self.missing and not self.violated
 
 
 def transports_of(scenario: Path) -> list[Sockets]:
-    """What it can be played over."""
+    """The transports that can carry it."""
     return ["udp"] if read_scenario(scenario).protocol == "intergroup" else [*TRANSPORTS]
 
 
 def play(scenario: Path, transport: Sockets, keep: Path | None = None) -> Result:
-    """Run a scenario, and look at what came of it. The trace of a run that is not as it should be goes to `keep`."""
+    """Run a scenario, and check the result. The trace of an incorrect run goes to `keep`."""
     started = time.perf_counter()
     try:
         run = run_locally(with_transport(read_scenario(scenario), TRANSPORTS[transport]))

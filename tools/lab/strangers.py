@@ -1,6 +1,6 @@
 """Processes that speak the wire format by hand, to attack members: shared by tests and benchmarks.
 
-They know what any process on the network can know. They keep no rule of the protocol.
+They know only public facts: addresses, the view, recent numbers. They keep no rule of the protocol.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from antiphon.wire.codec import encode
 from antiphon.wire.frame import ENVELOPE_BYTES, envelopes, seal
 
 Address = tuple[str, int]
-NOBODY = 9
+UNUSED_PORT = 9
 """A port at which nothing listens."""
 _REPEAT_S: Final = 0.2
 
@@ -35,7 +35,7 @@ class TcpStranger:
         self.writer = writer
 
     @classmethod
-    async def connect(cls, to: Address, name: str = "!stranger", *, port: int = NOBODY) -> "TcpStranger":
+    async def connect(cls, to: Address, name: str = "!stranger", *, port: int = UNUSED_PORT) -> "TcpStranger":
         """Connect and greet. A name below that of the member makes a connection for frames."""
         reader, writer = await asyncio.open_connection(*to)
         stranger = cls(name, reader, writer)
@@ -121,7 +121,7 @@ def address_of(text: str) -> Address:
 
 
 def garbage(dice: random.Random, count: int, size_max: int = 2_000) -> list[bytes]:
-    """Bytes that are no frames, some of which begin like one."""
+    """Bytes that are no frames; some begin like one."""
     found = []
     for number in itertools.islice(itertools.count(), count):
         body = dice.randbytes(dice.randrange(size_max))

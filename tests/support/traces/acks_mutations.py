@@ -45,7 +45,7 @@ class Fault:
 
 
 class Company:
-    """Which process was in which view, when, and which are present at the end; by walking the rows."""
+    """The views of each process over time, and the processes present at the end; computed row by row."""
 
     def __init__(self, log: Log) -> None:
         self.rows = story_of(log)
@@ -66,7 +66,7 @@ class Company:
         yield last
 
     def always(self, which: str, process: str, other: str, begin: int, end: int) -> bool:
-        """That other is among its receivers, or senders, from place to place."""
+        """True if other is among its receivers, or senders, from one place to another."""
         return all(other in view.get(which, ()) for view in self.views(process, begin, end))
 
     def end_of(self, process: str) -> int:
@@ -108,7 +108,7 @@ def _forget_another_sender(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _drop_a_receipt(log: Log, rng: random.Random) -> pa.Table | None:
-    """Of a message that its sender calls stable, and its receiver was one from the send on to that."""
+    """Drop a receipt of a message that its sender calls stable; the receiver was counted from the send until then."""
     company = Company(log)
     called: dict[Any, int] = {}
     for at, sender, before, number in additions(company.rows, "stable"):
@@ -126,7 +126,7 @@ def _drop_a_receipt(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def _drop_a_needless_receipt(log: Log, rng: random.Random) -> pa.Table | None:
-    """Of a message that its sender calls stable after the receiver had gone for the first time."""
+    """Drop a receipt of a message that its sender calls stable after the receiver had left for the first time."""
     company = Company(log)
     called = {
         (sender, each): at
@@ -187,7 +187,7 @@ def _last_deliveries(log: Log) -> Iterable[tuple[int, Row]]:
     return ((at, log.rows[at]) for at in last.values())
 
 
-def _drop_the_last_of_one_who_stays(log: Log, rng: random.Random) -> pa.Table | None:
+def _drop_the_last_of_a_staying_sender(log: Log, rng: random.Random) -> pa.Table | None:
     company = Company(log)
     places = (
         at
@@ -207,13 +207,13 @@ def _drop_the_last_own(log: Log, rng: random.Random) -> pa.Table | None:
     return drop(log, rng, (at for at in own if log.rows[at]["process"] not in company.gone))
 
 
-def _drop_the_last_of_one_who_is_gone(log: Log, rng: random.Random) -> pa.Table | None:
+def _drop_the_last_of_a_departed_sender(log: Log, rng: random.Random) -> pa.Table | None:
     company = Company(log)
     return drop(log, rng, (at for at, row in _last_deliveries(log) if row["sender"] in company.gone))
 
 
 def _pairs_that_stay(company: Company) -> Iterable[tuple[int, str, str, str]]:
-    """The place of a view row, its process, a side of it, and one whom it names there and in all later ones.
+    """The place of a view row, its process, a side of it, and a peer that it names there and in all later views.
 
     Neither of the two ever moves.
     """
@@ -256,10 +256,10 @@ def _never_count_a_peer(log: Log, rng: random.Random) -> pa.Table | None:
 ACKS_FAULTS: Final = (
     Fault(Mutation("lose a peer that stays", _lose_a_peer, (ids("S6"),), ids("O2")), ("own",)),
     Fault(Mutation("never count a peer that stays", _never_count_a_peer, (ids("S6"),), ids("O2"))),
-    Fault(Mutation("acknowledge without the one who counts it", _forget_the_sender, (ids("S5"),))),
+    Fault(Mutation("acknowledge without the sender that counts it", _forget_the_sender, (ids("S5"),))),
     Fault(Mutation("acknowledge without another sender", _forget_another_sender, (ids("S5"),)), ("all",)),
     Fault(Mutation("drop a receipt", _drop_a_receipt, (ids("S1"),))),
-    Fault(Mutation("drop a receipt nobody waited for", _drop_a_needless_receipt, ()), ("own",)),
+    Fault(Mutation("drop a receipt that no sender waited for", _drop_a_needless_receipt, ()), ("own",)),
     Fault(Mutation("move stable before the slowest receive", stable_before_the_slowest, (ids("S1"),)), ("all",)),
     Fault(Mutation("move discard before stable", discard_before_stable, (ids("S4"),))),
     Fault(Mutation("lower a stable mark", lower_a_mark, (ids("S2"),))),
@@ -268,10 +268,10 @@ ACKS_FAULTS: Final = (
     Fault(Mutation("hold a message at the end", _hold_at_the_end, (ids("L8"),))),
     Fault(Mutation("swap two deliveries of one sender", swap_one_sender, (ids("O1"),), ids("O2"))),
     Fault(Mutation("drop a delivery in the middle", _drop_in_the_middle, (ids("O2"),), ids("L2", "L3"))),
-    Fault(Mutation("drop the last of one who stays", _drop_the_last_of_one_who_stays, (ids("L2"),))),
+    Fault(Mutation("drop the last delivery of a staying sender", _drop_the_last_of_a_staying_sender, (ids("L2"),))),
     Fault(Mutation("drop the last own delivery", _drop_the_last_own, (ids("L3"),))),
-    Fault(Mutation("drop the last of one who is gone", _drop_the_last_of_one_who_is_gone, ()), ("own",)),
+    Fault(Mutation("drop the last delivery of a departed sender", _drop_the_last_of_a_departed_sender, ()), ("own",)),
     Fault(Mutation("deliver twice", deliver_twice, (ids("D2"),))),
-    Fault(Mutation("deliver what nobody sent", deliver_forged, (ids("D1"),))),
+    Fault(Mutation("deliver an unsent message", deliver_forged, (ids("D1"),))),
     Fault(Mutation("flip a bit of a digest", flip_digest, (ids("D1"),))),
 )

@@ -1,7 +1,7 @@
 """Good runs of the acknowledgment protocols, by a reference that sees everything.
 
-Views are private, and people come and go. Channels are FIFO and break off when somebody goes; acknowledgments get lost
-and come late. Some runs are static, all send and receive, and everybody finds out about everybody's messages.
+Views are private, and processes join and leave. Channels are FIFO and end when a process leaves; acknowledgments are
+lost or late. Some runs are static: all send and receive, and each process learns the stability of all messages.
 """
 
 import random
@@ -55,7 +55,7 @@ class _Acks:
         self._installed: dict[str, int] = defaultdict(int)
 
     def _some_sources(self, names: list[str]) -> dict[str, list[str]]:
-        """In some runs the last taker hears p1 alone."""
+        """In some runs the last receiver hears only p1."""
         last = names[-1]
         chosen = not self._all and self._takes(last) and self._rng.random() < 0.3
         return {last: ["p1"]} if chosen else {}

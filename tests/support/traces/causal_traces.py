@@ -1,7 +1,7 @@
 """Good runs of the causal services by a reference that keeps the past of every message as a plain set.
 
 Three groups overlap; members deliver in any order that cause allows. Some runs lose one member, some two at once, and
-then messages that only the second had delivered are lost with the first: what depends on them waits for a view
+then messages that only the second had delivered are lost with the first: messages that depend on them wait for a view
 without their sender (docs/spec/errata-newtop.md E-31).
 """
 
@@ -53,7 +53,7 @@ class _Causal:
         self._deliver(process, [mid])
 
     def _ready(self, process: str, skipped: set[Mid]) -> list[Mid]:
-        """What the process may deliver next, if it waits for nothing that is skipped."""
+        """The messages that the process may deliver next; skipped messages are not waited for."""
         groups, have = self._trace.groups_of(process), self._delivered[process] | skipped
         return [
             mid
@@ -71,7 +71,7 @@ class _Causal:
             self._seen[process] |= self._past[mid] | {mid}
 
     def _flush(self, skipped: set[Mid], held: frozenset[Mid] = frozenset()) -> None:
-        """All processes deliver everything that is deliverable, except what is held back."""
+        """All processes deliver all deliverable messages, except those held back."""
         behind = list(self._live)
         while behind:
             process = self._rng.choice(behind)
@@ -106,7 +106,7 @@ class _Causal:
         return not any(self._seen[process] & lost for process in others)
 
     def _unseen(self, first: str, *besides: str) -> set[Mid]:
-        """What the victim sent after the last message of it that a survivor has delivered."""
+        """The messages that the victim sent after its last message that a survivor has delivered."""
         own = [mid for mid in self._past if mid.sender == first]
         survivors = [process for process in self._live if process not in (first, *besides)]
         known = [at for at, mid in enumerate(own) if any(mid in self._delivered[process] for process in survivors)]

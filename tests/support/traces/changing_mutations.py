@@ -50,7 +50,7 @@ def moved(log: Log, at: int, behind: int) -> pa.Table:
 
 
 def inserted(log: Log, behind: int, source: int, view: str) -> pa.Table:
-    """The process of one row delivers, directly after it and in that view, what is delivered at another row."""
+    """The process of one row delivers the message of another row, directly after it and in that view."""
     row = log.table.slice(source, 1)
     for column in ("process", "incarnation", "time"):
         row = with_column(row, column, [log.table[column][behind].as_py()])
@@ -152,7 +152,7 @@ def _in_stay(stay: Stay, at: int) -> bool:
     return process_of(row) == stay.process and row["view"] == stay.view
 
 
-def deliver_what_the_state_has(log: Log, rng: random.Random) -> pa.Table | None:
+def deliver_a_message_of_the_state(log: Log, rng: random.Random) -> pa.Table | None:
     """A joiner delivers, as its first message, one that is in the state that it has taken over."""
     places = []
     for stay in entries(log):
@@ -171,7 +171,7 @@ def deliver_what_the_state_has(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def deliver_in_both(log: Log, rng: random.Random) -> pa.Table | None:
-    """What a process delivered in the predecessor it delivers in the successor again."""
+    """A process delivers a message of the predecessor in the successor again."""
     places = [
         (stay.at, source, stay.view)
         for stay in entries(log)
@@ -191,7 +191,7 @@ def deliver_in_both(log: Log, rng: random.Random) -> pa.Table | None:
     return None if place is None else inserted(log, *place)
 
 
-def lose_what_was_moved(log: Log, rng: random.Random) -> pa.Table | None:
+def lose_a_moved_message(log: Log, rng: random.Random) -> pa.Table | None:
     """No process delivers the first message that a remaining process sends in the successor of a group."""
     ends = {stay.at for stay in stays(log) if not stay.next and log.last[stay.process]["kind"] == "stop"}
     moved_over = [stay.rows("send")[0] for stay in entries(log) if stay.rows("send") and stay.at in ends]
@@ -218,7 +218,7 @@ def join_unasked(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def other_classes(log: Log, rng: random.Random) -> pa.Table | None:
-    """One of the processes that share the first view of a formed group has two of its classes as one."""
+    """One of the processes with the same first view of a formed group merges two of its classes into one."""
     told = details(log)
     shared = [
         stay
@@ -234,7 +234,7 @@ def other_classes(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def other_company(log: Log, rng: random.Random) -> pa.Table | None:
-    """A process does not know that another one came along to the formed group."""
+    """A process does not know that another one came from the same view to the formed group."""
     lists = log.table["transitional"].to_pylist()
     stay = choice(rng, (stay for stay in entries(log) if len(lists[stay.at]) > 1))
     if stay is None:
@@ -290,7 +290,7 @@ def deliver_of_the_removed(log: Log, rng: random.Random) -> pa.Table | None:
 
 
 def deliver_after_leaving(log: Log, rng: random.Random) -> pa.Table | None:
-    """A process that left delivers what another sends afterwards."""
+    """A process that left delivers a message that another sends afterwards."""
     times, places = log.table["time"].to_pylist(), []
     for at, row in enumerate(log.rows):
         if row["kind"] == "leave":
@@ -374,12 +374,12 @@ def stay_apart(log: Log, _rng: random.Random) -> pa.Table | None:
     known = {frozenset(each) for each in _acquainted(log, last, sides)}
     if len(known) == len(sides):
         return None
-    return with_detail(log, {at: {"components": [[who for side in told[at]["components"] for who in side]]}})
+    return with_detail(log, {at: {"components": [[member for side in told[at]["components"] for member in side]]}})
 
 
 def _acquainted(log: Log, last: dict[Any, Stay], sides: list[list[str]]) -> list[set[str]]:
     """The sides; two sides with members that were once in one view are merged."""
-    present = {who for side in sides for who in side if any(name(process) == who for process in last)}
+    present = {member for side in sides for member in side if any(name(process) == member for process in last)}
     circles = [{*side} & present for side in sides]
     for stay in stays(log):
         if stay.me in present:
@@ -404,14 +404,14 @@ CHANGING_MUTATIONS: Final = (
     Mutation("a state is not taken over", forget_a_state, (ids("D12"),)),
     Mutation("a delivery before the state", deliver_before_the_state, (ids("D12"),)),
     Mutation("wait for a state for ever", wait_for_ever, (ids("D12"),)),
-    Mutation("deliver what the state has", deliver_what_the_state_has, (ids("D12"),), _OF_A_SURPLUS),
+    Mutation("deliver what the state has", deliver_a_message_of_the_state, (ids("D12"),), _OF_A_SURPLUS),
     Mutation(
         "deliver in the predecessor and in the successor", deliver_in_both, (ids("D2"),), ids("D12", "O1", "O6", "O8")
     ),
-    Mutation("lose what was moved to the successor", lose_what_was_moved, (ids("L3"),), _OF_A_LOSS),
-    Mutation("take in somebody who had not asked", join_unasked, (ids("M3"), ids("M10"))),
+    Mutation("lose what was moved to the successor", lose_a_moved_message, (ids("L3"),), _OF_A_LOSS),
+    Mutation("admit a process that had not asked", join_unasked, (ids("M3"), ids("M10"))),
     Mutation("other classes at one member", other_classes, (ids("M4"),), ids("M8", "D12", "M11")),
-    Mutation("not knowing who came along", other_company, (ids("M8"),), ids("O2", "O4")),
+    Mutation("a wrong transitional set", other_company, (ids("M8"),), ids("O2", "O4")),
     Mutation("a formed group of an old epoch", old_epoch, (ids("M9"),), ids("M2")),
     Mutation("wrongly primary", other_primary, (ids("M11"),)),
     Mutation("deliver of the removed", deliver_of_the_removed, (ids("D10"), ids("D4")), _OF_A_SURPLUS),

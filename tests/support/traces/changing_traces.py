@@ -1,8 +1,8 @@
 """Good traces of groups that change: joins, leaves, recoveries, splits and merges, with epochs and states.
 
-A reference like the sequencer of `traces.py`, right by construction: each side of a group has one list of what happens
-in it, which all its members follow, each at its own pace. Before a group is formed of several, all of each stand at its
-end, as the flush of docs/spec/newtop.md 11.1 has it; then one new list begins for all.
+A reference like the sequencer of `traces.py`, right by construction: each side of a group has one list of events, which
+all its members follow, each at its own pace. Before several groups become one, all members of each reach the end of its
+list, as by the flush of docs/spec/newtop.md 11.1; then one new list begins for all.
 """
 
 import hashlib
@@ -71,10 +71,10 @@ class Side:
 
 @dataclass
 class Member:
-    """What a process holds of the application."""
+    """The application state of a process."""
 
     state: int | None = None
-    """None: it has none yet."""
+    """None if it has no state yet."""
     entered: Enter | None = None
     states: dict[int, int] = field(default_factory=dict)
     """Those of a formed group, by class, its own too."""
@@ -125,7 +125,7 @@ class _Reference:
             self._work()
         return self._end()
 
-    # ---------------------------------------------------------------- what goes on all the time
+    # ---------------------------------------------------------------- steps that happen all the time
 
     def _work(self) -> None:
         side = self._rng.choice(self._sides)
@@ -249,7 +249,7 @@ class _Reference:
         while behind := [process for process in side.members if side.at[process] < len(side.items)]:
             self._follow(side, self._rng.choice(behind))
 
-    # ---------------------------------------------------------------- what changes a group
+    # ---------------------------------------------------------------- steps that change a group
 
     def _crash(self) -> None:
         side = self._rng.choice(self._sides)
@@ -397,7 +397,7 @@ class _Reference:
 
 
 def digest(*parts: Any) -> int:
-    """Says exactly what was delivered, and in which order."""
+    """A digest of the deliveries in their order."""
     return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=7).digest())
 
 

@@ -1,6 +1,6 @@
 """Faults seeded into good runs of the lecture notes' multicasts, as in `mutations.py`; each says for which services.
 
-Orders are those of one group: what is wrong between two groups is nobody's fault there, and must not be told.
+Orders hold within one group: a wrong order between two groups is no fault, and must not be reported.
 """
 
 import random
@@ -42,7 +42,7 @@ class Fault:
 
 
 def _shared(log: Log) -> Iterable[int]:
-    """Deliveries of members that stay, of what another that stays delivered too."""
+    """Deliveries of staying members, of messages that another staying member delivered too."""
     for at in log.deliveries():
         others = log.deliverers[mid(log.rows[at])] - {process_of(log.rows[at])}
         if not log.crashed(process_of(log.rows[at])) and any(not log.crashed(other) for other in others):
@@ -80,7 +80,7 @@ def _swap_cause_and_effect(log: Log, rng: random.Random) -> pa.Table | None:
     return swap(log, rng, filter(log.directly_causes, of_two_senders(log, one_group=True)))
 
 
-def _swap_where_nobody_crashed(log: Log, rng: random.Random) -> pa.Table | None:
+def _swap_without_crashes(log: Log, rng: random.Random) -> pa.Table | None:
     places = (place for place in of_two_senders(log, one_group=True) if _unchanged(log, place[0]))
     return swap(log, rng, filter(log.shared_with_the_living, places))
 
@@ -88,7 +88,7 @@ def _swap_where_nobody_crashed(log: Log, rng: random.Random) -> pa.Table | None:
 def _swap_across_views(log: Log, rng: random.Random) -> pa.Table | None:
     """The last of one view and the first of the next, at one survivor; another has both, in whatever views.
 
-    The survivor sends nothing between them, on which the later one could depend.
+    The survivor sends nothing between them, so no message depends on their order.
     """
     places: list[tuple[int, int]] = []
     before: dict[Any, int] = {}
@@ -114,7 +114,7 @@ def _forget_a_request_outside(log: Log, rng: random.Random) -> pa.Table | None:
     return None if at is None else with_detail(log, at, lambda detail: detail.update(waiting={"orders": 1}))
 
 
-def _nobody_hears_the_outsider(log: Log, rng: random.Random) -> pa.Table | None:
+def _drop_the_last_of_the_outsider(log: Log, rng: random.Random) -> pa.Table | None:
     """The last message of the sender outside is delivered nowhere."""
     sent = [mid(row) for row in log.rows if row["kind"] == "send" and row["process"] == "x"]
     places = [at for at in log.deliveries() if sent and mid(log.rows[at]) == sent[-1]]
@@ -126,11 +126,11 @@ CLASSIC_FAULTS: Final = (
     Fault(Mutation("drop one of a crashed sender", _drop_of_the_crashed, (ids("D13"),), ids("O2", "O4"))),
     Fault(Mutation("drop the last delivery before a crash", drop_before_crash, ())),
     Fault(Mutation("deliver twice", deliver_twice, (ids("D2"),))),
-    Fault(Mutation("deliver what nobody sent", deliver_forged, (ids("D1"),))),
+    Fault(Mutation("deliver an unsent message", deliver_forged, (ids("D1"),))),
     Fault(Mutation("flip a bit of a digest", flip_digest, (ids("D1"),))),
     Fault(Mutation("hold a message at the end", _hold_at_the_end, (ids("L8"),))),
     Fault(Mutation("forget a request of a sender outside", _forget_a_request_outside, (ids("L2"),))),
-    Fault(Mutation("nobody hears the sender outside", _nobody_hears_the_outsider, (ids("L2"),))),
+    Fault(Mutation("no member delivers a message of the sender outside", _drop_the_last_of_the_outsider, (ids("L2"),))),
     Fault(Mutation("swap two deliveries of one sender", swap_one_sender, (ids("O1"), ids("O2"))), ("fifo",)),
     Fault(
         Mutation("swap two deliveries of one sender, with causes", swap_one_sender, (ids("O1"), ids("O2"), ids("O3"))),
@@ -140,7 +140,7 @@ CLASSIC_FAULTS: Final = (
     Fault(Mutation("drop a cause", _drop_cause, (ids("O4"),), ids("D13", "L2", "L3")), ("causal",)),
     Fault(Mutation("swap across groups", swap_in_two_groups, ()), ("causal", "total")),
     Fault(
-        Mutation("swap where nobody crashed", _swap_where_nobody_crashed, (ids("O5"), ids("O6"), ids("O7"))), ("total",)
+        Mutation("swap where no process crashed", _swap_without_crashes, (ids("O5"), ids("O6"), ids("O7"))), ("total",)
     ),
     Fault(Mutation("swap in a shared view", swap_in_one_group, (ids("O5"), ids("O6")), ids("O7")), ("total",)),
     Fault(Mutation("swap across a change of views", _swap_across_views, (ids("O6"),), ids("O5")), ("total",)),

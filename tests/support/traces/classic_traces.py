@@ -1,7 +1,7 @@
 """Good runs of the lecture notes' multicasts, by a reference that sees everything.
 
-One or two groups, each with an order of its own; sometimes a sender outside; some runs lose a member, with the last of
-what it sent and nobody else has. Views are installed by each process in its own time: they cut nothing off.
+One or two groups, each with an order of its own; sometimes a sender outside; some runs lose a member, with its
+last messages that no other process has. Each process installs views at its own time; views cut nothing off.
 """
 
 import random
@@ -34,7 +34,7 @@ class _Classic:
         self._delivered: dict[str, list[Mid]] = {member: [] for member in members}
         self._past: dict[Mid, frozenset[Mid]] = {}
         self._sequence: dict[str, list[Mid]] = {group: [] for group in groups}
-        """Of the total order: what is committed, with its place."""
+        """The committed messages of the total order, with their places."""
         self._lost: set[Mid] = set()
         self._views_due: list[tuple[str, str, list[str]]] = []
         self._crash_at = rng.randint(10, 50) if rng.random() < 0.5 else None
@@ -72,7 +72,7 @@ class _Classic:
             self._sequence[mid.group].append(mid)
 
     def _ready(self, process: str) -> list[Mid]:
-        """What the service lets the process deliver next."""
+        """The messages that the process may deliver next in this service."""
         have, groups = {*self._delivered[process]}, self._trace.groups_of(process)
         open_to = [mid for mid in self._past if mid.group in groups and mid not in have and mid not in self._lost]
         if self._service == "total":

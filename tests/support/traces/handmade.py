@@ -1,4 +1,4 @@
-"""Tiny traces by hand, and good ones by a reference sequencer; what the checkers are tried on."""
+"""Tiny traces by hand, and good ones by a reference sequencer: inputs for the checkers."""
 
 import json
 import random
@@ -45,14 +45,14 @@ class Trace:
     closed: set[str] = field(default_factory=set)
     sent: list[Mid] = field(default_factory=list)
     had: set[tuple[str, Mid]] = field(default_factory=set)
-    """Which process sent or received which message."""
+    """By process, the messages that it sent or received."""
     marks: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
-    """Per kind, process and group: what it called stable, or freed."""
+    """Per kind, process and group: the messages that it reported as stable, or freed."""
     memberships: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     outside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By group: the send-only processes."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Per process what its `start` row calls its role, in all groups."""
+    """By process, the role in its `start` row, for all groups."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By process: the only senders from which it receives."""
     modes: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Trace:
     ) -> None:
         """A private view also has `receivers` and `senders`, the first of a formed group `epoch` and `classes`.
 
-        Without a word, all who were there come along.
+        By default all members of the previous view come along.
         """
         previous = self.views.get((process, group))
         before = self.memberships.get((process, group), ()) if previous else ()
@@ -262,7 +262,7 @@ class Trace:
         self.row(WORLD, kind, detail=None if detail is None else json.dumps(detail))
 
     def settle(self) -> None:
-        """All running processes receive what was sent, then learn what is stable, then free it."""
+        """All running processes receive all messages, then learn that they are stable, then free them."""
         up = [(process, group) for process, group in self.memberships if process not in self.closed]
         for process, group in up:
             lacking = [mid for mid in self.sent if mid.group == group and (process, mid) not in self.had]
@@ -289,11 +289,11 @@ class Trace:
         self.row(process, kind, group=group, view=view, upto=sorted(upto.items()), detail=detail)
 
     def end(self, *, quiet: bool = True, components: list[list[str]] | None = None, settled: bool = True) -> pa.Table:
-        """Close every open log, say how the run ended, and give the table; what ends quiet has settled before."""
+        """Close every open log, write the end of the run, and return the table; a quiet end settles the run first."""
         if quiet and settled:
             self.settle()
         self.world("faults_end", None if components is None else {"components": components})
-        for process in [who for who in self.lengths if who != WORLD and who not in self.closed]:
+        for process in [each for each in self.lengths if each != WORLD and each not in self.closed]:
             self.stop(process)
         self.world("end", {"quiet": quiet, "reason": "drained" if quiet else "duration"})
         return self.table()
@@ -342,7 +342,7 @@ def verdict(events: pa.Table, property_id: str, group: str | None = None, *requi
 
 
 def sentence(events: pa.Table, property_id: str, group: str | None = None, *required: str) -> str:
-    """What is said about the violation of a property."""
+    """The sentence about the violation of a property."""
     example = verdict(events, property_id, group, *required).example
     assert example is not None
     return example.sentence
@@ -409,7 +409,7 @@ class _Sequencer:
         return True
 
     def _release(self, process: str, group: str) -> bool:
-        """Send what waited, as far as flow control allows by now."""
+        """Send waiting messages, as far as flow control allows."""
         waiting = self._waiting.get((process, group), 0)
         if not waiting or not self._ledgers[group].may_send(process, self._live):
             return False
@@ -501,7 +501,7 @@ class _Sequencer:
         return True
 
     def _evict(self, process: str, group: str) -> bool:
-        """Free what others in the view know to be stable, and this process could know (flow-control.md I4)."""
+        """Free messages that others in the view know to be stable, and this process could know (flow-control.md I4)."""
         ledger, view = self._ledgers[group], self._trace.memberships[process, group]
         known = max(ledger.known[member] for member in view)
         above, flow = ledger.known[process], min(known, ledger.stable_for(view))

@@ -85,7 +85,7 @@ def together(log: Log) -> Iterable[tuple[Stay, list[Stay]]]:
 
 
 def _shared(log: Log) -> Iterable[tuple[Stay, list[int]]]:
-    """Such stays, with their deliveries of what one of the others delivered there too."""
+    """Such stays, with those of their deliveries that one of the others made there too."""
     for stay, others in together(log):
         common = {mid(log.rows[at]) for other in others for at in other.rows("deliver")}
         yield stay, [at for at in stay.rows("deliver") if mid(log.rows[at]) in common]
@@ -225,7 +225,7 @@ def another_successor(log: Log, rng: random.Random) -> pa.Table | None:
 
 _OF_A_LOSS: Final = ids("D9", "O4", "S4", "F3", "L2", "L3", "L4")
 _OF_A_VIEW: Final = ids("M4", "M5", "M6e", "M7", "M8", "M11", "L1", "L2", "L4", "L5", "L6")
-"""What another view, or other members, at one process alone may break too."""
+"""Properties that another view, or other members, at one process alone may break too."""
 
 MEMBERSHIP_MUTATIONS: Final = (
     Mutation("drop a delivery in the middle", drop_in_the_middle, (ids("D8"), ids("O2")), _OF_A_LOSS | ids("O4")),
@@ -236,7 +236,7 @@ MEMBERSHIP_MUTATIONS: Final = (
         (ids("D8"), ids("D5w")),
         ids("D5", "D6", "D9", "O3", "O4", "O5x", "O6", "O8", "S2"),
     ),
-    Mutation("exclude a member nobody suspected", exclude_unsuspected, (ids("M10"),), ids("M5")),
+    Mutation("exclude a member that no process suspected", exclude_unsuspected, (ids("M10"),), ids("M5")),
     Mutation("remove self from members", remove_self, (ids("M1"),), _OF_A_VIEW | ids("M6", "M10", "D8", "S1")),
     Mutation(
         "one id with two memberships",

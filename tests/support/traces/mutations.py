@@ -20,7 +20,7 @@ Place = tuple[int, int]
 """Positions of two deliveries of one process in the sorted rows, the earlier first."""
 
 _KEPT: Final = ("process", "incarnation", "index", "time")
-"""What belongs to the place of a delivery, not to the message delivered there."""
+"""Columns that belong to the place of a delivery, not to the message."""
 
 
 class Log:
@@ -81,7 +81,7 @@ class Log:
         return self.last_number[process_of(row), mid(row)[:3]] > int(row["number"])
 
     def followed_by_an_effect(self, at: int, *, in_one_group: bool = False) -> bool:
-        """The process delivers a message whose sender had delivered this one before, before it installs a view."""
+        """Before its next view the process delivers a message whose sender had delivered this one before."""
         process, then = process_of(self.rows[at]), at + 1
         while then < len(self.rows) and self.rows[then]["kind"] != "view" and process_of(self.rows[then]) == process:
             fits = not in_one_group or self.rows[then]["group"] == self.rows[at]["group"]
@@ -119,7 +119,7 @@ Mutate = Callable[[Log, random.Random], pa.Table | None]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One seeded fault and what the checkers must say to it."""
+    """One seeded fault, and the properties that the checkers must raise."""
 
     name: str
     apply: Mutate
@@ -132,7 +132,7 @@ class Mutation:
         return self.apply(Log(events), rng)
 
     def is_caught(self, violated: set[str]) -> bool:
-        """Everything asked for was raised, and nothing that the edit does not explain."""
+        """True if all required properties were raised, and no property that the edit does not explain."""
         explained = self.also.union(*self.one_of)
         return all(violated & wanted for wanted in self.one_of) and violated <= explained
 
@@ -304,7 +304,7 @@ def ids(*names: str) -> frozenset[str]:
 
 
 _OF_A_LOSS: Final = ids("D9", "S4", "F3", "L2", "L3", "L4")
-"""What a delivery that is left out may break too."""
+"""Properties that a missing delivery may break too."""
 
 MUTATIONS: Final = (
     Mutation(
@@ -336,7 +336,7 @@ MUTATIONS: Final = (
     Mutation("drop a cause", _drop_a_cause, (ids("O4"),), _OF_A_LOSS | ids("D8")),
     Mutation("drop the last delivery before a crash", drop_before_crash, ()),
     Mutation("deliver twice", deliver_twice, (ids("D2"),)),
-    Mutation("deliver what nobody sent", deliver_forged, (ids("D1"),), ids("D8")),
+    Mutation("deliver an unsent message", deliver_forged, (ids("D1"),), ids("D8")),
     Mutation("flip a bit of a digest", flip_digest, (ids("D1"),)),
 )
 """The faults of docs/spec/properties.md 9 that the checkers of today must catch."""

@@ -13,7 +13,7 @@ Event = tuple[str, Any, str]
 
 
 def wild_trace(rng: random.Random, **settings: Any) -> pa.Table:
-    """Members of two groups deliver what they like: out of order, twice, never, sometimes before it is sent."""
+    """Members of two groups deliver random messages: out of order, twice, never, sometimes before they are sent."""
     members = ["p1", "p2", "p3", "p4"]
     trace = Trace({"a": members[:3], "b": members[1:], "c": [members[0], members[3]]}, **settings).begin()
     sent: list[Mid] = []
@@ -42,7 +42,9 @@ class Naive:
             log = self.logs.setdefault(row["process"], [])
             if event not in log:
                 log.append(event)
-        self.sent = {mid: (kind, mid, who) for log in self.logs.values() for kind, mid, who in log if kind == "send"}
+        self.sent = {
+            mid: (kind, mid, process) for log in self.logs.values() for kind, mid, process in log if kind == "send"
+        }
         self.after: dict[Event, set[Event]] = {event: set() for log in self.logs.values() for event in log}
         for log in self.logs.values():
             for before, then in pairwise(log):

@@ -40,7 +40,7 @@ class Ledger:
         self.held.update({member: set() for member in self.members})
 
     def header(self, sender: str, live: Sequence[str]) -> list[int]:
-        """The flow-control header of the next frame; stable is what all live members know, hence super-stable too."""
+        """The flow-control header of the next frame; stable is known by all live members, hence super-stable."""
         floor = min(self.known[member] for member in self.members if member in live)
         return [len(self.frames) + 1, self.complete[sender], floor, floor]
 

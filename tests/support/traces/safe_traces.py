@@ -1,8 +1,8 @@
 """Good traces of safe delivery by a reference that knows all processes, and the faults seeded into them.
 
-One list of messages for all. A message is stable for a process when everybody for whom it speaks has the list up to
-it; it is called stable, then delivered. In most runs a member fails: it crashes, or is parted from the others and goes
-on alone. Whoever is told so speaks for those who are left, and cuts where the list ended then.
+One list of messages for all. A message is stable for a process when all members of its current notice have the list up
+to it; it is reported as stable, then delivered. In most runs a member fails: it crashes, or is cut off from the others
+and goes on alone. After the notice only the remaining members count, and the cut is at the end of the list.
 """
 
 import random
@@ -24,7 +24,7 @@ def safe_trace(seed: int) -> pa.Table:
 
 
 class _Reference:
-    """Whose log says what is known here at once; only receipts, notices and deliveries take their time."""
+    """Knowledge is written to the log at once; only receipts, notices and deliveries take time."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -168,7 +168,7 @@ def _stays(row: dict[str, Any]) -> bool:
 
 
 def _deliver_before_stable(log: Log, rng: random.Random) -> pa.Table | None:
-    """A `stable` row comes after the delivery of what it adds."""
+    """A `stable` row comes after the delivery of a message that it adds."""
     story = story_of(log)
     places = [
         (at, later)
@@ -187,11 +187,11 @@ def _deliver_without_stable(log: Log, rng: random.Random) -> pa.Table | None:
     story = story_of(log)
     delivered = {(name_of(row), row["sender"], row["number"]) for _, row in rows_of(story, "deliver")}
     last = {(name_of(story[at]), sender): (at, number) for at, sender, _, number in additions(story, "stable")}
-    at = choice(rng, [at for (who, sender), (at, number) in last.items() if (who, sender, number) in delivered])
+    at = choice(rng, [at for (process, sender), (at, number) in last.items() if (process, sender, number) in delivered])
     return None if at is None else without(log, at)
 
 
-def _lose_what_the_crashed_delivered(log: Log, rng: random.Random) -> pa.Table | None:
+def _lose_a_delivery_of_the_crashed(log: Log, rng: random.Random) -> pa.Table | None:
     """All that go on leave out a message that the crashed process delivered, with all later ones of its sender."""
     onward = {process_of(row) for row in log.rows if row["kind"] == "view" and row["view"] != "v0"}
     at = choice(rng, [at for at in log.deliveries() if log.crashed(process_of(log.rows[at])) and onward])
@@ -205,7 +205,7 @@ def _lose_what_the_crashed_delivered(log: Log, rng: random.Random) -> pa.Table |
     )
 
 
-def _lose_at_one_who_goes_on(log: Log, rng: random.Random) -> pa.Table | None:
+def _lose_at_one_survivor(log: Log, rng: random.Random) -> pa.Table | None:
     """A process that goes on leaves out a message that others delivered before any notice."""
     told = {process_of(row): at for at, row in reversed([*enumerate(log.rows)]) if row["kind"] == "transitional"}
     early = {
@@ -262,13 +262,13 @@ SAFE_MUTATIONS: Final = (
     Mutation("deliver what is never called stable", _deliver_without_stable, (ids("S3"),), ids("S2", "S4", "L6")),
     Mutation(
         "lose what only the crashed one delivered",
-        _lose_what_the_crashed_delivered,
+        _lose_a_delivery_of_the_crashed,
         (ids("D11"),),
         ids("L2", "L3", "L4", "D9", "O2", "O4", "S4", "F3"),
     ),
     Mutation(
-        "lose a message at one who goes on",
-        _lose_at_one_who_goes_on,
+        "lose a message at one survivor",
+        _lose_at_one_survivor,
         (ids("D11"),),
         ids("D8", "D9", "D5w", "O2", "O4", "L2", "L3", "L4", "S4", "F3"),
     ),

@@ -52,7 +52,7 @@ class Scoped(Naive):
         return next((at for at, row in rows if (row["kind"], row["group"], row["view"]) == ("view", group, view)), None)
 
     def first_number(self, process: str, place: int, sender: str) -> int | None:
-        """What the sender had sent when it entered the view installed at that place."""
+        """The number of messages that the sender had sent when it entered the view installed at that place."""
         row = self.rows[process][place]
         entered = self.entered(sender, row["group"], row["view"])
         if entered is None:

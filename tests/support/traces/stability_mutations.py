@@ -28,8 +28,8 @@ def key_of(row: Row) -> Key:
     return row["process"], row["incarnation"], row["group"]
 
 
-def name_of(row: Row, who: str = "process", incarnation: str = "incarnation") -> str:
-    return f"{row[who]}#{row[incarnation]}" if row[incarnation] else str(row[who])
+def name_of(row: Row, column: str = "process", incarnation: str = "incarnation") -> str:
+    return f"{row[column]}#{row[incarnation]}" if row[incarnation] else str(row[column])
 
 
 def rows_of(story: Story, *kinds: str) -> Iterator[tuple[int, Row]]:
@@ -79,12 +79,12 @@ def with_detail(log: Log, at: int, change: Callable[[dict[str, Any]], None]) -> 
 # -------------------------------------------------------------------------------- stability
 
 
-def _is_of(who: Container[str] | None, row: Row) -> bool:
+def _is_of(chosen: Container[str] | None, row: Row) -> bool:
     """The row is of one of these processes; None: of any."""
-    return who is None or row["process"] in who
+    return chosen is None or row["process"] in chosen
 
 
-def stable_before_the_slowest(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
+def stable_before_the_slowest(log: Log, rng: random.Random, chosen: Container[str] | None = None) -> pa.Table | None:
     """Move a stable row to before the last receipt of a message that it adds; over no view or stable row."""
     story = story_of(log)
     arrived: dict[tuple[str, Any], int] = {}
@@ -106,7 +106,7 @@ def stable_before_the_slowest(log: Log, rng: random.Random, who: Container[str] 
                 for message in added[at]
                 if (member, (row["group"], *message)) in arrived
             )
-            if story[low]["time"] < slowest and _is_of(who, row):
+            if story[low]["time"] < slowest and _is_of(chosen, row):
                 places.append((at, low))
         members = row["members"] if row["kind"] == "view" else barrier[key_of(row)][1]
         barrier[key_of(row)] = at, members
@@ -114,7 +114,7 @@ def stable_before_the_slowest(log: Log, rng: random.Random, who: Container[str] 
     return None if place is None else _moved(log, *place, story[place[1]]["time"])
 
 
-def discard_before_stable(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
+def discard_before_stable(log: Log, rng: random.Random, chosen: Container[str] | None = None) -> pa.Table | None:
     story = story_of(log)
     known: dict[tuple[Key, str], list[tuple[int, int]]] = {}
     for at, sender, _, number in additions(story, "stable"):
@@ -122,16 +122,16 @@ def discard_before_stable(log: Log, rng: random.Random, who: Container[str] | No
     places = [
         (at, next(place for place, reached in known[key_of(story[at]), sender] if reached >= number))
         for at, sender, _, number in additions(story, "discard")
-        if not _evicted(story[at]) and _is_of(who, story[at])
+        if not _evicted(story[at]) and _is_of(chosen, story[at])
     ]
     place = choice(rng, places)
     return None if place is None else _moved(log, place[0], place[1] - 1, story[place[1]]["time"])
 
 
-def lower_a_mark(log: Log, rng: random.Random, who: Container[str] | None = None) -> pa.Table | None:
+def lower_a_mark(log: Log, rng: random.Random, chosen: Container[str] | None = None) -> pa.Table | None:
     story = story_of(log)
     marks = ((at, sender, number) for at, sender, _, number in additions(story, "stable") if number > 0)
-    place = choice(rng, (mark for mark in marks if _is_of(who, story[mark[0]])))
+    place = choice(rng, (mark for mark in marks if _is_of(chosen, story[mark[0]])))
     if place is None:
         return None
     at, sender, number = place
@@ -245,7 +245,7 @@ def _transmits(story: Story) -> Iterable[tuple[int, list[int], int]]:
 
 
 def _forget_completion(log: Log, rng: random.Random) -> pa.Table | None:
-    """A frame left although its sender had completed too little: C is one below what every algorithm asks for."""
+    """A frame left although its sender had completed too little: C is one below the minimum of every algorithm."""
     story = story_of(log)
     place = choice(rng, [(at, flow) for at, flow, _ in _transmits(story)])
     if place is None:

@@ -76,7 +76,7 @@ def test_groups_are_independent() -> None:
     assert stamps == {GROUP: 100, OTHER: 1}
 
 
-def test_what_is_not_ours_is_ignored() -> None:
+def test_frames_for_others_and_unknown_sessions_are_ignored() -> None:
     core = process()
     core.drain(0)
     core.receive(MessageFrame(GroupId("unknown"), B, 1, (b"x",)), 1)
@@ -125,7 +125,7 @@ def test_joining_and_leaving_twice_is_once() -> None:
     assert kinds(core.drain(4)) == ["InstallView", "open"]
 
 
-def test_who_leaves_sends_first_what_was_asked_for_and_holds_nothing() -> None:
+def test_a_process_that_leaves_sends_its_requests_first_and_holds_nothing() -> None:
     core = process()
     core.drain(0)
     core.send(GROUP, b"x", 1)
@@ -156,7 +156,7 @@ def test_a_batch_and_one_by_one_give_the_same() -> None:
     assert kinds(effects) == ["Deliver", "Deliver", "InstallView", "open"]
 
 
-def test_what_traces_see_of_frames() -> None:
+def test_frames_show_their_kind_clock_and_serial_to_traces() -> None:
     message, null = MessageFrame(GROUP, A, 3, (b"x",), 1), MessageFrame(GROUP, A, 4)
     assert [(f.kind, f.clock, f.serial, f.copies, f.orderer) for f in (message, null)] == [
         ("data", 3, 3, (), None),
@@ -239,7 +239,7 @@ def test_every_erratum_can_be_followed() -> None:
     assert all(printed((erratum,)) != printed(()) for erratum in ERRATA)
 
 
-def test_fig_4_a_sender_that_joins_is_missing_from_the_sets_of_those_who_are_there() -> None:
+def test_fig_4_a_sender_that_joins_is_missing_from_the_sets_of_the_others() -> None:
     """The rules of section 6 are broken, configuration is correct: r acknowledges more than it has of the joiner."""
     roles: dict[str, Role] = {"old": "sender", "new": "sender", "r": "receiver"}
     cluster = AcksCluster(roles=roles, absent=["new"], literal=("FIG-4",), first_sends={"new": NEVER_NS})

@@ -24,8 +24,10 @@ def silent(*names: str, **options: object) -> AcksCluster:
 
 def pasts(cluster: AcksCluster, name: str) -> list[tuple[str, ...]]:
     """The list of each message of a process, by sender and number: a1 is the first of a."""
-    stamps = {(who, frame.stamp): n for who in cluster.names for n, frame in enumerate(cluster.spoken[who], start=1)}
-    return [tuple(f"{who}{stamps[who, stamp]}" for who, stamp in frame.past) for frame in cluster.spoken[name]]
+    stamps = {
+        (sender, frame.stamp): n for sender in cluster.names for n, frame in enumerate(cluster.spoken[sender], start=1)
+    }
+    return [tuple(f"{sender}{stamps[sender, stamp]}" for sender, stamp in frame.past) for frame in cluster.spoken[name]]
 
 
 def test_a_message_lists_its_direct_predecessors_only() -> None:
@@ -56,7 +58,7 @@ def test_concurrent_messages_are_both_listed() -> None:
 
 
 def test_a_message_that_arrives_before_its_predecessor_is_listed_after_it() -> None:
-    """It is delivered at once, though: the order is FIFO, not causal."""
+    """It is still delivered at once: the order is FIFO, not causal."""
     cluster = silent("a", "b", "c")
     cluster.held.add(("a", "c"))
     cluster.send("a")
@@ -90,7 +92,7 @@ def test_an_acknowledgment_that_arrives_before_what_it_is_about_is_not_lost() ->
     assert cluster.unstable("a") == 0
 
 
-def test_nodes_go_when_everybody_has_acknowledged_them() -> None:
+def test_nodes_are_removed_when_all_have_acknowledged_them() -> None:
     cluster = AcksCluster("a", "b", "c", "d", kind="transitive")
     most = 0
     for time in range(100):
@@ -111,7 +113,7 @@ def test_nodes_go_where_some_only_send_and_some_only_receive() -> None:
     assert all(frame.past == () for name in "ab" for frame in cluster.spoken[name])
 
 
-def test_nodes_of_those_who_left_go() -> None:
+def test_nodes_of_processes_that_left_are_removed() -> None:
     cluster = AcksCluster("a", "b", "c", kind="transitive")
     for time in range(10, 200, 10):
         cluster.at(time * UNIT, cluster.leave if time % 20 else cluster.join, "c")
@@ -142,13 +144,13 @@ def strangers(literal: tuple[str, ...]) -> AcksCluster:
     return cluster
 
 
-def test_t12_who_acknowledges_an_unknown_past_acknowledges_what_it_lacks() -> None:
+def test_t12_acknowledging_an_unknown_past_acknowledges_missing_messages() -> None:
     """docs/spec/stability.md 3 as printed: y lists x's message, that lists z's, and that s's: so y would have it."""
     cluster = strangers(("T12",))
     assert ("s", "s", 0) in cluster.stable_at
 
 
-def test_t12_what_has_an_unknown_past_is_acknowledged_alone() -> None:
+def test_t12_a_message_with_an_unknown_past_is_acknowledged_alone() -> None:
     cluster = strangers(())
     assert cluster.unstable("s") == 1
     assert any(frame.alone for frame in cluster.spoken["y"])
@@ -179,12 +181,12 @@ def crashed_in_the_middle(literal: tuple[str, ...]) -> AcksCluster:
     return cluster
 
 
-def test_t12_nor_may_one_vouch_for_what_a_crashed_process_said() -> None:
+def test_t12_the_list_of_a_crashed_process_is_not_vouched_for() -> None:
     assert ("s", "s", 0) in crashed_in_the_middle(("T12",)).stable_at
     assert crashed_in_the_middle(()).unstable("s") == 1
 
 
-def test_where_all_is_watched_everybody_learns_of_everybody() -> None:
+def test_where_all_is_watched_every_process_learns_about_all_messages() -> None:
     cluster = AcksCluster("a", "b", "c", kind="transitive", stability="all")
     cluster.send("a")
     cluster.run(10 * UNIT)

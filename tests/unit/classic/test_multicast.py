@@ -23,7 +23,7 @@ def test_seen_is_a_mark_and_what_lies_beyond_gaps() -> None:
     assert seen.mark == 4
 
 
-def test_what_lies_beyond_a_gap_for_ever_is_forgotten_and_refused() -> None:
+def test_numbers_beyond_a_permanent_gap_are_forgotten_and_refused() -> None:
     seen = Seen()
     seen.add(1)
     seen.add(3)
@@ -57,7 +57,7 @@ def test_a_lone_member_still_sends(service: Service) -> None:
 
 
 @pytest.mark.parametrize("service", ["fifo", "causal"])
-def test_a_gap_that_nobody_can_close_is_given_up_by_all(service: Service) -> None:
+def test_a_gap_that_no_process_can_close_is_given_up_by_all(service: Service) -> None:
     """2 reached no process; 3 reached q, which relayed it. Neither q nor r delivers or keeps it."""
     cluster = ClassicCluster("p", "q", "r", service=service)
     for payload in (b"1", b"2", b"3"):
@@ -71,7 +71,7 @@ def test_a_gap_that_nobody_can_close_is_given_up_by_all(service: Service) -> Non
     assert cluster.payloads("q") == cluster.payloads("r") == [b"1"]
 
 
-def test_what_comes_late_from_beyond_a_gap_that_was_given_up_is_dropped() -> None:
+def test_a_late_message_beyond_a_gap_that_was_given_up_is_dropped() -> None:
     """r holds nothing when p is lost. It receives 3 later, asks too, and drops it; q is not asked twice."""
     cluster = ClassicCluster("p", "q", "r", service="fifo")
     for payload in (b"1", b"2", b"3"):
@@ -87,7 +87,7 @@ def test_what_comes_late_from_beyond_a_gap_that_was_given_up_is_dropped() -> Non
     assert {message.sequence for frame in inquiries for message in frame.messages} == {1}
 
 
-def test_a_gap_is_not_given_up_while_somebody_can_close_it() -> None:
+def test_a_gap_is_not_given_up_while_a_process_can_close_it() -> None:
     """r has 1 and has relayed it; q holds 2, learns this from r, and waits."""
     cluster = ClassicCluster("p", "q", "r", service="fifo")
     cluster.send("p", b"1")
@@ -103,7 +103,7 @@ def test_a_gap_is_not_given_up_while_somebody_can_close_it() -> None:
     assert cluster.payloads("q") == cluster.payloads("r") == [b"1", b"2"]
 
 
-def test_who_could_close_the_gap_dies_too() -> None:
+def test_a_gap_is_given_up_when_the_only_holder_of_the_message_crashes_too() -> None:
     cluster = ClassicCluster("p", "q", "r", service="fifo")
     cluster.send("p", b"1")
     cluster.send("p", b"2")
@@ -131,7 +131,7 @@ def test_streams_leave_no_gaps_to_ask_about() -> None:
     assert "inquiry" not in cluster.kinds()
 
 
-def test_a_context_lists_what_somebody_may_lack_and_nothing_else() -> None:
+def test_a_context_lists_only_messages_that_a_member_may_lack() -> None:
     """q has heard r relay a, so its next message need not carry a; and it never carries its own messages."""
     cluster = ClassicCluster("p", "q", "r", service="causal")
     cluster.send("p", b"a")

@@ -72,7 +72,7 @@ def test_frames_ask_for_the_channel_that_there_is() -> None:
         assert {effect.channel for effect in core.drain(0) if isinstance(effect, Transmit)} == {channel}
 
 
-def test_what_is_not_ours_is_ignored() -> None:
+def test_frames_of_other_groups_and_outsiders_are_ignored() -> None:
     core = process()
     core.drain(0)
     core.receive(AckFrame(G, Q, 1), 0)
@@ -81,7 +81,7 @@ def test_what_is_not_ours_is_ignored() -> None:
     assert not core.drain(0)
 
 
-def test_a_committed_message_shows_its_stamp_and_who_gave_it() -> None:
+def test_a_committed_message_shows_its_stamp_and_the_site_that_gave_it() -> None:
     frame = DataFrame(G, P, 3, (b"m",))
     assert (frame.clock, frame.orderer, frame.serial, frame.kind) == (3, None, 3, "data")
     committed = frame._replace(stamp=Stamp(7, Q))

@@ -153,7 +153,7 @@ def test_any_asks_the_next_member_when_one_is_silent_and_takes_whichever_answer_
     assert cluster.kinds() == {"query": 2, "answer": 2}
 
 
-def test_any_goes_round_until_somebody_answers() -> None:
+def test_any_goes_round_until_a_member_answers() -> None:
     cluster = requesting("any")
     for _ in range(3):
         cluster.wait(RETRY_NS)
@@ -183,7 +183,7 @@ def test_requests_to_any_begin_with_different_members_perhaps_with_ourselves() -
     assert [answered.request for answered in cluster.answered["p"]] == [2]
 
 
-def test_nobody_answers_a_client_that_is_lost() -> None:
+def test_a_lost_client_is_not_answered() -> None:
     cluster = requesting("all")
     cluster.crash("c")
     cluster.tell()
@@ -191,7 +191,7 @@ def test_nobody_answers_a_client_that_is_lost() -> None:
     assert "answer" not in cluster.kinds()
 
 
-def test_answers_to_what_was_not_asked_and_queries_to_outsiders_are_ignored() -> None:
+def test_unsolicited_answers_and_queries_to_outsiders_are_ignored() -> None:
     cluster = requesting("first")
     cluster.hand("c", AnswerFrame(GROUP, ProcessId("p"), 7, b"!"))
     cluster.hand("c", AnswerFrame(GROUP, ProcessId("stranger"), 0, b"!"))

@@ -1,4 +1,4 @@
-"""All four algorithms under random schedules: reordering, copies, crashes that lose any part of what is in transit.
+"""All four algorithms under random schedules: reordering, copies, crashes that lose any frames in transit.
 
 The judge looks from outside: agreement among survivors, no duplicates, FIFO without gaps, causal order, one total
 order, everything delivered that survivors sent, nothing held at the end. It must also find wrong rules.

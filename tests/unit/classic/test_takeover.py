@@ -1,4 +1,4 @@
-"""Algorithm A when originators crash: which process takes over, with which stamp, and what sites must remember."""
+"""Algorithm A when originators crash: the process that takes over, its stamp, and the memory of the sites."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def stamps(cluster: ClassicCluster) -> set[Stamp | None]:
     return {frame.stamp for name in cluster.survivors for frame in cluster.delivered[name]}
 
 
-def test_nobody_has_the_message_and_nobody_asks() -> None:
+def test_a_message_that_no_site_has_is_not_asked_for() -> None:
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
     cluster.crash("p", only_to())
@@ -51,7 +51,7 @@ def test_nobody_has_the_message_and_nobody_asks() -> None:
     assert cluster.payloads("q") == []
 
 
-def test_one_holds_it_uncommitted_and_hands_it_to_those_who_lack_it() -> None:
+def test_a_site_with_the_uncommitted_message_hands_it_to_the_sites_that_lack_it() -> None:
     cluster = ClassicCluster("p", "q", "r", "t")
     cluster.send("p", b"m")
     cluster.crash("p", only_to("r"))
@@ -82,7 +82,7 @@ def test_all_hold_it_uncommitted_and_the_least_completes_it() -> None:
     assert stamps(cluster) == {Stamp(0, ProcessId("t"))}  # of q, r, t
 
 
-def test_who_got_the_commit_and_delivered_tells_the_others() -> None:
+def test_a_site_that_delivered_by_the_commit_tells_the_others() -> None:
     """p's stamp is used, although p is lost."""
     cluster = proposed_by_all("p", "q", "r")
     cluster.crash("p", only_to("r"))
@@ -274,7 +274,7 @@ def test_a_lost_site_is_not_waited_for_and_its_proposal_may_still_be_the_stamp()
     assert cluster.payloads("q") == [b"m", b"n"]
 
 
-def test_the_view_changes_before_what_follows_from_the_loss() -> None:
+def test_the_view_changes_before_the_consequences_of_the_loss() -> None:
     """p waits only for r; the loss of r completes m, in the new view."""
     cluster = ClassicCluster("p", "q", "r")
     cluster.send("p", b"m")
@@ -338,8 +338,8 @@ def test_everything_may_come_twice() -> None:
     assert sorted(cluster.payloads("q")) == [b"m", b"orphan"]
 
 
-def test_stamps_are_forgotten_once_everybody_knows_them() -> None:
-    """Proposals tell the originator what a site knows, commits tell what all sites know: only the last is kept."""
+def test_stamps_are_forgotten_once_all_sites_know_them() -> None:
+    """Proposals tell which stamps a site knows, commits tell which stamps all sites know: only the last is kept."""
     cluster = ClassicCluster("p", "q", "r", outside=["s"])
     for originator in ("p", "s"):
         for _ in range(50):

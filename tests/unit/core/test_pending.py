@@ -14,7 +14,7 @@ def test_the_smallest_number_that_has_not_gone_is_known() -> None:
     assert smallest == [5, 3, 3]
 
 
-def test_what_goes_before_a_smaller_one_is_remembered() -> None:
+def test_a_number_removed_before_a_smaller_one_is_remembered() -> None:
     pending = Pending()
     for number in (1, 2, 3, 4):
         pending.add(number)

@@ -36,7 +36,7 @@ def data(number: int) -> BlockFrame:
 
 
 class Puppet:
-    """A core that gives out the batches of effects that it is given, one at each drain."""
+    """A core that returns the given batches of effects, one at each drain."""
 
     capabilities = Capabilities()
     deadline: int | None = None
@@ -63,7 +63,7 @@ class Puppet:
 
 
 class Notebook:
-    """A network and an audience that write down what they are told, in one order."""
+    """A network and an audience that record their calls in one list."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -105,7 +105,7 @@ def test_a_core_that_asks_for_nothing_is_not_busy() -> None:
     assert settled() == ([], False)
 
 
-def test_what_only_a_trace_wants_makes_nobody_busy() -> None:
+def test_an_effect_for_the_trace_alone_does_not_make_a_core_busy() -> None:
     recorder = Recorder(P1, {G: "total"})
     assert settled([Stable(G, ((P1, 0),))], recorder=recorder) == ([], False)
     assert [row["kind"] for row in recorder.rows] == ["stable"]

@@ -1,4 +1,4 @@
-"""What it means that an application gets to an effect (`drive/reader.py`)."""
+"""The actions when an application reads an effect (`drive/reader.py`)."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def data(number: int, group: GroupId = G) -> BlockFrame:
 
 
 class Puppet:
-    """A core that writes down what it is told."""
+    """A core that records its calls."""
 
     capabilities = Capabilities(suspects=True, changes=True)
     deadline: int | None = None
@@ -125,7 +125,7 @@ def test_with_a_successor_the_application_notices_nothing() -> None:
     reader.take(data(1), 0)
     assert not reader.leave(Left(G, graceful=True, successor=FORMED), 1)
     assert kinds(recorder) == ["view", "deliver"]
-    assert reader.position(G) == 0  # what is formed later is another group
+    assert reader.position(G) == 0  # a group that is formed later is another group
 
 
 def test_without_a_successor_the_application_is_out() -> None:

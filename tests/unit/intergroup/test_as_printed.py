@@ -44,7 +44,7 @@ def test_r1_requests_that_arrive_together_put_one_off_for_ever(literal: bool) ->
 
 
 @pytest.mark.parametrize("literal", [True, False])
-def test_r2_who_has_asked_once_never_asks_again(literal: bool) -> None:
+def test_r2_a_process_that_has_asked_once_never_asks_again(literal: bool) -> None:
     requests = rules("R2", literal=literal).requests(half)
     requests.missing(TICKET, D, now=0)
     assert requests.deadline is not None
@@ -53,7 +53,7 @@ def test_r2_who_has_asked_once_never_asks_again(literal: bool) -> None:
 
 
 @pytest.mark.parametrize("literal", [True, False])
-def test_t5_what_a_newcomer_was_promised_is_acknowledged_before_it_has_begun(literal: bool) -> None:
+def test_t5_messages_promised_to_a_joiner_are_acknowledged_before_it_has_begun(literal: bool) -> None:
     stability = rules("T5", literal=literal).stability(A, [A, B], 0, 10**9)
     stability.hold(ProcessId("late"), start=50, until=10**10)
     assert (stability.own_ack(90, now=0) == 90) == literal

@@ -1,4 +1,4 @@
-"""A group of InterGroup processes: services that each receiver chooses, repair, stability, joining and leaving."""
+"""A group of InterGroup processes: a service for each receiver, repair, stability, joining and leaving."""
 
 from typing import get_args
 
@@ -21,7 +21,7 @@ def busy(cluster: Cluster, senders: int, messages: int, every_ms: float = 20) ->
     return sent
 
 
-def test_everybody_gets_the_same_in_one_order() -> None:
+def test_all_processes_deliver_the_same_messages_in_one_order() -> None:
     cluster = Cluster(3, {"r1": "total"})
     cluster.run(1500)
     sent = busy(cluster, 3, 20)
@@ -31,7 +31,7 @@ def test_everybody_gets_the_same_in_one_order() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_lost_is_repaired_and_then_freed(seed: int) -> None:
+def test_lost_messages_are_repaired_and_then_freed(seed: int) -> None:
     cluster = Cluster(3, {"r1": "total", "r2": "fifo"}, weather=ROUGH, seed=seed)
     cluster.run(5000)
     sent = busy(cluster, 3, 30)
@@ -59,7 +59,7 @@ def test_services_differ_from_member_to_member() -> None:
     assert 0.6 < len(cluster.payloads("u")) / len(sent) < 0.95
     for name in ("v", "w"):
         for sender in ("s1", "s2"):
-            numbers = [int(p.split(b":")[1]) for who, p in cluster.delivered[ProcessId(name)] if who == sender]
+            numbers = [int(p.split(b":")[1]) for origin, p in cluster.delivered[ProcessId(name)] if origin == sender]
             assert numbers == sorted(set(numbers))
             assert len(numbers) > 20
 
@@ -78,14 +78,14 @@ def test_a_receiver_that_comes_later_begins_where_it_is_told_and_misses_nothing_
     assert late
     assert late == everything[everything.index(late[0]) :]
     for sender in ("s1", "s2", "s3"):
-        own = [payload for who, payload in cluster.delivered[ProcessId("r2")] if who == sender]
-        all_of_it = [payload for who, payload in cluster.delivered[ProcessId("s1")] if who == sender]
+        own = [payload for origin, payload in cluster.delivered[ProcessId("r2")] if origin == sender]
+        all_of_it = [payload for origin, payload in cluster.delivered[ProcessId("s1")] if origin == sender]
         assert own
         assert own == all_of_it[all_of_it.index(own[0]) :]
     assert [view.members for view in cluster.views[ProcessId("late")]] == [("s1", "s2", "s3")]
 
 
-def test_who_leaves_holds_nobody_up() -> None:
+def test_a_receiver_that_leaves_does_not_delay_the_others() -> None:
     cluster = Cluster(2, {"r1": "total"})
     cluster.run(2000)
     busy(cluster, 2, 5)
@@ -129,7 +129,7 @@ def test_a_full_window_stops_a_sender_until_half_of_it_is_stable() -> None:
 
 
 @pytest.mark.parametrize("service", get_args(Service))
-def test_what_a_stranger_says_is_no_message_of_the_group(service: Service) -> None:
+def test_frames_of_a_stranger_are_not_delivered(service: Service) -> None:
     cluster = Cluster(2, {"r1": service})
     cluster.run(1500)
     stranger, view = ProcessId("x"), cluster.views[ProcessId("s1")][0].id
@@ -145,7 +145,7 @@ def test_what_a_stranger_says_is_no_message_of_the_group(service: Service) -> No
 QUICK = InterGroupSettings(window=8, suspect_after_ns=200 * MS)
 
 
-def test_a_sender_whose_application_takes_nothing_holds_everybody_up_and_nothing_is_lost() -> None:
+def test_a_sender_with_a_stalled_application_blocks_all_and_nothing_is_lost() -> None:
     cluster = Cluster(2, settings=QUICK)
     cluster.stalled.add(ProcessId("s2"))
     sent = [cluster.send("s1") for _ in range(40)]
@@ -158,7 +158,7 @@ def test_a_sender_whose_application_takes_nothing_holds_everybody_up_and_nothing
 
 
 @pytest.mark.parametrize("service", ["total", "fifo", "unreliable"])
-def test_a_receiver_whose_application_takes_nothing_holds_nobody_up_for_long_and_starts_over(service: Service) -> None:
+def test_a_receiver_with_a_stalled_application_delays_others_briefly_and_starts_over(service: Service) -> None:
     """J13, J16: its queue is bounded, and the others wait for it no longer than RECV_STALL.
 
     A receiver of a reliable service begins again, with a view, when its application has consumed everything.
@@ -205,7 +205,7 @@ def test_delivery_takes_no_longer_than_the_corrected_bound(skew_ms: int) -> None
     assert max(cluster.took) > 0.8 * bound * MS
 
 
-def test_who_frames_its_data_is_told_what_it_lacks_and_gets_what_it_asks_for() -> None:
+def test_a_framed_receiver_is_told_what_it_lacks_and_gets_what_it_requests() -> None:
     """6.4: names are counted by container; keep-alives tell the counts; every message is delivered once."""
     cluster = Cluster(2, {"r1": "framed", "r2": "total"}, weather=ROUGH)
     cluster.run(500)
@@ -218,7 +218,7 @@ def test_who_frames_its_data_is_told_what_it_lacks_and_gets_what_it_asks_for() -
     assert sum(len(effect.places) for effect in missed) > 2 * len(gone)
 
 
-def test_what_is_stable_may_be_gone_when_an_application_asks_for_it_late() -> None:
+def test_a_stable_message_may_be_gone_when_an_application_asks_for_it_late() -> None:
     cluster = Cluster(2, {"r1": "framed"})
     cluster.wants = False
     cluster.run(500)

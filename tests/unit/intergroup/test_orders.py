@@ -32,7 +32,7 @@ def test_the_first_message_that_is_wanted_is_delivered() -> None:
     assert stream.data(Said(4, 40)) == []
 
 
-def test_what_is_missing_is_told_once() -> None:
+def test_missing_numbers_are_reported_once() -> None:
     """D2, D3: earlier messages are not missing, and no keep-alive makes the tail missing again."""
     stream: Stream[Said] = Stream(first=5, horizon=0)
     assert [*stream.missing(7)] == [5, 6, 7]  # a keep-alive tells this
@@ -77,7 +77,7 @@ def test_a_keep_alive_from_before_a_message_says_nothing() -> None:
     assert stream.horizon == 30
 
 
-def test_equal_stamps_are_ordered_by_sender_and_wait_for_nobody_who_is_level() -> None:
+def test_equal_stamps_are_ordered_by_sender_without_waiting_for_level_senders() -> None:
     """D6: the tie does not wait behind a keep-alive of that stamp."""
     order: GroupTimestamp[Said] = GroupTimestamp(None, {A: 1, B: 1}, start=0)
     order.data(B, Said(1, 20))
@@ -89,7 +89,7 @@ def test_equal_stamps_are_ordered_by_sender_and_wait_for_nobody_who_is_level() -
     assert tied.deliverable(0) == [Said(1, 20), Said(7, 20)]
 
 
-def test_an_idle_member_holds_everybody_up_until_its_next_keep_alive() -> None:
+def test_an_idle_member_delays_all_others_until_its_next_keep_alive() -> None:
     order: GroupTimestamp[Said] = GroupTimestamp(C, {A: 1, B: 1, C: 1}, start=0)
     order.own(Said(1, 12))
     order.data(A, Said(1, 15))
@@ -112,13 +112,13 @@ def test_sources_are_independent_of_one_another() -> None:
     assert order.data(A, Said(5, 10)) == []
 
 
-def test_unreliable_source_order_leaves_out_what_comes_late() -> None:
+def test_unreliable_source_order_leaves_out_late_messages() -> None:
     order: UnreliableSourceOrder[Said] = UnreliableSourceOrder()
     came = [Said(0, 1), Said(3, 4), Said(2, 3), Said(3, 4), Said(5, 6)]
     assert [message.seq for each in came for message in order.data(A, each)] == [0, 3, 5]
 
 
-def test_unreliable_timestamp_order_waits_for_everybody_but_not_for_long() -> None:
+def test_unreliable_timestamp_order_waits_for_all_senders_but_not_for_long() -> None:
     order: UnreliableTimestampOrder[Said] = UnreliableTimestampOrder([A, B], wait_us=100)
     order.data(A, Said(1, 50))
     order.seen(A, 50)

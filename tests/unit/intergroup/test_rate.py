@@ -12,7 +12,7 @@ ME = ProcessId("p1")
 SETTINGS = RateSettings(first=100_000.0, increment=10_000.0, lowest=50_000.0, highest=115_000.0)
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_without_a_rate_no_sender_waits() -> None:
     rate = Rate(RateSettings(), senders=4)
     rate.sent(10_000, 0.5, now=7)
     rate.lost(Ticket(ME, 1), ROUND_TRIP, now=8)

@@ -22,7 +22,7 @@ def half() -> float:
 
 
 def deadline(of: Requests | Repairs) -> int | None:
-    return of.deadline  # asked anew each time
+    return of.deadline  # a new property access, so that mypy does not narrow it
 
 
 def set_deadline(of: Requests | Repairs) -> int:
@@ -50,7 +50,7 @@ def test_a_known_ticket_is_not_begun_again() -> None:
     assert deadline(requests) == first
 
 
-def test_who_hears_a_request_backs_off_threefold_and_once_a_round() -> None:
+def test_a_process_that_hears_a_request_backs_off_threefold_and_once_a_round() -> None:
     """R1: of requests that arrive together, only the first lengthens the delay."""
     requests = Requests(half)
     requests.missing(TICKET, D, now=0)
@@ -139,7 +139,7 @@ def test_a_repair_is_cancelled_by_another_and_late_requests_are_ignored() -> Non
     assert deadline(repairs) is None
 
 
-def test_what_was_freed_is_not_repaired() -> None:
+def test_a_freed_message_is_not_repaired() -> None:
     repairs = Repairs(half)
     repairs.asked(TICKET, D, now=0)
     repairs.freed(TICKET)
@@ -161,7 +161,7 @@ STARS = {4: 3, 16: 3, 64: 1}
 )
 @pytest.mark.parametrize("receivers", [4, 16, 64])
 def test_requests_for_a_loss_that_all_share(receivers: int, profile: Profile, expected: dict[int, float]) -> None:
-    """R3, all twelve numbers, within a quarter: the source is the hub; of 200 losses the first half is for adapting.
+    """R3, all twelve numbers, within a quarter: the source is the hub; the first half of 200 losses is for adaptation.
 
     The errata leave two things open, which are fixed here. Receivers are two distances apart. Delays counted in
     distances or round trips are those of §3.2.2; with delays of own requests alone, round trips give 2.3, 2.5 and 3.9.
@@ -219,7 +219,7 @@ def test_a_delay_is_counted_in_the_unit_of_the_profile(profile: Profile, duratio
 
 
 @pytest.mark.parametrize(("profile", "timed"), [("default", False), ("srm", False), ("distances", True)])
-def test_some_profiles_time_a_loss_until_anybody_asks(profile: Profile, timed: bool) -> None:
+def test_some_profiles_time_a_loss_until_any_process_asks(profile: Profile, timed: bool) -> None:
     """§3.2.2 against Fig. 3.1: a loss is timed once."""
     requests = Requests(half, profile)
     requests.missing(TICKET, D, now=0)

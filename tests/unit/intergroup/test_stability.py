@@ -21,7 +21,7 @@ def known(*, b: int, own: int = 100) -> Stability:
     return stability
 
 
-def test_what_every_member_acknowledges_is_stable_and_never_less() -> None:
+def test_messages_that_all_members_acknowledge_are_stable_and_stay_so() -> None:
     stability = known(b=60)
     assert stability.stable == 60
     stability.told(B, 50)
@@ -50,7 +50,7 @@ def test_receivers_that_crash_do_not_add_up() -> None:
     assert stability.receivers <= 3
 
 
-def test_who_leaves_is_not_waited_for() -> None:
+def test_stability_does_not_wait_for_a_receiver_that_left() -> None:
     stability = known(b=60)
     stability.told(B, 200)
     stability.reported(R, 70, now=10)
@@ -59,7 +59,7 @@ def test_who_leaves_is_not_waited_for() -> None:
     assert stability.stable == 200
 
 
-def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_ten_seconds() -> None:
+def test_the_start_promised_to_a_joiner_is_kept_until_it_begins_or_for_ten_seconds() -> None:
     """T5, J9."""
     stability = known(b=200)
     stability.hold(R, 120, until=HOLD_NS)
@@ -72,7 +72,7 @@ def test_what_a_newcomer_was_told_to_begin_with_is_kept_until_it_reports_or_for_
     assert stability.own_ack(180, now=HOLD_NS) == 180
 
 
-def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
+def test_a_joiner_that_got_two_answers_may_begin_at_either() -> None:
     """T5: the network repeats requests, and a second answer must not cancel the first."""
     stability = known(b=200)
     stability.hold(R, 120, until=HOLD_NS)
@@ -82,7 +82,7 @@ def test_who_was_told_twice_where_to_begin_may_begin_at_either() -> None:
     assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 180
 
 
-def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
+def test_a_joiner_that_asks_for_ever_does_not_block_stability_for_long() -> None:
     """T5: only the last two or three answers to a joiner count, so their number is bounded."""
     stability = known(b=200)
     for number in range(100):
@@ -92,7 +92,7 @@ def test_who_asks_for_ever_and_never_begins_holds_nobody_up_for_long() -> None:
     assert stability.own_ack(1000, now=now + HOLD_NS) == 1000
 
 
-def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
+def test_a_joiner_that_receives_no_answer_does_not_stop_the_senders() -> None:
     """T5 with a link that is cut in one direction: the requests arrive, but the answers do not."""
     cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
     cluster.run(500)
@@ -107,7 +107,7 @@ def test_a_newcomer_whom_no_answer_reaches_does_not_stop_the_senders() -> None:
     assert cluster.cores[ProcessId("s1")].unstable(GROUP) == 0
 
 
-def test_whoever_holds_a_message_can_repair_it() -> None:
+def test_any_holder_of_a_message_can_repair_it() -> None:
     """T4: the sender is cut off when the message is requested."""
     cluster = Cluster(3, weather=Weather(latency=(5 * MS, 5 * MS)))
     cluster.run(500)

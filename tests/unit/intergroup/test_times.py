@@ -72,7 +72,7 @@ def test_a_repair_is_the_message_unchanged() -> None:
     assert all(sent[message.sender, message.seq] == message for message in repairs)
 
 
-def test_who_asks_for_what_is_gone_is_told_so_once_in_a_round_trip() -> None:
+def test_a_request_for_a_gone_message_is_answered_once_in_a_round_trip() -> None:
     """R9."""
     cluster = Cluster(2)
     cluster.send("s1")
@@ -115,7 +115,7 @@ class Honest(Cluster):
         super()._transmit(sender, effect)
 
 
-def test_who_acknowledges_a_stamp_has_delivered_all_up_to_it() -> None:
+def test_a_process_that_acknowledges_a_stamp_has_delivered_all_up_to_it() -> None:
     """T3, J0: also messages that have arrived and wait for their turn."""
     cluster = Honest(3, weather=ROUGH)
     for _ in range(20):
@@ -278,7 +278,7 @@ def test_no_distance_is_below_a_millisecond() -> None:
 # -------------------------------------------------------------------------------- 6.2: source order
 
 
-def test_what_is_delivered_is_not_stored() -> None:
+def test_delivered_messages_are_not_stored() -> None:
     """D2."""
     stream: Stream[Said] = Stream(first=1, horizon=0)
     for seq in (3, 2, 1):
@@ -343,7 +343,7 @@ def test_a_source_is_lost_when_something_of_it_has_been_gone_for_a_suspicion() -
     assert (S2,) in members(cluster, R1)
 
 
-# -------------------------------------------------------------------------------- 7.3, 7.7: who follows
+# -------------------------------------------------------------------------------- 7.3, 7.7: receivers
 
 
 def test_a_newcomer_is_told_to_begin_above_the_gate() -> None:
@@ -379,7 +379,7 @@ def test_a_newcomer_is_not_answered_before_all_are_past_what_it_has_seen() -> No
 
 
 def test_the_id_of_a_newcomers_view_is_its_own() -> None:
-    """M27, J10: the id tells where it began, that it joined later, and the view of the senders, whose id has only that.
+    """M27, J10: the id tells where it began, that it joined later, and the view of the senders.
 
     M7: resets are counted, so that no two ids are equal.
     """
@@ -408,7 +408,7 @@ def test_a_receiver_begins_anew_after_five_suspicions_without_progress() -> None
     assert members(cluster, R1) == [(S1, S2), (R1,)]
 
 
-def test_a_receiver_that_hears_nobody_waits() -> None:
+def test_a_receiver_that_hears_no_sender_waits() -> None:
     """J13."""
     cluster = Cluster(2, {"r1": "total"}, settings=QUICK)
     cluster.run(2000)

@@ -1,4 +1,4 @@
-"""Agreement on who has failed, rule by rule, at one member whose peers the test plays (docs/spec/newtop.md 9.3-9.5)."""
+"""Agreement on failed members, rule by rule, at one member; the test plays its peers (docs/spec/newtop.md 9.3-9.5)."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -43,7 +43,7 @@ def test_i_a_suspicion_is_told_to_the_whole_view_the_suspect_included() -> None:
 
 
 def test_i_only_once_and_only_members() -> None:
-    """(i): k is not suspected nor failed already, is somebody else, and is in the view."""
+    """(i): k is another member of the view, and neither suspected nor failed already."""
     member = four()
     member.suspect("a", "a", "me", "nobody")
     assert suspected(member) == [("a", 0, "injected")]
@@ -96,7 +96,7 @@ def test_ii_a_stale_suspicion_is_refuted_at_once() -> None:
     assert not member.group.agreement.active  # and nothing is kept of it (E-44)
 
 
-def test_ii_whoever_has_more_refutes_although_it_suspects_too() -> None:
+def test_ii_a_member_that_has_more_refutes_although_it_suspects_too() -> None:
     """E-26b: with a larger number; our own suspicion stays."""
     member = four()
     messages = [data("a", 1), data("a", 2)]
@@ -119,7 +119,7 @@ def test_ii_a_suspicion_of_us_is_answered_even_if_we_suspect_its_sender() -> Non
 
 
 def test_ii_a_stale_suspicion_of_us_is_for_others_to_refute() -> None:
-    """(ii): lbn < SENT: they have what refutes it."""
+    """(ii): lbn < SENT: the others have the message that refutes it."""
     member = four()
     member.send(b"x")
     member.feed(accuse("b", "me", 0))
@@ -127,7 +127,7 @@ def test_ii_a_stale_suspicion_of_us_is_for_others_to_refute() -> None:
     assert member.frames(RefuteFrame) == []
 
 
-# (iii) A message clears somebody
+# (iii) A message clears a member
 
 
 def test_iii_a_message_refutes_what_was_recorded_before_it() -> None:
@@ -150,8 +150,8 @@ def test_iii_a_refutation_leaves_with_the_next_drain_whatever_else_follows() -> 
     assert member.frames(RefuteFrame) == [replace(refute("me", "a", 3, message), block=1)]
 
 
-def test_iii_what_is_pending_refutes_nothing() -> None:
-    """(iii): evidence is what is in the block matrix; we may be about to exclude its sender."""
+def test_iii_pending_frames_refute_nothing() -> None:
+    """(iii): only messages in the block matrix are evidence; we may be about to exclude the sender."""
     member = four()
     member.suspect("a")
     member.feed(data("a", 1), accuse("b", "a", 0))
@@ -159,10 +159,10 @@ def test_iii_what_is_pending_refutes_nothing() -> None:
     assert member.suspicions == {"a": 0}
 
 
-# 9.3 What suspected and failed members send
+# 9.3 Frames of suspected and failed members
 
 
-def test_filter_what_a_suspect_sends_waits() -> None:
+def test_filter_frames_of_a_suspect_wait() -> None:
     """9.3: held, not processed; its votes do not count."""
     member = four()
     member.suspect("a", "b")
@@ -171,8 +171,8 @@ def test_filter_what_a_suspect_sends_waits() -> None:
     assert detections(member) == []
 
 
-def test_filter_what_the_failed_send_is_lost() -> None:
-    """9.3, and validity: nothing of it is delivered, no word of it counts."""
+def test_filter_frames_of_failed_members_are_dropped() -> None:
+    """9.3, and validity: none of its messages is delivered, and none of its votes counts."""
     member = four()
     member.suspect("a")
     member.feed(accuse("b", "a", 0), accuse("c", "a", 0))
@@ -180,12 +180,12 @@ def test_filter_what_the_failed_send_is_lost() -> None:
     member.feed(data("a", 1), accuse("a", "b", 0), confirm("a", me=0), null("b", 1), null("c", 1))
     member.send(b"x")
     assert member.delivered() == [b"x"]
-    assert [who for who, *_ in suspected(member)] == ["a"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a"]
     assert not member.group.agreement.active
 
 
 def test_filter_an_accusation_by_a_suspect_is_examined_for_refutation() -> None:
-    """E-23: looked at once, still pending; it changes no vote of ours."""
+    """E-23: it is examined once and stays pending; it changes none of our votes."""
     member = four()
     message = data("c", 1)
     member.feed(message)
@@ -224,7 +224,7 @@ def test_filter_a_pending_accusation_is_examined_when_a_refutation_brings_the_me
 
 
 def test_iv_a_refutation_withdraws_the_vote_of_its_sender() -> None:
-    """E-22: even where we do not suspect the pair yet; or we would count a vote that is no more."""
+    """E-22: even if we do not suspect the pair yet; otherwise we would count a withdrawn vote."""
     member = four()
     member.feed(accuse("b", "a", 0), refute("b", "a", 0))
     member.suspect("a")
@@ -268,7 +268,7 @@ def test_iv_only_messages_that_follow_ours_count() -> None:
 
 
 def test_iv_a_chain_is_taken_as_far_as_it_holds() -> None:
-    """E-26f: what we have already is passed over, what follows is taken."""
+    """E-26f: messages that we have are skipped, the following ones are accepted."""
     member = four()
     member.feed(data("a", 1))
     member.suspect("a")
@@ -279,7 +279,7 @@ def test_iv_a_chain_is_taken_as_far_as_it_holds() -> None:
 
 
 def test_iv_news_take_the_suspicion_back_and_are_passed_on() -> None:
-    """(iv): delete the suspicion, withdraw ourselves, multicast our own refutation, then what waited."""
+    """(iv): delete the suspicion, withdraw ourselves, multicast our own refutation, then process the pending frames."""
     member = four()
     member.suspect("a")
     first, second, third = data("a", 1), data("a", 2), data("a", 3)
@@ -293,7 +293,7 @@ def test_iv_news_take_the_suspicion_back_and_are_passed_on() -> None:
 
 
 def test_iv_pending_frames_are_processed_in_their_order_without_duplicates() -> None:
-    """E-26e: the piggybacked messages first, then what waited; what came twice counts once."""
+    """E-26e: the piggybacked messages first, then the pending frames; duplicates count once."""
     member = four()
     member.suspect("a")
     first, second = data("a", 1, payload=b"a1"), data("a", 2, payload=b"a2")
@@ -301,14 +301,14 @@ def test_iv_pending_frames_are_processed_in_their_order_without_duplicates() -> 
     member.feed(null("b", 2, 0), null("c", 2, 0))
     member.feed(refute("c", "a", 0, first))
     assert reached(member, "a") == 2
-    assert member.frames(RefuteFrame) == [refute("me", "a", 0, first)]  # without what waited: that is taken in later
+    assert member.frames(RefuteFrame) == [refute("me", "a", 0, first)]  # pending frames are processed later
     assert member.group.agreement._votes == {("b", 5): {"a"}}
     member.send(b"me1", b"me2")
     assert member.delivered() == [b"a1", b"me1", b"a2", b"me2"]
 
 
 def test_iv_pending_is_held_again_if_it_raises_new_doubts() -> None:
-    """E-26e: a pending `confirmed` names us; what follows it waits again, for a second suspicion."""
+    """E-26e: a pending `confirmed` names us; later frames wait again, because of a second suspicion."""
     member = four()
     member.suspect("a")
     member.feed(data("a", 1), confirm("a", me=0), data("a", 2, excluded=("me",)), accuse("a", "c", 0))
@@ -354,8 +354,8 @@ def test_v_pairs_compare_exactly() -> None:
     assert detections(member) == []
 
 
-def test_v_whom_we_suspect_need_not_vote() -> None:
-    """(v): the votes of those who are not suspected; those of suspects wait with them."""
+def test_v_suspected_members_need_not_vote() -> None:
+    """(v): only unsuspected members must vote; votes of suspects are pending."""
     member = four()
     member.suspect("a")
     member.feed(accuse("b", "a", 0))
@@ -366,8 +366,8 @@ def test_v_whom_we_suspect_need_not_vote() -> None:
     assert detections(member) == [(("a", 0), ("c", 0))]
 
 
-def test_vi_a_confirmation_of_what_we_suspect_is_enough() -> None:
-    """(vi): exact pairs; whoever confirmed had votes that we may never see."""
+def test_vi_a_confirmation_of_our_suspicions_is_enough() -> None:
+    """(vi): exact pairs; the member that confirmed had votes that we may never see."""
     member = four()
     member.suspect("a")
     member.feed(confirm("b", a=0))
@@ -386,7 +386,7 @@ def test_vi_any_other_confirmation_is_not(failed: dict[str, int]) -> None:
 
 
 def test_vi_other_suspicions_remain() -> None:
-    """(vi): confirm Δ_j, which may be a part of what we suspect."""
+    """(vi): confirm Δ_j, which may be a part of our suspicions."""
     member = Lone("me", "a", "b", "c", "d")
     member.suspect("a", "c")
     member.feed(confirm("b", a=0))
@@ -404,7 +404,7 @@ def test_vi_the_same_confirmation_again_changes_nothing() -> None:
     assert detections(member) == [(("a", 0),)]
 
 
-# (vii) What a confirmation does
+# (vii) The effects of a confirmation
 
 
 def test_vii_nothing_of_the_failed_above_the_cut_counts() -> None:
@@ -435,7 +435,7 @@ def test_vii_numbers_owed_to_the_excluded_are_still_paid() -> None:
 
 
 def test_vii_messages_from_now_on_are_marked_nulls_too() -> None:
-    """E-45: whom we have excluded or confirmed failed; before the view changes, and after."""
+    """E-45: the mark names excluded and confirmed members, before and after the view change."""
     member = Lone("me", "a", "b", "c", silence_timeout_ns=SLOW_NS)
     member.feed(data("a", 1), null("b", 1))
     member.send(b"before")
@@ -478,7 +478,7 @@ def test_vii_a_cut_completes_in_groups_that_are_silent() -> None:
     assert cluster.views_of("1", "y") == ["1 4"]
 
 
-def test_vii_the_view_says_why_and_on_whose_word() -> None:
+def test_vii_the_view_tells_the_reason_and_the_accusers() -> None:
     """`Departure`: the agreed number, the reason, the accusers, how long it was silent, how long it took."""
     member = four()
     member.wait(7)
@@ -502,7 +502,7 @@ def test_vii_the_view_says_why_and_on_whose_word() -> None:
     assert member.view.primary
 
 
-# (viii) They have excluded us
+# (viii) Others have excluded us
 
 
 def test_viii_a_confirmation_that_names_us_makes_its_sender_a_suspect() -> None:
@@ -515,15 +515,15 @@ def test_viii_a_confirmation_that_names_us_makes_its_sender_a_suspect() -> None:
 
 
 def test_viii_a_marked_message_is_not_accepted_and_its_sender_suspected() -> None:
-    """E-45: at the number before it; all whom the mark names stop at the same message."""
+    """E-45: at the number before it; all members that the mark names stop at the same message."""
     member = four()
     member.feed(data("b", 1), null("b", 2, excluded=("a", "me")))
     assert reached(member, "b") == 1
     assert suspected(member) == [("b", 1, "parted")]
 
 
-def test_viii_a_message_marked_against_somebody_else_is_like_any_other() -> None:
-    """E-45 concerns those whom the mark names."""
+def test_viii_a_message_marked_against_another_member_is_like_any_other() -> None:
+    """E-45 concerns only members that the mark names."""
     member = four()
     member.feed(data("b", 1, excluded=("a",)))
     assert reached(member, "b") == 1
@@ -580,8 +580,8 @@ def test_two_a_timeout_is_followed_by_a_time_of_grace() -> None:
 
 
 @pytest.mark.parametrize("frame", [alive("a"), data("a", 1), accuse("a", "me", 5), refute("a", "me", 0)])
-def test_two_whatever_comes_directly_cancels_it(frame: Any) -> None:
-    """E-25: nobody else can have used our vote."""
+def test_two_any_direct_frame_cancels_the_suspicion(frame: Any) -> None:
+    """E-25: no other member can have used our vote."""
     member = two()
     member.suspect("a")
     member.wait(OMEGA_NS - 1)
@@ -593,7 +593,7 @@ def test_two_whatever_comes_directly_cancels_it(frame: Any) -> None:
 
 
 def test_two_in_larger_views_the_suspects_own_word_does_not_cancel() -> None:
-    """E-25: there somebody may have counted our vote; it broke agreement in simulation."""
+    """E-25: another member may have counted our vote; cancelling broke agreement in simulation."""
     member = Lone("me", "a", "b")
     member.suspect("a")
     member.feed(alive("a"), data("a", 1))
@@ -634,7 +634,7 @@ def test_sure_in_a_larger_view_an_unmarked_alive_changes_nothing_when_only_two_a
 
 
 def test_flow_numbers_of_the_suspect_come_along() -> None:
-    """(iv) with flow control: what a refutation brings fills the window like what comes directly."""
+    """(iv) with flow control: messages of a refutation fill the window like direct messages."""
     member = Lone("me", "a", "b", flow_control=2, window=3)
     member.suspect("a")
     member.feed(refute("b", "a", 0, data("a", 1, flow=Flow(1, 0, 0, 0))))
@@ -654,16 +654,16 @@ def test_other_groups_are_not_concerned() -> None:
     assert [effect.group for effect in cluster.found("1", Suspected)] == ["x"]
     cluster.suspect("1", "4")
     assert [effect.group for effect in cluster.found("1", Suspected)] == ["x", "y", "z"]
-    cluster.core("1").receive(confirm("3"), cluster.now)  # of a group that nobody is in
+    cluster.core("1").receive(confirm("3"), cluster.now)  # a group without members
     assert cluster.core("1")._groups[GroupId("y")].agreement.suspicions == {"4": 0}
 
 
-# What a reviewer found
+# Bugs that a review found
 
 
 @pytest.mark.parametrize("names", ["abcd", "abcde"])
-def test_c_the_vote_of_one_who_has_failed_accuses_nobody(names: str) -> None:
-    """E-81: b accuses c where c cannot hear it, and dies; whoever confirms b forgets what b said."""
+def test_c_the_vote_of_a_failed_member_accuses_no_member(names: str) -> None:
+    """E-81: b accuses c, which does not hear it, and dies; members that confirm b forget its votes."""
     cluster = Cluster(*names, suspect_after_ns=OMEGA_NS)
     for name in names:
         cluster.send(name, name.encode())
@@ -681,7 +681,7 @@ def test_c_the_vote_of_one_who_has_failed_accuses_nobody(names: str) -> None:
     assert {cluster.views_of(name)[-1] for name in survivors} == {" ".join(survivors)}
 
 
-def test_c_the_vote_of_one_whom_we_suspect_accuses_nobody() -> None:
+def test_c_the_vote_of_a_suspected_member_accuses_no_member() -> None:
     """E-81: its accusation may be as wrong as its silence is long."""
     member = four()
     member.feed(accuse("b", "a", 0))
@@ -699,7 +699,7 @@ def test_c_an_accusation_that_nothing_can_refute_is_made_our_own_once_in_a_suspi
     assert 1 <= len([effect for effect in member.found(Suspected) if effect.process == "a"]) <= 10
 
 
-def test_of_announcements_that_wait_the_last_is_kept() -> None:
+def test_the_last_waiting_announcement_is_kept() -> None:
     member = four()
     member.suspect("b")
     for block in range(50):
@@ -708,7 +708,7 @@ def test_of_announcements_that_wait_the_last_is_kept() -> None:
 
 
 def test_a_bare_sign_of_life_does_not_take_the_place_of_an_announcement() -> None:
-    """It says nothing of what is complete; once its sender is not suspected any more, nobody would ever know."""
+    """A sign of life tells no completed number. If it replaced the announcement, the number would be lost."""
     member = four()
     member.suspect("b")
     for complete in (5, 0, 6, 0, 0):
@@ -717,7 +717,7 @@ def test_a_bare_sign_of_life_does_not_take_the_place_of_an_announcement() -> Non
     assert [frame.complete_block for frame in pending] == [6, 0]
 
 
-def test_nobody_is_suspected_from_outside_where_membership_is_off() -> None:
+def test_without_membership_suspicions_from_outside_are_ignored() -> None:
     cluster = Cluster("a", "b")
     cluster.core("a").suspect(ProcessId("b"), 0)
     cluster.settle("a")

@@ -1,4 +1,4 @@
-"""Concerns: what is wrong with members that stay in the view, told to the application alone (newtop.md 9.9)."""
+"""Concerns: problems with members that stay in the view, told only to the application (newtop.md 9.9)."""
 
 from typing import Any
 
@@ -38,9 +38,9 @@ def run_on(cluster: Cluster, duration_ns: int) -> None:
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_every_member_names_the_one_whose_application_does_not_read(algorithm: int, blocks: bool) -> None:
-    """Only p1 sends; p2 has nothing to send, and is told all the same, and so is p3 itself. Once, and once at the end.
+    """Only p1 sends, but p2 and p3 itself are told too: once at the beginning, and once at the end.
 
-    The second time numbers are those of blocks: there p3 may not even send nulls, and says that it is stalled.
+    With block numbering p3 may not even send nulls, so it says that it is stalled.
     """
     numbering: dict[str, Any] = {"block_numbered": frozenset({GROUP})} if blocks else {}
     cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=4, packing=False, **SETTINGS, **numbering)
@@ -61,7 +61,7 @@ def test_every_member_names_the_one_whose_application_does_not_read(algorithm: i
 
 
 def test_one_unread_message_in_an_idle_group_is_enough() -> None:
-    """Nobody is blocked yet; the next probe of the idle group finds it out."""
+    """No sender is blocked yet; the next probe of the idle group detects the stall."""
     cluster = Cluster("p1", "p2", "p3", flow_control=3, **SETTINGS)
     cluster.stalled.add("p3")
     cluster.send("p1", b"x")

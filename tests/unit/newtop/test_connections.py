@@ -42,7 +42,7 @@ def test_each_peer_has_its_own() -> None:
     connections, other = mine(), ProcessId("p3")
     connections.admits(install(FIRST, other), 0)
     assert connections.admits(data(FIRST, other), 0)
-    assert not connections.admits(data(FIRST), 0)  # nobody knows what came before
+    assert not connections.admits(data(FIRST), 0)  # p2 has sent no install
 
 
 @pytest.mark.parametrize("frame", [install(FIRST), AbortFrame(FIRST, P2), ProbeFrame(G, P2, joins=True)])
@@ -70,7 +70,7 @@ def test_a_break_on_the_way_out_concerns_those_whose_first_frame_went_there() ->
     assert connections.broke(P2, 3, incoming=True) == frozenset()
 
 
-def test_what_arrives_after_the_notice_of_the_break_comes_too_late() -> None:
+def test_an_install_that_arrives_after_the_notice_of_the_break_comes_too_late() -> None:
     connections = mine()
     connections.admits(install(FIRST), 1)
     assert not connections.came_too_late(install(FIRST))
@@ -88,15 +88,15 @@ def test_a_group_that_is_left_is_forgotten() -> None:
     assert connections.broke(P2, 1, incoming=True) == connections.broke(P2, 1, incoming=False) == frozenset()
 
 
-def test_nor_is_anything_kept_of_groups_of_its_name_that_were_formed_before() -> None:
+def test_earlier_groups_of_the_same_name_are_forgotten_too() -> None:
     connections, third, other = mine(), formed_group("g", 3, P1, 2), formed_group("h", 1, P1, 3)
-    for group in (FIRST, SECOND, third, other):  # in the first two nobody ever was
+    for group in (FIRST, SECOND, third, other):  # the process never was in the first two
         connections.admits(install(group), 1)
     connections.forget(SECOND)
     assert {group for _, group in connections._incoming} == {third, other}
 
 
-def test_of_many_processes_that_are_gone_the_last_are_remembered() -> None:
+def test_only_the_last_processes_that_are_gone_are_remembered() -> None:
     connections = mine()
     for number in range(3_000):
         connections.broke(ProcessId(f"q{number}"), 0, incoming=True)
@@ -106,7 +106,7 @@ def test_of_many_processes_that_are_gone_the_last_are_remembered() -> None:
     assert connections.came_too_late(late)
 
 
-def test_of_connections_with_one_process_that_broke_the_last_says_all() -> None:
+def test_only_the_last_broken_connection_of_a_process_counts() -> None:
     connections = mine()
     for number in (0, 1, 2):
         connections.broke(P2, number, incoming=True)

@@ -38,7 +38,7 @@ def test_survivors_that_have_evidence_agree_without_any_time() -> None:
 
 
 def test_a_refutation_with_older_frames_costs_no_time_if_the_refuter_has_evidence_too() -> None:
-    """1 has less of the dead process than 2: it takes what it lacks, and adopts the suspicion of 2."""
+    """1 has fewer messages of the dead process than 2: it accepts the missing ones, and adopts the suspicion of 2."""
     member = Lone("me", "a", "b")
     gone(member, "a")
     member.feed(accuse("b", "a", 1))
@@ -68,14 +68,14 @@ def test_a_member_that_others_still_hear_is_not_suspected_again_and_again() -> N
 
 
 def test_evidence_makes_others_speak_so_that_the_process_can_be_heard() -> None:
-    """In an idle group nobody owes a number, and nobody could refute: our new number is answered by all that live."""
+    """In an idle group no member owes a number, so none could refute: all live members answer our new number."""
     member = Lone("me", "a", "b")
     gone(member, "a")
     assert [frame.block for frame in member.frames(BlockFrame)] == [1]
     assert len(member.frames(SuspectFrame)) == 1
 
 
-def test_false_evidence_of_one_member_excludes_nobody_in_an_idle_group() -> None:
+def test_false_evidence_of_one_member_excludes_no_member_in_an_idle_group() -> None:
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS)
     cluster.move_all()
     cluster.cuts = {("1", "3"), ("3", "1")}
@@ -90,7 +90,7 @@ def test_false_evidence_of_one_member_excludes_nobody_in_an_idle_group() -> None
 
 
 def test_in_a_view_of_two_a_short_time_of_grace_is_left() -> None:
-    """Nobody else can refute it, but the peer may be back on a new connection."""
+    """No other member can refute it, but the peer may be back on a new connection."""
     member = Lone("me", "a")
     gone(member, "a")
     member.wait(LOOK_NS - 1)

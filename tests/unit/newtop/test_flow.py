@@ -1,4 +1,4 @@
-"""Flow control alone: the vectors, the test before a send, and what must hold whatever the schedule."""
+"""Flow control alone: the vectors, the test before a send, and invariants under any schedule."""
 
 from collections import defaultdict, deque
 from random import Random
@@ -21,7 +21,7 @@ def control(algorithm: int = 3, *, window: int = 64, size: int = 2, rank: int = 
 
 
 def in_state(algorithm: int, window: int, *, super_stable: int = 0, stable: int, complete: int) -> FlowControl:
-    """We have it all up to `complete`, one says what is stable, the other what is known to be."""
+    """We have all numbers up to `complete`; one peer tells the stable number, the other the super-stable number."""
     flow = control(algorithm, window=window, size=3)
     flow.heard(1, Flow(complete, stable, stable, super_stable))
     flow.heard(2, Flow(complete, stable, super_stable, super_stable))
@@ -40,7 +40,7 @@ def send(flow: FlowControl, number: int, size_bytes: int = 0) -> Flow:
     return header
 
 
-# What others say
+# Headers of others
 
 
 def test_headers_raise_every_entry_and_the_consequences_follow() -> None:
@@ -64,7 +64,7 @@ def test_old_news_lowers_nothing() -> None:
     assert (flow.stable, flow.super_stable) == (5, 2)
 
 
-def test_anybody_may_say_what_is_stable() -> None:
+def test_any_member_may_tell_which_number_is_stable() -> None:
     """A maximum, for stability is a global fact (E-17)."""
     flow = control(3, size=3)
     flow.heard(1, Flow(9, 7, 5, 0))
@@ -107,10 +107,10 @@ def test_it_is_known_whether_a_header_has_consequences(header: Flow, follows: bo
     assert flow.heard(1, header) is follows
 
 
-# Δ: what the application has taken
+# Δ: numbers that the application has taken
 
 
-def test_what_the_application_has_not_taken_is_not_complete() -> None:
+def test_numbers_that_the_application_has_not_taken_are_not_complete() -> None:
     flow = control(3)
     flow.unconsumed.add(4)
     flow.unconsumed.add(6)
@@ -149,7 +149,7 @@ def test_our_own_messages_must_be_taken_too() -> None:
     assert (flow.complete, flow.stable, flow.ahead) == (1, 1, 0)
 
 
-def test_what_was_taken_does_not_make_stable_what_others_lack() -> None:
+def test_a_number_taken_here_is_not_stable_while_others_lack_it() -> None:
     """The printed rule would (E-18)."""
     flow = control(3)
     flow.unconsumed.add(5)
@@ -234,11 +234,11 @@ def test_below_the_least_window_the_first_message_never_leaves(algorithm: int) -
         assert not control(algorithm, window=window).permits(1, 0)
 
 
-# Whatever the schedule
+# Random schedules
 
 
 class Member:
-    """A flow control, and naively what it should know: data numbers not taken, and everybody's last number."""
+    """A flow control, and a naive model of it: data numbers not taken, and the last number of each member."""
 
     def __init__(self, algorithm: int, window: int, size: int, rank: int) -> None:
         self.rank = rank
@@ -344,7 +344,7 @@ class World:
     wanted=st.integers(0, 6),
     seed=st.integers(0, 2**32),
 )
-def test_what_is_called_stable_is_complete_everywhere_and_every_message_leaves(
+def test_stable_numbers_are_complete_everywhere_and_every_message_leaves(
     algorithm: int, more: int, size: int, wanted: int, seed: int
 ) -> None:
     world, random = World(algorithm, LEAST[algorithm] + more, size, wanted), Random(seed)

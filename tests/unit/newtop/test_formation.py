@@ -68,7 +68,7 @@ def test_a_group_is_formed_of_processes_that_are_in_none() -> None:
     assert kinds(cluster, "b") == ["vote", "install"]
 
 
-def test_what_an_application_sends_before_it_is_a_member_waits_for_it() -> None:
+def test_messages_sent_before_the_join_wait_until_the_process_is_a_member() -> None:
     cluster = Forming("a", "b", strangers=["c"])
     cluster.join("c", "a")
     cluster.send("c", b"early")
@@ -91,7 +91,7 @@ def test_f1_a_message_of_another_group_above_the_base_is_delivered_after_the_for
     assert all(cluster.delivered[name] == [b"m"] for name in "abc")
 
 
-def test_f2_who_gives_up_after_others_went_over_is_excluded_and_its_own_groups_go_on() -> None:
+def test_f2_a_process_that_gives_up_too_late_is_excluded_and_its_own_groups_go_on() -> None:
     cluster = Forming("a", "b", "c")
     cluster.form("a", "a", "b", "c", group="x")
     cluster.move("a", "b")
@@ -114,8 +114,8 @@ def test_f2_who_gives_up_after_others_went_over_is_excluded_and_its_own_groups_g
     assert all(cluster.delivered[name] == [b"on"] for name in "abc")
 
 
-def test_the_notice_of_who_has_failed_comes_behind_the_first_view() -> None:
-    """An application hears whom deliveries speak for when it is in the group, and before any of them."""
+def test_the_notice_of_a_failure_comes_after_the_first_view() -> None:
+    """An application reads the notice after the first view of the group, and before any delivery in it."""
     cluster = Forming(groups={"y": "abd"}, strangers=["c"])
     cluster.send("a", b"m", group="y")
     cluster.move_between("a", "b")
@@ -136,7 +136,7 @@ def test_the_notice_of_who_has_failed_comes_behind_the_first_view() -> None:
     assert isinstance(shown[-2], Transitional)
 
 
-def test_f3_of_two_formations_that_share_somebody_at_most_one_comes_about_at_once_and_nobody_stays_frozen() -> None:
+def test_f3_overlapping_formations_succeed_one_after_the_other_and_no_process_stays_frozen() -> None:
     cluster = Forming(strangers=["a", "b", "c"])
     cluster.form("a", "a", "b", group="x")
     cluster.form("c", "b", "c", group="y")
@@ -172,7 +172,7 @@ def test_a_proposal_that_believes_us_elsewhere_is_refused_and_a_refusal_ends_it_
     assert cluster.named("a") == ["a b"]
 
 
-def test_who_does_not_vote_holds_others_up_for_one_suspicion_time_and_is_left_out_for_longer_each_time() -> None:
+def test_a_process_that_does_not_vote_delays_a_formation_once_and_is_then_left_out_for_longer_each_time() -> None:
     cluster = Forming("a", "b", strangers=["c"])
     cluster.cut(["a"], ["c"])
     cluster.cuts.discard(("c", "a"))  # c is heard, and deaf
@@ -215,7 +215,7 @@ def test_an_abort_that_overtakes_its_proposal_refuses_it() -> None:
     assert [frame.number for frame in cluster.control["b"] if isinstance(frame, VoteFrame)] == [None]
 
 
-def test_those_of_one_view_who_have_not_got_its_state_yet_take_part_in_nothing() -> None:
+def test_members_that_still_lack_the_state_take_part_in_no_formation() -> None:
     cluster = Forming("a", "b", strangers=["c", "d"])
     cluster.join("c", "a")
     cluster.move_all()
@@ -228,7 +228,7 @@ def test_those_of_one_view_who_have_not_got_its_state_yet_take_part_in_nothing()
 
 
 def test_a_vote_with_the_largest_epoch_prevents_no_later_join() -> None:
-    """A peer that lies about what it has heard of must not use up all epochs."""
+    """A peer that lies about epochs must not use up all of them."""
     cluster = Forming("a", "b", strangers=["c"])
     own = formations(cluster, "a")
     own.receive(VoteFrame(GroupId("g@1"), ProcessId("c"), None, EPOCH_MAX), 0)
@@ -247,7 +247,7 @@ def test_an_epoch_that_no_number_has_room_for_forms_nothing() -> None:
     assert attempts.next_group(GroupId("g"), ProcessId("a"), {ProcessId("a"): None}) is None
 
 
-def test_the_base_is_the_initiators_to_tell() -> None:
+def test_only_the_initiator_may_tell_the_base() -> None:
     cluster = Forming(groups={"y": "ab"}, strangers=["c"])
     cluster.form("c", "a", "c", group="x")
     cluster.move("c", "a")
@@ -278,7 +278,7 @@ def test_f4_under_load_of_all_members_the_history_of_a_joiner_is_that_of_its_don
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_f5_the_donor_crashes_before_or_after_its_state_has_reached_somebody(told: bool) -> None:
+def test_f5_the_donor_crashes_before_or_after_its_state_has_reached_a_joiner(told: bool) -> None:
     cluster = Forming("a", "b", strangers=["c", "d"])
     cluster.send("b", b"1")
     cluster.move_all()
@@ -342,7 +342,7 @@ def test_f6_two_sides_with_different_histories_have_one_state_after_a_merge() ->
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
 def test_a_side_whose_window_is_far_below_the_base_gets_there(algorithm: int) -> None:
-    """E-90: the numbers between are those of another group, and nobody here owes them."""
+    """E-90: the numbers between are those of another group, and no member here owes them."""
     flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
     cluster = Forming("a", "b", strangers=["c", "d"], **flow)
     cluster.form("c", "c", "d", group=GROUP)
@@ -355,7 +355,7 @@ def test_a_side_whose_window_is_far_below_the_base_gets_there(algorithm: int) ->
 
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
-def test_who_has_got_beyond_the_base_of_its_new_group_takes_the_others_along(algorithm: int) -> None:
+def test_a_member_beyond_the_base_of_its_new_group_takes_the_others_along(algorithm: int) -> None:
     """E-91: or its next number, which must be above all that it has sent, would be beyond the window there."""
     flow: dict[str, Any] = {"flow_control": algorithm, "window": 3, "block_numbered": frozenset({GROUP})}
     cluster = Forming("a", "b", strangers=["c"], **flow)
@@ -405,7 +405,7 @@ def test_epochs_count_up_and_views_of_one_process_sort_by_installation() -> None
 # Leave
 
 
-def test_a_leave_waits_until_everybody_has_what_the_leaver_sent() -> None:
+def test_a_leave_waits_until_all_have_the_messages_of_the_leaver() -> None:
     cluster = Forming("a", "b", "c")
     cluster.send("c", b"last")
     cluster.leave("c")
@@ -448,7 +448,7 @@ def test_in_a_view_of_two_a_leave_needs_no_grace() -> None:
     assert cluster.named("a") == ["a b", "a"]
 
 
-def test_who_has_left_and_is_refuted_by_others_is_gone_all_the_same() -> None:
+def test_a_member_that_left_is_gone_even_if_others_refute_it() -> None:
     """E-55: c has the leaver's last null and not its farewell; b has both, and a neither."""
     cluster = Forming("a", "b", "c", "d")
     cluster.send("d", b"x")
@@ -481,7 +481,7 @@ def test_f8_a_crashed_process_joins_again_while_its_old_incarnation_is_still_in_
 
 
 def test_f9_a_link_that_lost_frames_and_came_back_during_a_formation() -> None:
-    """The first proposal is lost with the link; what is repeated over the next connection forms the group."""
+    """The first proposal is lost with the link; the frames repeated over the next connection form the group."""
     cluster = Forming("a", "b", strangers=["c"])
     cluster.join("c", "a")
     cluster.move("c", "a")
@@ -494,7 +494,7 @@ def test_f9_a_link_that_lost_frames_and_came_back_during_a_formation() -> None:
 # On datagrams
 
 
-def test_on_datagrams_what_is_lost_is_repeated() -> None:
+def test_on_datagrams_lost_frames_are_repeated() -> None:
     cluster = Forming("a", "b", strangers=["c"], datagrams=True, repair_max_ns=OMEGA_NS // 4)
     cluster.send("a", b"1")
     cluster.finish(2)
@@ -512,10 +512,10 @@ def test_on_datagrams_what_is_lost_is_repeated() -> None:
     assert cluster.states["c", GROUP] == ["1"]
 
 
-# What is remembered
+# Memory of other processes
 
 
-def test_of_those_who_have_come_and_gone_the_last_are_remembered_and_none_once_we_leave() -> None:
+def test_only_the_last_departed_processes_are_remembered_and_none_after_our_leave() -> None:
     cluster = Forming("a", "b")
     found = formations(cluster, "a")
     found.acquaintances.know(GroupId(GROUP), tuple(ProcessId(f"guest-{number}") for number in range(5_000)))
@@ -529,7 +529,7 @@ def test_of_those_who_have_come_and_gone_the_last_are_remembered_and_none_once_w
     assert not found.acquaintances.known
 
 
-def test_who_did_not_vote_long_ago_is_not_remembered_for_it() -> None:
+def test_a_missing_vote_of_long_ago_is_forgotten() -> None:
     cluster = Forming("a", strangers=["b", "c"])
     found = formations(cluster, "a")
     for name in ("b", "c"):

@@ -72,7 +72,7 @@ def test_a_message_on_its_way_to_the_old_sequencer_is_numbered_by_the_new_one() 
 
 
 def test_a_message_that_only_those_left_behind_will_deliver_is_sent_again() -> None:
-    """E-94: a numbers m above the base of a formation that leaves it behind; c, whose message it is, goes over."""
+    """E-94: a numbers m above the base of a formation that leaves it behind; c, the sender of m, goes over."""
     cluster = Forming("a", "b", "c", **SEQUENCED)
     cluster.core("b").suspect(ProcessId("a"), cluster.now)  # so b proposes without it
     cluster.send("c", b"m")
@@ -80,7 +80,7 @@ def test_a_message_that_only_those_left_behind_will_deliver_is_sent_again() -> N
     cluster.join("d", "b")
     cluster.move("d", "b")
     while any(isinstance(frame, ProposeFrame) for frame in cluster.channels["b", "c"]):
-        cluster.move("b", "c")  # c has stopped below what a is about to give m
+        cluster.move("b", "c")  # c has stopped below the number that a gives to m
     cluster.move("c", "a")
     cluster.move_one_way("a", "c")
     assert not group_of(cluster, "c").discipline.awaits_return
@@ -93,7 +93,7 @@ def test_a_message_that_only_those_left_behind_will_deliver_is_sent_again() -> N
     assert cluster.named("a") == ["a b c", b"m"]
 
 
-def test_what_has_left_once_goes_before_anything_sent_elsewhere() -> None:
+def test_a_submitted_message_comes_before_later_messages_in_other_groups() -> None:
     """Rule 4 across a formation: m was on its way in the group when c sent n in y; n must not overtake it."""
     cluster = Forming(groups={GROUP: "bc", "y": "bc"}, strangers=["a"], **SEQUENCED)
     cluster.join("a", "b")
@@ -146,7 +146,7 @@ def test_two_sides_merge_and_one_sequencer_orders_for_all() -> None:
 
 
 def test_all_get_to_the_base_by_the_sequencer_alone() -> None:
-    """Step 3 with rule 5: nobody but the sequencer sends a number; the others ask it."""
+    """Step 3 with rule 5: only the sequencer sends numbers; the others ask it."""
     cluster = Forming("a", "b", "c", groups=None, strangers=["d"], **SEQUENCED)
     cluster.core("c").counter.witness(41)
     cluster.join("d", "b")

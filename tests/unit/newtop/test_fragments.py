@@ -80,7 +80,7 @@ def test_a_message_larger_than_any_may_be_is_neither_kept_nor_delivered() -> Non
 
 
 @pytest.mark.parametrize("sink", [Pieces, BytesIO])
-def test_of_a_state_that_we_have_nothing_is_kept_and_of_others_it_is_known_how_much_has_come(sink: Any) -> None:
+def test_pieces_of_a_known_state_are_not_kept_and_progress_of_other_states_is_known(sink: Any) -> None:
     fragments = Fragments(1_000, sink)
     fragments.own = 0
     for block, state in ((1, 0), (2, 1)):
@@ -94,7 +94,7 @@ def test_of_a_state_that_we_have_nothing_is_kept_and_of_others_it_is_known_how_m
     assert not fragments.come
 
 
-def test_of_a_state_whose_donor_is_gone_nothing_is_left_when_another_starts_over() -> None:
+def test_pieces_of_a_lost_donor_are_dropped_when_another_donor_starts_over() -> None:
     fragments = Fragments(1_000)
     fragments.join(frame("p1", 1, b"half", more=True)._replace(state=0))
     fragments.forget(ProcessId("p1"))

@@ -88,9 +88,9 @@ COMMON: Final = {"silence_timeout_ns": 0, "merge_every_ns": OMEGA_NS, "idle_prob
 
 
 class Besieged(Forming):
-    """A group of a, b and c, and a stranger x. What c or x forges arrives at a and b beside what they really send.
+    """A group of a, b and c, and a stranger x. Forged frames of c or x arrive at a and b beside the genuine ones.
 
-    A refused frame ends a connection, as a driver does: what is under way on it is lost, in both directions.
+    A refused frame ends the connection, as in a driver: frames in transit on it are lost, in both directions.
     """
 
     def __init__(self, **settings: Any) -> None:

@@ -19,7 +19,7 @@ def primary(number: int, *voters: str, view: str = "") -> PrimaryView:
 
 
 class Group:
-    """Processes that meet in views; each view decides, and everybody or only some hear the outcome."""
+    """Processes that meet in views; each view decides, and all or some of its members learn the outcome."""
 
     def __init__(self, *names: str) -> None:
         self.lineages = {ProcessId(name): Lineage() for name in names}
@@ -166,7 +166,7 @@ def test_a_partition_during_a_join_of_many() -> None:
         group.lineages[ProcessId(name)] = Lineage()
     assert group.meet(*"abcde", formed=[]).rule == "majority"
     assert group.meet("a", "b").rule is None, "the others may be primary together"
-    assert group.meet("c", "d", "e").rule is None, "a may be primary alone, if somebody did not attempt"
+    assert group.meet("c", "d", "e").rule is None, "a may be primary alone, if a member did not attempt"
     assert group.meet("a", "c", "d").rule == "majority"
 
 
@@ -179,7 +179,7 @@ def test_a_partition_during_a_join_of_many_that_was_not_attempted_by_all() -> No
     assert group.meet("c", "d", "e").rule is None
 
 
-def test_who_joins_again_after_a_leave_does_not_vote_for_what_it_left() -> None:
+def test_a_member_that_left_and_joins_again_does_not_vote_for_the_view_that_it_left() -> None:
     group = founded("a", "b", "c")
     group.meet("a", "b", formed=["b"])
     group.leave("a", "b")
@@ -187,7 +187,7 @@ def test_who_joins_again_after_a_leave_does_not_vote_for_what_it_left() -> None:
     assert group.meet("b").rule == "majority"
 
 
-def test_who_leaves_without_grace_and_joins_again_remembers_its_attempts() -> None:
+def test_a_member_that_leaves_abruptly_and_joins_again_remembers_its_attempts() -> None:
     group = founded("a", "b", "c")
     group.meet("a", "b", formed=["b"])
     assert group.meet("a", "c").rule is None
@@ -205,8 +205,8 @@ def test_a_leave_counts_for_the_views_before_it_alone() -> None:
     assert group.meet("b", "z").rule is None, "two of four: that a left an earlier view says nothing here"
 
 
-def test_the_last_voter_has_nobody_to_pass_its_vote_to() -> None:
-    """Otherwise everybody that has heard of the leave could go on alone."""
+def test_the_last_voter_cannot_pass_its_vote_on() -> None:
+    """Otherwise every process that has heard of the leave could continue alone."""
     group = founded("a", "b")
     for name in "cd":
         group.lineages[ProcessId(name)] = Lineage()
@@ -218,7 +218,7 @@ def test_the_last_voter_has_nobody_to_pass_its_vote_to() -> None:
     assert group.meet("b", "c").rule == "majority", "b is back"
 
 
-def test_who_inherits_a_vote_inherits_the_attempts() -> None:
+def test_an_heir_of_a_vote_inherits_the_attempts() -> None:
     group = founded("a", "b", "c", "d", "f")
     group.lineages[ProcessId("e")] = Lineage()
     assert group.meet("a", "b", "e", "f", formed=["b"]).rule == "majority"
@@ -235,7 +235,7 @@ def test_attempts_without_a_founder_found_nothing() -> None:
     assert group.meet("b", "c", "d").rule is None, "a may have founded the lineage elsewhere"
 
 
-def test_of_processes_that_have_met_and_may_found_a_lineage_one_does() -> None:
+def test_one_of_several_entitled_processes_founds_the_lineage() -> None:
     group = Group("a", "b", "c")
     group.entitle("a")
     group.entitle("c")
@@ -280,7 +280,7 @@ def test_a_static_majority_needs_no_lineage() -> None:
     assert decide(claims, size=4).rule is None
 
 
-def test_of_two_lineages_that_were_founded_apart_one_goes_on() -> None:
+def test_one_of_two_separately_founded_lineages_continues() -> None:
     group = Group("a", "b")
     group.entitle("a")
     group.entitle("b")
@@ -289,7 +289,7 @@ def test_of_two_lineages_that_were_founded_apart_one_goes_on() -> None:
 
 
 def forks(seed: int) -> bool:
-    """Views, attempts and leaves at random, without restarts: whether a formed view does not follow an earlier one."""
+    """Random views, attempts and leaves, without restarts: True if a formed view does not follow an earlier one."""
     rng = random.Random(seed)
     names = [chr(97 + place) for place in range(rng.randint(2, 6))]
     group = Group(*names)
@@ -334,11 +334,11 @@ def the_last_voter_passes_its_vote_on(patch: pytest.MonkeyPatch) -> None:
     def without(primary: PrimaryView, process: ProcessId) -> PrimaryView:
         return primary._replace(left=primary.left | {process} & primary.voters)
 
-    def enough_or_nobody(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
+    def enough_or_no_voters(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
         return enough(members, before, met) if before.voters - before.left else "majority"
 
     patch.setattr(lineage, "_without", without)
-    patch.setattr(lineage, "enough", enough_or_nobody)
+    patch.setattr(lineage, "enough", enough_or_no_voters)
 
 
 @pytest.mark.parametrize(

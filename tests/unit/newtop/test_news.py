@@ -1,4 +1,4 @@
-"""When members say what they have completed without a message to carry it."""
+"""When members announce completed numbers without a message to carry them."""
 
 from antiphon.protocols.newtop.frames import Flow
 from antiphon.protocols.newtop.news import News
@@ -13,7 +13,7 @@ def test_half_a_window_of_bytes_does_not_wait() -> None:
     assert news.presses(2)
 
 
-def test_what_was_not_said_to_be_complete_counts_on_whatever_else_was_said() -> None:
+def test_unannounced_bytes_keep_counting_until_they_are_announced_as_complete() -> None:
     news = News(NewtopSettings(flow_control=3, window=64, window_bytes=1000), 0, by_block=False)
     news.delivered(1, 300)
     news.delivered(2, 300)

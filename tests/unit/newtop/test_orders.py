@@ -1,4 +1,4 @@
-"""The ordering parts alone, on inputs small enough to see through."""
+"""The ordering parts alone, on small inputs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -26,7 +26,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     "causal-vector",
 )
 Entry = tuple[str, str, int]
-_NOBODY_FAILS = Surroundings(lambda *_: None, lambda *_: False, lambda *_: None)
+_NO_FAILURES = Surroundings(lambda *_: None, lambda *_: False, lambda *_: None)
 
 
 class Bench:
@@ -37,7 +37,7 @@ class Bench:
         self.counter = BlockCounter()
         self.groups = {
             name: NewtopGroup(
-                ME, first_view(name, frozenset({A, B, ME})), self.counter, settings, ADOPTED, _NOBODY_FAILS, []
+                ME, first_view(name, frozenset({A, B, ME})), self.counter, settings, ADOPTED, _NO_FAILURES, []
             )
             for name in groups or (G,)
         }
@@ -46,7 +46,7 @@ class Bench:
     def receive(
         self, sender: ProcessId, block: int, stamp: Stamp | None = None, *, group: GroupId = G
     ) -> list[tuple[str, int]]:
-        """A data frame comes; gives what may be delivered then."""
+        """Receive a data frame; return the messages that may be delivered then."""
         own = self.groups[group]
         frame = BlockFrame(group, sender, block, self._last(sender, group), 0, (b"x",), stamp=stamp)
         assert self.order.fits(own, frame)
@@ -310,14 +310,14 @@ def test_relative_remembers_the_largest_number_of_a_group() -> None:
 
 
 def test_relative_owes_an_answer_to_a_block_that_is_only_named() -> None:
-    """Whoever sent it may be gone (E-63)."""
+    """Its sender may be gone (E-63)."""
     bench = Bench("causal-relative", G, H)
     bench.receive(A, 9, relative([0, 0, 0], g=20, h=6, k=7))
     assert [group.numbers.silence.due(0) for group in bench.groups.values()] == [True, True]
     assert [group.numbers.received for group in bench.groups.values()] == [9, 6]
 
 
-# What fits
+# Stamps that fit
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -63,7 +63,7 @@ def test_a_message_as_large_as_a_frame_is_whole() -> None:
     assert taken(outbox) == [(0, [100], False)]
 
 
-def test_what_the_window_has_no_room_for_waits() -> None:
+def test_messages_without_room_in_the_window_wait() -> None:
     outbox = Outbox(packing=True, frame_bytes_max=100)
     fill(outbox, 10, 10, 10)
     assert outbox.take(24) == (0, (b"x" * 10,) * 2, False)  # each further message costs four bytes more
@@ -73,7 +73,7 @@ def test_what_the_window_has_no_room_for_waits() -> None:
 
 
 def test_the_first_message_leaves_however_little_room_there_is() -> None:
-    """Whether it may leave is flow control's to say, by `least_bytes`."""
+    """Flow control decides by `least_bytes` whether it may leave."""
     outbox = Outbox(packing=True, frame_bytes_max=100)
     fill(outbox, 30, 0)
     assert taken(outbox, 0) == [(0, [30], False), (1, [0], False)]
@@ -105,7 +105,7 @@ def test_labels_go_on_after_a_pause() -> None:
     st.integers(1, 30),
     st.lists(st.integers(0, 40), min_size=40, max_size=40),
 )
-def test_whatever_the_sizes_messages_come_out_whole_in_order_and_within_limits(
+def test_messages_of_any_size_come_out_whole_in_order_and_within_limits(
     messages: list[bytes], packing: bool, frame_bytes_max: int, rooms: list[int]
 ) -> None:
     outbox = Outbox(packing=packing, frame_bytes_max=frame_bytes_max)
@@ -132,7 +132,7 @@ def test_whatever_the_sizes_messages_come_out_whole_in_order_and_within_limits(
 
 
 class Pages:
-    """A state of which so many bytes can be read, and no more if it is torn."""
+    """A state with a given number of bytes; if it is torn, reading fails after them."""
 
     def __init__(self, state: bytes, *, torn: bool = False) -> None:
         self.total = len(state)

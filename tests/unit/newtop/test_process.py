@@ -135,7 +135,7 @@ def test_a_data_message_below_the_received_number_does_not_pay_the_duty() -> Non
         "a stamp of the Relative order",
     ],
 )
-def test_what_no_correct_peer_sends_is_refused(frame: BlockFrame) -> None:
+def test_frames_that_no_correct_peer_sends_are_refused(frame: BlockFrame) -> None:
     core = process()
     core.receive(frame, 0)
     assert core.drain(0) == []
@@ -198,7 +198,7 @@ def test_delivery_effects_come_in_one_list_behind_what_completed_them() -> None:
 # Announcements
 
 
-def test_what_is_complete_is_announced_after_a_pause_if_no_message_says_it() -> None:
+def test_a_complete_block_is_announced_after_a_pause_if_no_message_tells_it() -> None:
     core = process(NewtopSettings(announce_pause_ns=100))
     core.receive(BlockFrame(GROUP, P2, 1, 0, 0, (b"x",)), 0)
     core.drain(0)
@@ -294,7 +294,7 @@ def test_with_the_least_window_one_message_leaves_and_all_do_in_the_end(algorith
     cluster = Cluster("p1", "p2", flow_control=algorithm, window=window, packing=False)
     cluster.send("p1", *messages)
     assert len(cluster.transmitted["p1"]) == 1
-    assert Blocked(GROUP, P2) in cluster.effects["p1"]  # nobody has completed anything, and we are not to blame
+    assert Blocked(GROUP, P2) in cluster.effects["p1"]  # p2 has completed nothing; we do not wait for ourselves
     cluster.finish(rounds=20)
     assert list(cluster.delivered.values()) == [messages] * 2
     assert cluster.effects["p1"].count(Unblocked(GROUP)) == sum(
@@ -303,7 +303,7 @@ def test_with_the_least_window_one_message_leaves_and_all_do_in_the_end(algorith
     assert all(core.unstable(GROUP) == 0 for core in cluster.cores.values())
 
 
-def test_a_blocked_sender_names_whom_it_waits_for() -> None:
+def test_a_blocked_sender_names_the_member_that_it_waits_for() -> None:
     core = flowing(3, P1, P2, P3, window=2)
     core.send(GROUP, b"a", 0)
     core.drain(0)
@@ -343,7 +343,7 @@ def test_bytes_shut_the_window_too() -> None:
     )
 
 
-def test_an_application_that_takes_nothing_stops_everybody_and_nulls_still_leave() -> None:
+def test_an_application_that_takes_nothing_stops_all_members_and_nulls_still_leave() -> None:
     cluster = Cluster("p1", "p2", flow_control=3, window=2, packing=False)
     cluster.stalled.add("p2")
     messages = [b"%d" % number for number in range(5)]
@@ -404,7 +404,7 @@ def test_a_message_that_pays_a_null_held_back_ends_the_signs_of_life() -> None:
     assert not any(isinstance(frame, AliveFrame) and frame.stalled for frame in cluster.control["p1"])
 
 
-def test_who_has_no_flow_control_and_who_has_do_not_understand_one_another() -> None:
+def test_frames_without_flow_control_are_refused_where_it_is_on() -> None:
     core = flowing()
     core.receive(BlockFrame(GROUP, P2, 1, 0, 0, (b"x",)), 0)
     assert core.drain(0) == []
@@ -469,7 +469,7 @@ def test_frames_that_came_out_of_order_are_asked_for_and_put_in_order() -> None:
     assert frames(core.drain(0)) == [AckFrame(GROUP, P1, 2)]
 
 
-def test_on_datagrams_too_there_is_peace_in_the_end() -> None:
+def test_on_datagrams_too_traffic_ends() -> None:
     cluster = Cluster("p1", "p2", "p3", datagrams=True, flow_control=3, window=2)
     for turn in range(4):
         cluster.send(f"p{turn % 3 + 1}", b"%d" % turn)
@@ -489,14 +489,14 @@ def test_on_datagrams_too_there_is_peace_in_the_end() -> None:
     ],
     ids=lambda frame: frame.kind,
 )
-def test_on_streams_nobody_repairs(frame: Frame) -> None:
+def test_on_streams_there_are_no_repairs(frame: Frame) -> None:
     core = process()
     core.receive(frame, 0)
     assert core.drain(0) == []
 
 
-def test_a_blocked_sender_is_told_when_it_waits_for_somebody_else() -> None:
-    """One burst, and p3 takes nothing: whoever is named at first, in the end it is p3."""
+def test_a_blocked_sender_is_told_when_it_waits_for_another_member() -> None:
+    """One burst, and p3 takes nothing: any member may be named first, but p3 is named last."""
     for algorithm in (1, 2, 3):
         cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=4, packing=False)
         cluster.stalled.add("p3")
@@ -527,7 +527,7 @@ def test_a_peer_that_keeps_a_larger_window_is_refused_not_fatal(
     cluster = Cluster("p1", "p2", "p3", flow_control=algorithm, window=3, block_numbered=block_numbered)
     for number in range(1, 40):
         header = Flow(number, 0, 0, 0)
-        with suppress(ProtocolViolation):  # what follows on a refused frame
+        with suppress(ProtocolViolation):  # the frame is refused
             cluster.core("p1").receive(BlockFrame(GROUP, P2, number, number - 1, 0, (b"x",), number - 1, header), 0)
         cluster.settle("p1")
     assert cluster.core("p1").unstable(GROUP) <= 3 * 3 + 40  # the pool, and our nulls beside it

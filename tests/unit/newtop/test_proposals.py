@@ -14,7 +14,7 @@ def propose(group: GroupId = FIRST, initiator: ProcessId = P2) -> ProposeFrame:
 
 
 class Desk:
-    """The connections of p1, and what it transmits."""
+    """The connections of p1, and its transmitted frames."""
 
     def __init__(self, *peers: ProcessId) -> None:
         self.votes: list[tuple[FormationFrame, ProcessId]] = []
@@ -78,5 +78,5 @@ def test_an_install_binds_its_group_to_the_connection_in_use() -> None:
     assert desk.connections.broke(P2, 0, incoming=False) == frozenset()
 
 
-def test_a_driver_that_reports_no_connections_severs_nobody() -> None:
+def test_a_driver_that_reports_no_connections_severs_no_peer() -> None:
     assert Desk().connections.bind(FIRST, [P2, P3]) == []

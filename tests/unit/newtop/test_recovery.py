@@ -1,4 +1,4 @@
-"""The missing-message shim alone: what it asks, tells, answers, keeps and forgets."""
+"""The missing-message shim alone: requests, statuses, repairs, stored and freed frames."""
 
 from random import Random
 
@@ -50,7 +50,7 @@ def drained(shim: Recovery, now: int) -> list[tuple[str, NewtopFrame]]:
 
 
 def requests(shim: Recovery, until: int) -> list[tuple[int, str, tuple[int, ...]]]:
-    """When, whom and what it asks, driven by its own deadline alone."""
+    """The requests of the shim (time, peer, places), driven by its own deadline alone."""
     found = []
     while shim.deadline is not None and shim.deadline <= until:
         now = shim.deadline
@@ -103,7 +103,7 @@ def test_control_frames_have_their_place_in_the_stream_too() -> None:
     ],
     ids=["stranger", "echo", "no place", "status", "ack", "request", "copies"],
 )
-def test_what_is_no_stream_of_ours_is_dropped(stray: NewtopFrame) -> None:
+def test_frames_of_foreign_streams_are_dropped(stray: NewtopFrame) -> None:
     shim = recovery()
     assert shim.receive(stray, 0) == []
     assert drained(shim, 0) == []
@@ -193,7 +193,7 @@ def test_a_request_is_bounded_whatever_a_peer_claims() -> None:
 # The end of a stream
 
 
-def test_the_end_of_our_stream_is_told_until_everybody_acknowledged_it() -> None:
+def test_the_end_of_our_stream_is_told_until_all_have_acknowledged_it() -> None:
     shim = recovery(P1)
     shim.outgoing(frame(0), 0)
     shim.outgoing(frame(0), 10)
@@ -252,7 +252,7 @@ def test_an_old_status_is_acknowledged_as_far_as_it_goes() -> None:
     assert drained(shim, 0) == [(P1, AckFrame(G, P2, 1))]
 
 
-def test_nobody_can_acknowledge_what_was_not_sent() -> None:
+def test_frames_that_were_not_sent_cannot_be_acknowledged() -> None:
     shim = recovery(P1)
     shim.outgoing(frame(0), 0)
     for member in (P2, P3):
@@ -262,7 +262,7 @@ def test_nobody_can_acknowledge_what_was_not_sent() -> None:
     assert drained(shim, 20) == [(P2, StatusFrame(G, P1, 2)), (P3, StatusFrame(G, P1, 2))]
 
 
-def test_a_lone_member_tells_nobody() -> None:
+def test_a_lone_member_sends_no_status() -> None:
     shim = recovery(P1, P1)
     assert shim.outgoing(frame(0), 0).sequence == 1
     assert shim.deadline is None
@@ -287,7 +287,7 @@ def test_the_origin_gives_copies_with_their_places() -> None:
     assert drained(shim, 0) == [(P2, RepairFrame(G, P1, (placed[2], placed[0])))]
 
 
-def test_who_holds_nothing_of_it_does_not_answer() -> None:
+def test_a_process_without_the_requested_frames_does_not_answer() -> None:
     shim = recovery(P3)
     shim.receive(RequestFrame(G, P2, P1, (1,)), 0)
     shim.receive(RequestFrame(G, P2, P4, (1,)), 0)
@@ -312,7 +312,7 @@ def test_a_copy_counts_as_coming_from_its_origin() -> None:
 
 
 def test_a_relayer_does_not_tell_how_far_a_stream_is() -> None:
-    """We request copies of places that the origin has told of; whatever else comes was made up."""
+    """We request only places that the origin has announced; all others are forged."""
     shim = recovery()
     shim.receive(frame(3), 0)
     with pytest.raises(ProtocolViolation, match="place in the stream of p1 4 is implausible: at most 3"):
@@ -324,7 +324,7 @@ def test_a_relayer_does_not_tell_how_far_a_stream_is() -> None:
 # Forgetting
 
 
-def test_what_everybody_acknowledged_is_not_kept() -> None:
+def test_frames_that_all_acknowledged_are_not_kept() -> None:
     shim = recovery(P1)
     placed = [shim.outgoing(frame(0), 0) for _ in range(3)]
     shim.receive(AckFrame(G, P2, 3), 0)
@@ -334,7 +334,7 @@ def test_what_everybody_acknowledged_is_not_kept() -> None:
     assert drained(shim, 0) == [(P2, RepairFrame(G, P1, (placed[2],)))]
 
 
-def test_what_is_stable_is_not_kept_nor_told() -> None:
+def test_our_stable_frames_are_neither_kept_nor_announced() -> None:
     shim = recovery(P1)
     placed = [shim.outgoing(frame(0), 0) for _ in range(2)]
     shim.stable([placed[1]])
@@ -343,7 +343,7 @@ def test_what_is_stable_is_not_kept_nor_told() -> None:
     assert shim.deadline is None
 
 
-def test_what_is_stable_of_another_is_not_kept_either() -> None:
+def test_stable_frames_of_others_are_not_kept_either() -> None:
     shim = recovery(P3)
     for place in (1, 2, 3):
         shim.receive(frame(place), 0)
@@ -354,7 +354,7 @@ def test_what_is_stable_of_another_is_not_kept_either() -> None:
     assert shim.deadline is None
 
 
-# Whatever the network does
+# Random losses
 
 
 @given(
@@ -362,7 +362,7 @@ def test_what_is_stable_of_another_is_not_kept_either() -> None:
     loss=st.sampled_from([0.0, 0.2, 0.6]),
     sends=st.lists(st.sampled_from([P1, P2, P3]), min_size=1, max_size=12),
 )
-def test_every_stream_arrives_whole_and_in_order_and_then_there_is_peace(
+def test_every_stream_arrives_complete_and_in_order_and_then_traffic_ends(
     seed: int, loss: float, sends: list[ProcessId]
 ) -> None:
     random, members = Random(seed), (P1, P2, P3)
@@ -402,7 +402,7 @@ def test_every_stream_arrives_whole_and_in_order_and_then_there_is_peace(
 
 
 def test_waits_grow_on_once_the_tries_that_must_fit_were_made() -> None:
-    """Else a line or a host that is too slow for all this would never catch up."""
+    """Otherwise a link or host that is too slow would never catch up."""
     shim = recovery(P1)
     shim.outgoing(frame(0), 0)
     waits, now = [], 0
@@ -416,7 +416,7 @@ def test_waits_grow_on_once_the_tries_that_must_fit_were_made() -> None:
     assert waits[8:] == [200, 400, 800, 1600, 3200, 6400]
 
 
-def test_copies_of_others_are_given_up_when_their_origin_says_that_everybody_has_them() -> None:
+def test_copies_are_freed_when_their_origin_says_that_all_have_them() -> None:
     """Announcements are stable with nothing that comes after them; their copies would stay for ever."""
     shim = recovery(P3)
     for place in range(1, 101):
@@ -429,7 +429,7 @@ def test_copies_of_others_are_given_up_when_their_origin_says_that_everybody_has
     assert [copy.sequence for copy in repair.copies] == [99, 100]
 
 
-def test_nobody_makes_us_forget_what_we_have_not_got() -> None:
+def test_no_peer_makes_us_forget_frames_that_we_lack() -> None:
     shim = recovery(P3)
     shim.receive(frame(1), 0)
     for settled in (2**11, 2**40):
@@ -441,8 +441,8 @@ def test_nobody_makes_us_forget_what_we_have_not_got() -> None:
 # Members that fail
 
 
-def test_a_stream_that_is_settled_is_taken_up_behind_what_is_missing() -> None:
-    """E-78: what is missing has come by a refutation, and nobody holds a copy any more."""
+def test_a_settled_stream_continues_after_the_missing_frames() -> None:
+    """E-78: the missing frames have come by a refutation, and no member holds a copy any more."""
     shim = recovery()
     assert shim.receive(frame(3), 0) == []
     assert shim.receive(frame(5), 0) == []
@@ -453,7 +453,7 @@ def test_a_stream_that_is_settled_is_taken_up_behind_what_is_missing() -> None:
 
 
 def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_needs() -> None:
-    """E-78: a refutation brings numbers, and not what stands between them."""
+    """E-78: a refutation brings numbered frames, and not the frames between them."""
     shim = recovery(P1)
     alive = shim.outgoing(AliveFrame(G, P1, 0, 0), 0)
     suspicion = shim.outgoing(SuspectFrame(G, P1, 0, P3, 0), 0)
@@ -468,8 +468,8 @@ def test_a_stable_number_settles_announcements_before_it_but_not_what_agreement_
     assert drained(shim, 0) == []
 
 
-def test_who_acknowledges_nothing_is_deaf_since_its_next_place_left() -> None:
-    """E-80: when it was told often enough, for tellings and answers may be lost."""
+def test_a_peer_that_acknowledges_nothing_is_deaf_since_its_next_frame_left() -> None:
+    """E-80: only after enough statuses, because statuses and acknowledgments may be lost."""
     shim = recovery(P1)
     assert shim.deaf_since(P2) is None
     for now in (5, 7):
@@ -486,7 +486,7 @@ def test_who_acknowledges_nothing_is_deaf_since_its_next_place_left() -> None:
     assert shim.deaf_since(P3) == 5
 
 
-def test_who_fills_no_gap_is_deaf_when_it_was_asked_often_enough() -> None:
+def test_a_peer_that_fills_no_gap_is_deaf_when_it_was_asked_often_enough() -> None:
     """E-80."""
     shim = recovery(P1)
     shim.receive(frame(2, P2), 7)
@@ -499,14 +499,14 @@ def test_who_fills_no_gap_is_deaf_when_it_was_asked_often_enough() -> None:
 
 
 def tell_often(shim: Recovery, now: int) -> int:
-    """Let eight alarms ring; gives when the last did."""
+    """Let eight alarms ring; return the time of the last one."""
     for _ in range(8):
         now = max(now, shim.deadline or 0)
         shim.drain(now, [])
     return now
 
 
-def test_of_the_failed_nothing_is_asked_and_for_those_who_left_nothing_is_kept() -> None:
+def test_failed_members_are_asked_for_nothing_and_nothing_is_kept_for_departed_ones() -> None:
     shim = recovery(P2, P1, P2, P3, P4)
     shim.fail(P3)
     shim.receive(frame(2), 0)

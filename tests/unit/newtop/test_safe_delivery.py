@@ -19,7 +19,7 @@ def safe(*names: str, **settings: Any) -> Cluster:
 
 
 def lone(*others: str, **settings: Any) -> Lone:
-    """Where every null, and every word without a number, is the test's."""
+    """One member; the test sends every null and every announcement of the others."""
     return Lone("a", *others, **{"service": "total-safe", **settings})
 
 
@@ -47,7 +47,7 @@ def test_the_word_may_ride_on_any_message() -> None:
     assert member.delivered() == [b"m"]
 
 
-def test_that_it_is_stable_is_known_before_it_is_delivered() -> None:
+def test_a_message_is_reported_as_stable_before_it_is_delivered() -> None:
     for flow_control in range(4):
         cluster = safe("a", "b", flow_control=flow_control)
         cluster.send("a", b"1")
@@ -97,7 +97,7 @@ def unstable_below(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("merely_total", [frozenset[str](), frozenset([Y])])
-def test_what_is_not_stable_holds_back_what_is_larger_in_every_group(merely_total: frozenset[str]) -> None:
+def test_an_unstable_message_holds_back_larger_numbers_in_every_group(merely_total: frozenset[str]) -> None:
     """Also in a group whose own messages need not be stable: the order is one over all groups."""
     cluster = overlapping(merely_total=merely_total)
     unstable_below(cluster)
@@ -107,14 +107,14 @@ def test_what_is_not_stable_holds_back_what_is_larger_in_every_group(merely_tota
     assert cluster.delivered["c"] == [b"m"]
 
 
-def test_where_the_smaller_one_need_not_be_stable_it_holds_nothing_back() -> None:
+def test_an_unstable_message_in_total_order_holds_nothing_back() -> None:
     cluster = overlapping(merely_total=frozenset([X]))
     unstable_below(cluster)
     assert cluster.delivered["a"] == [b"m", b"n"]
 
 
-def test_of_equal_numbers_the_first_goes_and_the_second_waits() -> None:
-    """a sends 1 in x, which all have; b sends 1 in y, which nobody is known to have."""
+def test_of_two_equal_numbers_the_stable_first_one_is_delivered_and_the_second_waits() -> None:
+    """a sends 1 in x, which all have; b sends 1 in y, which no member is known to have."""
     views = {GroupId(name): first_view(GroupId(name), frozenset(map(ProcessId, each))) for name, each in PAIRS.items()}
     settings = NewtopSettings(service="total-safe", silence_timeout_ns=NEVER_NS)
     core = NewtopProcess(ProcessId("a"), views, settings)
@@ -134,7 +134,7 @@ def test_of_equal_numbers_the_first_goes_and_the_second_waits() -> None:
 PAIRS = {X: ["a", "c"], Y: ["a", "b"]}
 
 
-# Rule 2: the word of who has nothing to send
+# Rule 2: acknowledgments of members with nothing to send
 
 
 @pytest.mark.parametrize("datagrams", [False, True])
@@ -169,7 +169,7 @@ def test_without_a_silence_timeout_the_word_leaves_at_once() -> None:
     assert all(len(cluster.control[name]) == 1 for name in "abc")
 
 
-def test_with_one_it_leaves_after_that() -> None:
+def test_with_a_silence_timeout_the_word_leaves_after_it() -> None:
     cluster = safe(*"ab", silence_timeout_ns=SLOW_NS)
     cluster.send("a", b"m")
     cluster.send("b", b"n")
@@ -189,14 +189,14 @@ def test_nulls_alone_are_no_news_that_cannot_wait() -> None:
     assert [frame.complete_block for frame in member.frames(AliveFrame)] == [2]
 
 
-def test_e_73_left_out_it_is_never_delivered() -> None:
+def test_e_73_left_out_the_last_message_is_never_delivered() -> None:
     cluster = safe(*"abc", literal=("E-73",))
     cluster.send("a", b"m")
     cluster.finish()
     assert cluster.delivered == {name: [] for name in "abc"}
 
 
-# Rule 3: who owes an acknowledgment
+# Rule 3: members that owe an acknowledgment
 
 
 def suspected(member: Lone) -> list[tuple[str, int, str]]:
@@ -211,7 +211,7 @@ def owing(**settings: Any) -> Lone:
     return member
 
 
-def test_who_owes_nothing_but_an_acknowledgment_is_suspected() -> None:
+def test_a_silent_member_that_owes_only_an_acknowledgment_is_suspected() -> None:
     """b is silent as well and owes nothing."""
     member = owing()
     member.wait(OMEGA_NS - 1)
@@ -220,7 +220,7 @@ def test_who_owes_nothing_but_an_acknowledgment_is_suspected() -> None:
     assert suspected(member) == [("c", 1, "unacknowledged")]
 
 
-def test_who_is_heard_is_not_suspected_for_it() -> None:
+def test_a_member_that_is_heard_is_not_suspected_for_a_missing_acknowledgment() -> None:
     member = owing()
     for _ in range(12):
         member.wait(LOOK_NS)
@@ -228,7 +228,7 @@ def test_who_is_heard_is_not_suspected_for_it() -> None:
     assert suspected(member) == []
 
 
-def test_who_acknowledges_in_time_is_not_suspected() -> None:
+def test_a_member_that_acknowledges_in_time_is_not_suspected() -> None:
     member = owing()
     member.wait(OMEGA_NS - LOOK_NS)
     member.feed(alive("c", 1, 1))
@@ -239,7 +239,7 @@ def test_who_acknowledges_in_time_is_not_suspected() -> None:
 
 
 def test_nulls_need_no_acknowledgment() -> None:
-    """E-83: what brings a null numbered above it brings no word for that one; that would be owed for ever."""
+    """E-83: after a null with a higher number no acknowledgment follows for this one; it would be owed for ever."""
     member = lone("b", "c")
     member.feed(null("b", 1), null("c", 1))
     member.core._groups[GROUP].discipline.show_life(member.now)
@@ -250,7 +250,7 @@ def test_nulls_need_no_acknowledgment() -> None:
     assert suspected(member) == []
 
 
-def test_in_total_order_nobody_waits_for_it() -> None:
+def test_in_total_order_no_member_waits_for_an_acknowledgment() -> None:
     member = owing(service="total")
     assert member.delivered() == [b"m"]
     member.wait(8 * OMEGA_NS)
@@ -274,7 +274,7 @@ def test_a_crashed_member_that_owes_only_an_acknowledgment_holds_nothing_back_fo
         assert cluster.story(name) == ["a b c", b"m", "a b"]
 
 
-def test_e_74_left_out_it_does() -> None:
+def test_e_74_left_out_such_a_member_holds_messages_back_for_ever() -> None:
     cluster = crashed_owing(literal=("E-74",))
     for name in "ab":
         assert cluster.story(name) == ["a b c"]
@@ -283,7 +283,7 @@ def test_e_74_left_out_it_does() -> None:
 # Rule 4: the cut
 
 
-def test_a_view_waits_for_what_is_not_stable_among_those_who_are_left() -> None:
+def test_a_view_waits_until_messages_below_the_cut_are_stable_among_the_survivors() -> None:
     """b, c and we agree that d has failed; c has not said yet that it has m, which is below the cut."""
     member = lone("b", "c", "d")
     member.send(b"m")
@@ -302,7 +302,7 @@ def test_a_view_waits_for_what_is_not_stable_among_those_who_are_left() -> None:
 # Rule 5: before and after the notice
 
 
-def test_before_the_notice_all_of_the_view_have_it_after_it_those_who_are_left() -> None:
+def test_before_the_notice_the_whole_view_has_it_after_it_the_survivors_have_it() -> None:
     """m is stable in the whole view; of n, d never says that it has it."""
     member = lone("b", "c", "d")
     member.send(b"m")
@@ -317,7 +317,7 @@ def test_before_the_notice_all_of_the_view_have_it_after_it_those_who_are_left()
     assert member.view.members == ("a", "b", "c")
 
 
-def test_whoever_delivers_before_it_crashes_all_who_go_on_have_it() -> None:
+def test_a_message_delivered_before_a_crash_is_delivered_by_all_survivors() -> None:
     """a delivers m once all have acknowledged it, and crashes with c; b has it, and delivers it in the old view."""
     cluster = safe(*"abc", suspect_after_ns=OMEGA_NS)
     cluster.send("a", b"m")
@@ -337,7 +337,7 @@ def test_safe_delivery_goes_with_cuts_only() -> None:
         safe("a", "b", view_change="closed", suspect_after_ns=OMEGA_NS)
 
 
-def test_flow_control_calls_stable_what_applications_have_taken_and_safe_delivery_what_all_have() -> None:
+def test_stable_means_consumed_for_flow_control_and_received_for_safe_delivery() -> None:
     """b's application takes nothing, so that a's window stays used; a message is delivered all the same."""
     cluster = safe("a", "b", flow_control=3, window=2, packing=False)
     cluster.stalled.add("b")

@@ -15,7 +15,7 @@ X, Y, Z = map(GroupId, "xyz")
 A, B, C, D = map(ProcessId, "abcd")
 ALONE = frozenset({GROUP})
 OVERLAP = {"x": "abc", "y": "bc"}
-"""x has a sequencer, a, who is not in y."""
+"""x has the sequencer a, which is not in y."""
 
 
 def single(*names: str, **settings: Any) -> Cluster:
@@ -48,7 +48,7 @@ def ordered(frame: BlockFrame) -> Ordering:
 # Rules 1 to 3: submit, number, deliver
 
 
-def test_the_lowest_of_the_view_numbers_what_others_submit() -> None:
+def test_the_lowest_member_of_the_view_numbers_the_submitted_messages() -> None:
     cluster = single("a", "b", "c")
     cluster.send("b", b"m")
     (submission,) = sent_to_sequencer(cluster, "b", SubmitFrame)
@@ -60,7 +60,7 @@ def test_the_lowest_of_the_view_numbers_what_others_submit() -> None:
     assert frame.payloads == (b"m",)
     cluster.move_all()
     assert cluster.delivered == {"a": [b"m"], "b": [b"m"], "c": [b"m"]}
-    assert cluster.transmitted["b"] == cluster.transmitted["c"] == []  # nobody else needs to speak
+    assert cluster.transmitted["b"] == cluster.transmitted["c"] == []  # no other member needs to speak
 
 
 def test_the_sequencer_numbers_its_own_at_once() -> None:
@@ -161,7 +161,7 @@ def test_a_number_of_another_group_is_asked_of_the_sequencer() -> None:
     assert cluster.delivered["b"] == cluster.delivered["c"] == [b"m"]
 
 
-def test_what_the_sequencer_has_passed_it_does_not_number_again() -> None:
+def test_the_sequencer_sends_no_null_for_a_number_that_it_has_passed() -> None:
     cluster = mixed()
     cluster.send("a", b"1", b"2", group="x")
     cluster.send("a", b"3", group="x")
@@ -201,7 +201,7 @@ def test_evidence_completes_nothing() -> None:
 
 
 def test_the_last_evidence_is_enough_whatever_was_missed() -> None:
-    """b has seen c's first null only, and refutes by nothing but the last one."""
+    """b has seen only c's first null, and refutes with the last one alone."""
     cluster = watched("a", "b", "c")
     for accuser in ("a", "b"):
         cluster.suspect(accuser, "c")
@@ -234,7 +234,7 @@ def test_silence_alone_is_reason_to_suspect() -> None:
     assert all(cluster.views_of(name) == ["a b c", "a b"] for name in "ab")
 
 
-def test_without_membership_nobody_says_anything_for_ever() -> None:
+def test_without_membership_idle_members_stay_silent() -> None:
     cluster = single("a", "b", "c")
     cluster.send("b", b"m")
     cluster.rest()
@@ -289,8 +289,8 @@ def test_when_the_sequencer_fails_the_view_changes_behind_its_last_number() -> N
     assert group_of(cluster, "b").complete_block >= 2
 
 
-def test_what_the_new_sequencer_orders_waits_for_the_cut() -> None:
-    """c has not agreed yet when b, who is in the next view, numbers a message."""
+def test_messages_of_the_new_sequencer_wait_for_the_cut() -> None:
+    """c has not agreed yet when b, which is in the next view, numbers a message."""
     cluster = watched("a", "b", "c")
     cluster.send("a", b"old")
     cluster.move("a", "b")
@@ -341,7 +341,7 @@ def test_a_cut_waits_for_the_other_groups() -> None:
 # Rule 6.5, 6.6: a new sequencer, origins
 
 
-def test_what_did_not_come_back_is_submitted_again() -> None:
+def test_a_message_that_did_not_come_back_is_submitted_again() -> None:
     cluster = watched("a", "b", "c")
     cluster.crash("a")
     cluster.send("c", b"1", b"2")
@@ -364,7 +364,7 @@ def test_while_the_sequencer_has_failed_origins_hold() -> None:
     assert not sent_to_sequencer(cluster, "b", SubmitFrame)
 
 
-def test_what_was_numbered_is_not_numbered_again() -> None:
+def test_a_numbered_message_is_not_numbered_again() -> None:
     """a has numbered c's message, b has seen it, c not yet; then a fails."""
     cluster = watched("a", "b", "c")
     cluster.send("c", b"m")
@@ -380,7 +380,7 @@ def test_what_was_numbered_is_not_numbered_again() -> None:
 
 
 def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
-    """b is not in the view yet in which it numbers what c sends it."""
+    """b has not installed the view yet in which it numbers the message of c."""
     lone = Lone("b", "a", "c", asymmetric=ALONE)
     early = SubmitFrame(GROUP, C, 3, 1, 0, (b"early",))
     lone.feed(early, early)
@@ -393,8 +393,8 @@ def test_a_submission_that_comes_early_waits_for_its_sequencer() -> None:
     assert lone.delivered() == [b"early"]
 
 
-def test_what_the_failed_submitted_early_is_not_numbered() -> None:
-    """c fails together with the sequencer; what it has sent to the next one is dropped there."""
+def test_early_submissions_of_a_failed_member_are_not_numbered() -> None:
+    """c fails together with the sequencer; its submission to the next sequencer is dropped."""
     lone = Lone("b", "a", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 3, 1, 0, (b"of c",)), SubmitFrame(GROUP, D, 3, 1, 0, (b"of d",)))
     lone.suspect("a", "c")
@@ -412,8 +412,8 @@ def test_a_sequencer_takes_places_in_their_order() -> None:
     assert lone.delivered() == [b"1", b"2", b"3"]
 
 
-def test_who_has_excluded_more_than_the_sequencer_waits_for_it() -> None:
-    """What c knows to be stable without d may not be so for a, who has d in view."""
+def test_a_submission_of_a_member_that_excluded_more_waits_for_the_sequencer() -> None:
+    """c counts stability without d; that may be wrong for a, which still has d in its view."""
     lone = Lone("a", "b", "c", "d", asymmetric=ALONE)
     lone.feed(SubmitFrame(GROUP, C, 1, 1, 0, (b"m",), excluded=(D,)))
     assert lone.frames(BlockFrame) == []
@@ -437,7 +437,7 @@ def test_a_new_sequencer_is_asked_again() -> None:
 # Stability and windows
 
 
-def test_members_let_go_what_all_have() -> None:
+def test_members_free_messages_that_all_have() -> None:
     cluster = watched("a", "b", "c")
     cluster.send("b", b"m")
     cluster.finish()
@@ -483,7 +483,7 @@ def test_half_a_window_of_news_does_not_wait(window: dict[str, int]) -> None:
 # On datagrams
 
 
-def test_what_is_lost_on_the_way_to_the_sequencer_is_sent_again() -> None:
+def test_a_submission_that_is_lost_is_sent_again() -> None:
     cluster = single("a", "b", datagrams=True)
     cluster.send("b", b"m")
     cluster.channels["b", "a"].clear()
@@ -500,10 +500,10 @@ def test_a_need_that_is_lost_is_asked_again() -> None:
     assert cluster.delivered["b"] == cluster.delivered["c"] == [b"m"]
 
 
-# What no correct peer sends
+# Frames that no correct peer sends
 
 
-def test_what_does_not_follow_is_refused() -> None:
+def test_malformed_numbered_frames_are_refused() -> None:
     lone = Lone("b", "a", "c", asymmetric=ALONE)
     gap = BlockFrame(GROUP, A, 5, 3, 0, (b"gap",), ordering=Ordering(C, 1, 0))
     unordered = BlockFrame(GROUP, A, 5, 0, 0, (b"no order",))
@@ -522,17 +522,17 @@ def test_strangers_submit_in_vain() -> None:
     assert lone.frames(BlockFrame) == []
 
 
-def test_a_symmetric_group_has_nobody_to_submit_to() -> None:
+def test_a_symmetric_group_accepts_no_submissions() -> None:
     lone = Lone("a", "b")
     lone.feed(SubmitFrame(GROUP, B, 1, 1, 0, (b"m",)), NeedFrame(GROUP, B, 7))
-    lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # nor one who numbers for others
+    lone.feed(BlockFrame(GROUP, B, 5, 0, 0, (b"m",), ordering=Ordering(B, 1, 0)))  # and no frame numbered for others
     assert not [effect for effect in lone.effects if not isinstance(effect, InstallView | Transmit)]
     assert lone.frames(BlockFrame) == []
     assert lone.group.complete_block == 0
     assert lone.group.reached(B) == 0
 
 
-# Rule 7: what is not promised
+# Rule 7: orders that are not promised
 
 
 def split_in_one_group() -> Cluster:
@@ -554,7 +554,7 @@ def split_in_one_group() -> Cluster:
 
 
 def test_a_split_in_one_group_may_reverse_messages_of_two_groups() -> None:
-    """A limit, stated: the number that 1 gives m is unknown to 2, who gives it a smaller one, and to what follows."""
+    """A known limit: 2 does not know the number that 1 gives to m, and gives smaller ones to m and its successors."""
     cluster = split_in_one_group()
     numbers = {frame.payloads: frame.block for name in "12" for frame in cluster.transmitted[name]}
     assert [frame.block for frame in cluster.transmitted["1"] if frame.payloads == (b"m",)] == [16]

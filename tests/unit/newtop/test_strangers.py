@@ -1,4 +1,4 @@
-"""What processes that are in no view with us can cost a core: no endless freeze, and no table without a bound."""
+"""Costs of strangers, which are in no view with us: no endless freeze, and no unbounded table."""
 
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations
@@ -35,7 +35,7 @@ def propose(cluster: Forming, name: str, group: str, initiator: ProcessId, attem
     cluster.settle(name)
 
 
-def test_a_proposal_for_a_group_that_nobody_asked_for_stops_nothing() -> None:
+def test_an_unsolicited_proposal_stops_nothing() -> None:
     cluster = Forming("a", "b", invitations=False)
     propose(cluster, "a", "club", EVE, 1)
     assert not frozen(cluster, "a")

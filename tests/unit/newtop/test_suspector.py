@@ -1,4 +1,4 @@
-"""The suspector: who is suspected, after how long, and who is not (docs/spec/newtop.md 9.2)."""
+"""The suspector: which members are suspected, and after which time (docs/spec/newtop.md 9.2)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from antiphon.types import ProcessId
 from tests.support.cluster import GROUP, NEVER_NS, OMEGA_NS, SLOW_NS, Cluster, Lone, accuse, alive, data, null, refute
 
 LOOK_NS = OMEGA_NS // 4
-"""How often the suspector looks: what it finds may be that old."""
+"""The period of the suspector: a suspicion may be late by this time."""
 
 
 def suspected(member: Lone) -> list[tuple[str, int, str]]:
@@ -18,7 +18,7 @@ def suspected(member: Lone) -> list[tuple[str, int, str]]:
 
 
 def keep_talking(member: Lone, duration_ns: int, *speakers: str, **flags: Any) -> None:
-    """Let time pass while these say every so often that they live."""
+    """Let time pass while these members send periodic signs of life."""
     for _ in range(duration_ns // LOOK_NS):
         member.wait(LOOK_NS)
         member.feed(*(alive(speaker, **flags) for speaker in speakers))
@@ -40,8 +40,8 @@ def test_a_silent_member_that_owes_a_number_is_suspected_after_the_timeout() -> 
     assert suspected(member) == [("a", 1, "silent")]
 
 
-def test_a_number_of_somebody_else_is_owed_to_us_too() -> None:
-    """Clause a: b sent it; a has not answered it. b itself owes nothing, silent as it is."""
+def test_a_number_of_another_member_is_owed_to_us_too() -> None:
+    """Clause a: b sent it; a has not answered it. b itself owes nothing, although it is silent."""
     member = Lone("me", "a", "b")
     member.feed(data("b", 1))
     member.wait(OMEGA_NS + LOOK_NS)
@@ -68,7 +68,7 @@ def test_a_member_that_speaks_is_not_suspected(flags: dict[str, bool]) -> None:
     keep_talking(member, 6 * OMEGA_NS, "a", "b", **flags)
     assert suspected(member) == []
     member.wait(OMEGA_NS + LOOK_NS)
-    assert [who for who, *_ in suspected(member)] == ["a", "b"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a", "b"]
 
 
 def test_a_member_that_owes_nothing_may_be_silent_for_ever() -> None:
@@ -81,7 +81,7 @@ def test_a_member_that_owes_nothing_may_be_silent_for_ever() -> None:
 
 
 def test_a_relayed_copy_is_no_sign_of_life() -> None:
-    """9.2 with 9.4 iv: that others have a message of a does not say that it lives."""
+    """9.2 with 9.4 iv: a message of a that others have does not prove that a lives."""
     member = Lone("me", "a", "b")
     member.send(b"1", b"2")
     member.feed(null("b", 2, 0))
@@ -117,7 +117,7 @@ def test_a_direct_message_that_we_have_already_is_a_sign_of_life() -> None:
 
 
 def test_a_severed_peer_counts_as_silent_although_frames_come() -> None:
-    """E-47: it may not know what it owes, so what still arrives says nothing."""
+    """E-47: it may not know its debts, so its frames prove nothing."""
     member = Lone("me", "a", "b")
     member.send(b"x")
     keep_talking(member, OMEGA_NS, "a", "b")
@@ -148,12 +148,12 @@ def test_where_groups_merge_a_broken_connection_is_reason_enough() -> None:
 
 
 def test_after_a_refutation_the_clock_starts_again() -> None:
-    """Or the same silence would accuse it at once."""
+    """Otherwise the same silence would accuse it at once."""
     member = Lone("me", "a", "b")
     member.send(b"1", b"2")
     member.feed(null("b", 2, 0))
     keep_talking(member, OMEGA_NS + LOOK_NS, "b")
-    assert [who for who, *_ in suspected(member)] == ["a"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a"]
     member.feed(refute("b", "a", 0, null("a", 1, 0)))
     at = member.now
     while len(suspected(member)) == 1:
@@ -162,7 +162,7 @@ def test_after_a_refutation_the_clock_starts_again() -> None:
     assert member.now - at >= OMEGA_NS
 
 
-def test_nobody_is_ever_suspected_where_membership_is_off() -> None:
+def test_without_membership_no_member_is_suspected() -> None:
     """ω = 0: the failure-free model of the papers; no timer either."""
     member = Lone("me", "a", "b", suspect_after_ns=0, idle_probe_ns=OMEGA_NS, silence_timeout_ns=0)
     member.send(b"x")
@@ -176,35 +176,35 @@ def test_nobody_is_ever_suspected_where_membership_is_off() -> None:
 
 
 def test_b_a_second_crash_during_an_agreement_is_found() -> None:
-    """Clause b, E-19: c owes no number, but a vote for what we suspect, and is silent."""
+    """Clause b, E-19: c is silent and owes no number, but a vote on our suspicion."""
     member = Lone("me", "a", "b", "c")
     member.suspect("a")
     member.feed(accuse("b", "a", 0))
     keep_talking(member, OMEGA_NS - LOOK_NS, "b")
-    assert [who for who, *_ in suspected(member)] == ["a"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a"]
     keep_talking(member, 2 * LOOK_NS, "b")
     assert suspected(member) == [("a", 0, "injected"), ("c", 0, "mute")]
 
 
 def test_b_long_silence_before_the_suspicion_is_no_charge() -> None:
-    """Clause b: an idle group was silent for an hour; nobody could owe a vote before there was a suspicion."""
+    """Clause b: an idle group was silent for an hour; no member could owe a vote before the suspicion."""
     member = Lone("me", "a", "b", "c")
     member.wait(100 * OMEGA_NS)
     member.suspect("a")
     member.wait(OMEGA_NS - 1)
-    assert [who for who, *_ in suspected(member)] == ["a"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a"]
 
 
 def test_b_a_voter_is_not_suspected_for_silence() -> None:
-    """Clause b: only whoever owes a vote. b has voted, c has spoken."""
+    """Clause b: only members that owe a vote. b has voted, c has spoken."""
     member = Lone("me", "a", "b", "c")
     member.suspect("a")
     member.feed(accuse("b", "a", 0))
     keep_talking(member, 6 * OMEGA_NS, "c")
-    assert [who for who, *_ in suspected(member)] == ["a"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["a"]
 
 
-def test_b_an_agreement_of_others_makes_nobody_owe_us_a_vote() -> None:
+def test_b_an_agreement_of_others_makes_no_member_owe_us_a_vote() -> None:
     """E-50: not "while any agreement runs", or two broken links keep each other's agreement alive for ever."""
     member = Lone("me", "a", "b", "c")
     member.feed(accuse("b", "a", 0))
@@ -212,11 +212,11 @@ def test_b_an_agreement_of_others_makes_nobody_owe_us_a_vote() -> None:
     assert suspected(member) == []
 
 
-# Clause c: others accuse it
+# Clause c: others accuse the member
 
 
 @pytest.mark.parametrize("last", [0, 3])
-def test_c_whom_others_accuse_unrefuted_is_suspected_though_it_is_heard(last: int) -> None:
+def test_c_a_member_accused_by_others_and_not_refuted_is_suspected_though_it_is_heard(last: int) -> None:
     """Clause c, E-50: a live suspect with nothing newer to show is neither refuted nor voted out otherwise."""
     member = Lone("me", "a", "b", "c")
     member.feed(accuse("b", "a", last))
@@ -237,7 +237,7 @@ def test_c_a_message_of_the_accused_ends_it() -> None:
     assert suspected(member) == []
 
 
-# Clause d: flow control waits for it
+# Clause d: flow control waits for the member
 
 
 def flow(number: int, complete: int, stable: int = 0, super_stable: int = 0) -> Flow:
@@ -256,7 +256,7 @@ def full_window(algorithm: int, **settings: Any) -> Lone:
 
 @pytest.mark.parametrize(("algorithm", "sent"), [(1, 2), (2, 3), (3, 3)])
 def test_d_a_dead_member_that_fills_the_window_is_found(algorithm: int, sent: int) -> None:
-    """Clause d, E-51: it answered all rows and died before it said what it had completed; nobody else finds it."""
+    """Clause d, E-51: it answered all rows and died before it announced its completion; no other clause finds it."""
     member = full_window(algorithm)
     assert {effect.by for effect in member.found(Blocked)} == {"a"}
     keep_talking_with_flow(member, OMEGA_NS - LOOK_NS, sent)
@@ -273,7 +273,7 @@ def keep_talking_with_flow(member: Lone, duration_ns: int, number: int) -> None:
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
 def test_d_a_slow_member_that_answers_is_not_suspected(algorithm: int) -> None:
-    """Clause d: its application is slow, but it answers when we ask who lives."""
+    """Clause d: its application is slow, but it answers our `alive`."""
     member = full_window(algorithm)
     sent = member.group.numbers.sent
     for _ in range(24):
@@ -283,7 +283,7 @@ def test_d_a_slow_member_that_answers_is_not_suspected(algorithm: int) -> None:
     assert member.group.gate.blocked
 
 
-def test_d_whoever_is_refused_for_long_asks_and_is_answered_once_a_period() -> None:
+def test_d_a_blocked_sender_asks_and_is_answered_once_a_period() -> None:
     """9.2: an `alive` that says `blocked` is answered by an `alive`, at most one per τ."""
     member = full_window(2)
     member.wait(LOOK_NS)
@@ -324,7 +324,7 @@ def test_d_in_a_cluster_the_window_opens_again() -> None:
 
 
 def test_while_an_agreement_runs_every_member_says_that_it_lives() -> None:
-    """9.2: each τ < ω, if otherwise silent; whoever only knows of the accusation too. Nothing once it is over."""
+    """9.2: each τ < ω, if otherwise silent, even if it only knows of the accusation. Nothing after the agreement."""
     member = Lone("me", "a", "b", "c")
     member.feed(accuse("b", "a", 0))
     member.wait(OMEGA_NS - 1)
@@ -338,12 +338,12 @@ def test_while_an_agreement_runs_every_member_says_that_it_lives() -> None:
 
 
 def test_the_accused_shows_a_number_that_clears_it() -> None:
-    """9.4 ii, E-50: a null with b = BC + 1, if somebody has everything of ours and suspects us all the same."""
+    """9.4 ii, E-50: a null with b = BC + 1, if a member has all our messages and still suspects us."""
     member = Lone("me", "a", "b", "c")
     member.send(b"x")
     member.feed(accuse("a", "me", 1))
     assert [frame.block for frame in member.frames(BlockFrame)] == [1, 2]
-    member.feed(accuse("b", "me", 1))  # whoever has 2 refutes that; nothing more is needed of us
+    member.feed(accuse("b", "me", 1))  # members that have 2 refute that; we need not send anything
     assert [frame.block for frame in member.frames(BlockFrame)] == [1, 2]
 
 
@@ -363,7 +363,7 @@ def test_an_idle_group_is_probed_by_rank(me: str, rank: int) -> None:
 
 
 def test_one_probe_is_enough() -> None:
-    """9.2: whoever hears the probe answers it, and does not probe."""
+    """9.2: a member that hears the probe answers it, and does not probe."""
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS, idle_probe_ns=OMEGA_NS, silence_timeout_ns=0)
     cluster.wait(OMEGA_NS)
     cluster.move_all()
@@ -372,7 +372,7 @@ def test_one_probe_is_enough() -> None:
 
 
 def test_a_probe_finds_a_crash_in_an_idle_group() -> None:
-    """E-19: nobody owes anything until somebody asks."""
+    """E-19: no member owes anything before the probe."""
     cluster = Cluster("1", "2", "3", suspect_after_ns=OMEGA_NS, idle_probe_ns=OMEGA_NS, silence_timeout_ns=0)
     cluster.crash("1")  # also the one that would probe first
     cluster.finish(rounds=20, pause_ns=LOOK_NS)
@@ -391,14 +391,14 @@ def test_with_the_probe_off_no_timer_is_left() -> None:
 
 
 def test_a_member_alone_does_not_probe() -> None:
-    """Nobody would answer."""
+    """No member would answer."""
     member = Lone("me", idle_probe_ns=OMEGA_NS, silence_timeout_ns=NEVER_NS)
     member.wait(20 * OMEGA_NS)
     assert member.core.deadline is None
     assert member.frames(BlockFrame) == []
 
 
-# A change of views waits for it
+# A view change waits for the member
 
 WAITING = [{"view_change": "closed"}, {"service": "causal-fast"}, {"service": "causal-relative"}]
 
@@ -418,7 +418,7 @@ def test_a_silent_member_whose_notice_is_missing_is_found(settings: dict[str, An
     """It may have died between its vote and its notice, and owe no number: senders would wait for ever."""
     member = changing(**settings)
     keep_talking(member, OMEGA_NS - LOOK_NS, "b")
-    assert [who for who, *_ in suspected(member)] == ["c"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["c"]
     keep_talking(member, 2 * LOOK_NS, "b")
     assert suspected(member)[1:] == [("a", 1, "unready")]
 
@@ -428,4 +428,4 @@ def test_a_member_that_speaks_may_take_its_time_with_its_notice(settings: dict[s
     """Flow control may hold it back: silence is the charge."""
     member = changing(**settings)
     keep_talking(member, 6 * OMEGA_NS, "a", "b")
-    assert [who for who, *_ in suspected(member)] == ["c"]
+    assert [suspect for suspect, *_ in suspected(member)] == ["c"]

@@ -19,7 +19,7 @@ def cluster_of(*names: str, **settings: Any) -> Forming:
 
 
 def refused(cluster: Forming, name: str) -> list[Refused]:
-    """What a process was told, repetitions aside."""
+    """The refusals that a process was told, without repetitions."""
     return [*dict.fromkeys(effect for effect in cluster.effects[name] if isinstance(effect, Refused))]
 
 
@@ -35,7 +35,7 @@ def test_a_joiner_with_other_settings_is_refused_and_both_ends_are_told() -> Non
     assert refused(cluster, "a") == [Refused(GROUP, ProcessId("c"), (HERE,))]
     assert {each.differences for each in refused(cluster, "c")} == {(THERE,)}
     assert cluster.last_view("a") == cluster.last_view("b") == "a b"
-    assert not sent(cluster, "a", ProposeFrame)  # nobody was held up
+    assert not sent(cluster, "a", ProposeFrame)  # no member was delayed
     assert cluster.views["c"] == []
 
 

@@ -1,4 +1,4 @@
-"""From a detection to the view without it: cut, remove, closed, flush (docs/spec/newtop.md 9.6, 9.8)."""
+"""From a detection to the view without the failed: cut, remove, closed, flush (docs/spec/newtop.md 9.6, 9.8)."""
 
 from itertools import permutations
 from typing import Any
@@ -46,8 +46,8 @@ def test_a_detection_is_cut_at_its_smallest_last_number() -> None:
     assert detection(a=7, b=3, c=9).last == 3
 
 
-def test_cut_tells_nobody_and_holds_nobody() -> None:
-    """F§2.3: the order over all groups acts."""
+def test_cut_sends_no_notice_and_holds_no_sender() -> None:
+    """F§2.3: the order over all groups is enough."""
     change = ViewChange()
     assert change.confirmed(detection(d=0)) is None
     assert not change.holds_senders
@@ -75,7 +75,7 @@ def test_closed_acts_on_the_last_remove() -> None:
 
 
 def test_closed_counts_by_detection() -> None:
-    """E-28: needed for d are all who are in no detection up to d; d installs the earlier ones with it."""
+    """E-28: d needs removes of all members in no detection up to d; d installs the earlier detections with it."""
     change, first, second = ClosedChange(), detection(d=0), detection(c=5)
     change.confirmed(first)
     change.confirmed(second)
@@ -97,7 +97,7 @@ def test_closed_a_last_remove_above_a_later_cut_is_left_to_the_later_detection()
 
 
 def test_closed_a_last_remove_below_a_later_cut_closes_its_view() -> None:
-    """E-28, E-46: then whoever is in the second detection is in the view in between."""
+    """E-28, E-46: then the members of the second detection are in the view in between."""
     change, first, second = ClosedChange(), detection(d=0), detection(c=1)
     change.confirmed(first)
     for sender in "ab":
@@ -106,8 +106,8 @@ def test_closed_a_last_remove_below_a_later_cut_closes_its_view() -> None:
     assert change.delivered(notice("remove", "c", 1, first), VIEW) == [first]
 
 
-def test_flush_waits_for_the_line_of_everybody_who_has_not_failed() -> None:
-    """9.8 rule 3.5: missing from a process that has not failed: wait."""
+def test_flush_waits_for_the_line_of_every_live_member() -> None:
+    """9.8 rule 3.5: wait while the line of a live process is missing."""
     change, of = FlushChange(), detection(d=0)
     change.confirmed(of)
     failed = frozenset({ProcessId("d")})
@@ -182,8 +182,8 @@ def test_survivors_install_the_same_chain_of_views(settings: dict[str, Any]) -> 
         assert all(isinstance(effect.frame, BlockFrame) for effect in cluster.found(name, Deliver))
 
 
-def test_a_view_that_lost_the_majority_is_not_primary_nor_is_any_after_it() -> None:
-    """Half is not a majority; whoever comes from a minority stays one."""
+def test_after_the_majority_is_lost_neither_the_view_nor_a_later_one_is_primary() -> None:
+    """Half is not a majority, and a minority view never becomes primary again."""
     cluster = cluster_of("1", "2", "3", "4")
     for name in "34":
         cluster.crash(name)
@@ -199,7 +199,7 @@ def test_a_view_that_lost_the_majority_is_not_primary_nor_is_any_after_it() -> N
 
 
 def test_cuts_go_by_number_then_by_confirmation() -> None:
-    """E-26n: a later detection with a smaller number is installed first; nobody can have installed the other."""
+    """E-26n: a later detection with a smaller number is installed first; no member can have installed the other."""
     member = Lone("me", "a", "b", "c")
     for number in range(1, 6):
         member.feed(data("a", number, payload=b"a%d" % number))
@@ -224,7 +224,7 @@ def _other(effect: Any) -> bool:
 
 
 def test_a_cut_comes_before_anything_larger_in_any_group() -> None:
-    """E-31: r's m is known only to s, which sends m' in another group; r is out before anybody there delivers m'."""
+    """E-31: r's m is known only to s, which sends m' in another group; r is excluded before any delivery of m'."""
     cluster = Cluster(groups={"x": ["p", "q", "r", "s"], "y": ["p", "q", "s"]}, **MEMBERSHIP)  # type: ignore[arg-type]
     for name in "pqr":
         cluster.send(name, b"of " + name.encode(), group="x")
@@ -257,7 +257,7 @@ def test_a_cut_comes_before_anything_larger_in_any_group() -> None:
 
 
 @pytest.mark.parametrize("settings", EVERY)
-def test_who_waits_for_the_view_and_who_does_not(settings: dict[str, Any]) -> None:
+def test_senders_wait_for_the_view_in_closed_mode_and_where_orders_flush(settings: dict[str, Any]) -> None:
     """9.6, 9.8: in closed mode and where orders flush, applications wait from the agreement to the view."""
     waits = settings.get("view_change") == "closed" or settings["service"] in (
         "causal-fast",
@@ -336,7 +336,7 @@ def test_closed_two_crashes_in_a_row_are_counted_alike() -> None:
 @pytest.mark.parametrize("settings", EVERY)
 @pytest.mark.parametrize("holders", ["1", "12"])
 def test_a_message_cut_in_the_middle_is_dropped_by_all_alike(holders: str, settings: dict[str, Any]) -> None:
-    """README 14: two of three pieces came, at some or at all; nobody gets any of it, and nobody keeps it."""
+    """README 14: two of three pieces came, at some or all members; no member delivers or keeps any of it."""
     cluster = cluster_of("1", "2", "3", frame_bytes_max=4, idle_probe_ns=OMEGA_NS, **settings)
     cluster.send("3", b"whole")
     for receiver in "12":
@@ -366,7 +366,7 @@ def test_a_message_cut_in_the_middle_is_dropped_by_all_alike(holders: str, setti
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
 @pytest.mark.parametrize("blocks", [False, True])
 def test_an_exclusion_frees_the_window(algorithm: int, settings: dict[str, Any], blocks: bool) -> None:
-    """9.4 vii: CV, SV of the failed count as ∞; whoever waited for them goes on, nothing stays in the buffers."""
+    """9.4 vii: CV, SV of the failed count as ∞; senders that waited for them continue, and buffers are freed."""
     if blocks and settings.get("service", "total") not in ("total", "causal-slow"):
         pytest.skip("a flush is in no window, so blocks cannot be counted: scenarios refuse it")
     cluster = cluster_of(
@@ -388,8 +388,8 @@ def test_an_exclusion_frees_the_window(algorithm: int, settings: dict[str, Any],
 
 
 @pytest.mark.parametrize("algorithm", [1, 2, 3])
-def test_what_the_failed_had_unstable_does_not_stay_in_the_window(algorithm: int) -> None:
-    """9.4 vii with E-18: discarded messages are taken by nobody, and hold nothing back."""
+def test_unstable_messages_of_failed_members_leave_the_window(algorithm: int) -> None:
+    """9.4 vii with E-18: no application takes discarded messages, and they block nothing."""
     cluster = cluster_of("1", "2", "3", "4", flow_control=algorithm, window=3, packing=False)
     for _ in range(2):
         cluster.send("4", b"above the cut")
@@ -428,7 +428,7 @@ def test_a_remove_that_the_window_refuses_finds_the_dead_member_that_fills_it(vi
 
 
 def test_slow_the_null_of_the_cut_waits_for_the_window_and_is_not_forgotten() -> None:
-    """9.8 rule 2: null c at once; flow control that counts blocks may refuse it then, but nobody else owes it."""
+    """9.8 rule 2: null c at once; flow control that counts blocks may refuse it then, but no other member owes it."""
     member = Lone(
         "me", "a", "b", "c", service="causal-slow", flow_control=2, window=3, packing=False,
         block_numbered=frozenset({GROUP}), silence_timeout_ns=SLOW_NS,
@@ -440,7 +440,7 @@ def test_slow_the_null_of_the_cut_waits_for_the_window_and_is_not_forgotten() ->
     member.suspect("c")
     member.feed(accuse("a", "c", 3), accuse("b", "c", 3))
     assert member.found(Confirmed)
-    assert member.group.numbers.sent == 3  # 4 does not fit into the window: nobody has said that 1 is complete
+    assert member.group.numbers.sent == 3  # 4 does not fit into the window: no member has said that 1 is complete
     member.feed(*(alive(name, 3, 3, Flow(3, 3, 0, 0)) for name in "ab"))
     assert member.group.flow is not None
     assert member.group.flow.permits(4, 0)
@@ -467,7 +467,7 @@ def test_closed_a_large_message_is_of_the_view_in_which_its_last_piece_left(
 @pytest.mark.parametrize("service", ["causal-fast", "causal-relative", "causal-vector"])
 @pytest.mark.parametrize("algorithm", [2, 3])
 def test_flush_is_not_refused_for_messages_that_wait_for_it(algorithm: int, service: str) -> None:
-    """9.8 rule 3 with E-18: what is held behind b's line is not taken by applications before they flush themselves.
+    """9.8 rule 3 with E-18: applications cannot take messages behind b's line before their own flush.
 
     c fails; b alone gets a's flush, and sends in the new view. a and b crash: 1 and 2 hold messages of a view that
     they will never see. These must not keep them from flushing for a and b.
@@ -497,7 +497,7 @@ def test_flush_is_not_refused_for_messages_that_wait_for_it(algorithm: int, serv
 # Datagrams
 
 
-def test_nobody_asks_or_serves_those_who_are_out_of_the_view() -> None:
+def test_excluded_processes_are_neither_asked_nor_served() -> None:
     """4, rule 8: nothing is kept for a removed process, and it is asked for nothing."""
     cluster = cluster_of("1", "2", "3", datagrams=True)
     cluster.send("1", b"x")

@@ -1,4 +1,4 @@
-"""Groups that change, in a scenario: what is possible when, what is filled in, and one sentence for each mistake."""
+"""Groups that change, in a scenario: possible changes, defaults, and one sentence for each mistake."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def refusal(text: str) -> str:
             LATER + fault("crash", "p3") + fault("form", "p2", 2, group="h"),
             "fault[1].members: p3 has crashed before",
         ),
-        # what it takes
+        # requirements
         (
             GROUPS + fault("leave", "p1", group="g") + '[options]\nsuspect_after = "0s"\n',
             "fault[0].kind: 'leave' needs membership",
@@ -140,11 +140,11 @@ def refusal(text: str) -> str:
         ('[[group]]\nname = "g"\nmembers = ["p@1"]\n', "group[0].members: 'p@1' cannot be the name of a process"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_sentence(text: str, sentence: str) -> None:
+def test_impossible_changes_are_refused_in_one_sentence(text: str, sentence: str) -> None:
     assert refusal(text).startswith(sentence)
 
 
-def test_what_is_left_out_is_filled_in() -> None:
+def test_omitted_keys_are_filled_in() -> None:
     scenario = parse_scenario(
         TOP
         + LATER
@@ -168,12 +168,12 @@ def test_what_is_left_out_is_filled_in() -> None:
     assert returns_at(scenario.fault) == {"p3": 4_000_000_000}
 
 
-def test_whoever_crashes_before_it_joins_was_there_from_the_start() -> None:
+def test_a_process_that_crashes_before_it_joins_was_present_from_the_start() -> None:
     moves = fault("crash", "p1") + fault("recover", "p1", 2, joins=[]) + fault("join", "p1", 3, group="g")
     assert absent_at_first(parse_scenario(TOP + GROUPS + moves), "g") == frozenset()
 
 
-def test_nobody_is_in_a_group_before_it_is_formed() -> None:
+def test_a_group_has_no_members_before_it_is_formed() -> None:
     scenario = parse_scenario(TOP + LATER + fault("form", "p2", group="h", members=["p2", "p3"]))
     assert absent_at_first(scenario, "h") == {"p2", "p3", "p4"}
     assert absent_at_first(scenario, "g") == frozenset()
@@ -196,5 +196,5 @@ def test_a_group_is_formed_within_four_suspicions_unless_it_says_otherwise() -> 
         ('protocol = "acks"\n' + GROUPS + fault("leave", "p1", group="g"), False),
     ],
 )
-def test_groups_change_where_somebody_comes_goes_or_looks_for_others(text: str, changing: bool) -> None:
+def test_groups_change_where_a_process_joins_leaves_or_merges(text: str, changing: bool) -> None:
     assert facts_of(parse_scenario(TOP + text)).changing is changing

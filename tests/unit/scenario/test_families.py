@@ -1,4 +1,4 @@
-"""What each family asks of a scenario, one sentence for each mistake."""
+"""The requirements of each family on a scenario, and one sentence for each mistake."""
 
 import pytest
 
@@ -134,7 +134,7 @@ def test_a_group_that_names_no_service_gets_the_first_of_its_family(text: str, s
         ),
     ],
 )
-def test_what_a_family_cannot_do_is_refused_by_name(text: str, sentence: str) -> None:
+def test_keys_that_a_family_does_not_support_are_refused_by_name(text: str, sentence: str) -> None:
     assert refusal(text).startswith(sentence)
 
 
@@ -154,12 +154,12 @@ def test_acknowledgments_may_be_lost_though_messages_travel_on_streams() -> None
     assert parse_scenario(ACKS + "[network]\nloss = 0.2\nreorder = 0.1\n").network.loss == 0.2
 
 
-def test_whoever_joins_first_is_not_there_before() -> None:
+def test_a_process_that_joins_first_is_absent_before() -> None:
     moves = fault("leave", "1s", "p1") + fault("join", "2s", "p1") + fault("join", "1s", "p2")
     assert absent_at_first(parse_scenario(ACKS + moves), "g") == {"p2"}
 
 
-def test_all_who_may_send_send_by_default() -> None:
+def test_all_processes_that_may_send_do_so_by_default() -> None:
     scenario = parse_scenario(ACKS + member("p2", 'role = "receiver"') + '[[workload]]\ngroup = "g"\n')
     assert scenario.workload[0].senders == ("p1", "p3")
     assert role_of(scenario, "g", "p2").role == "receiver"
@@ -186,7 +186,7 @@ def test_a_group_may_have_a_sequencer() -> None:
         ("[options]\nflow_control = 2\n", "options.flow_control: 2 is for symmetric groups; use 3 or 0"),
     ],
 )
-def test_what_does_not_go_with_a_sequencer_is_refused(more: str, says: str) -> None:
+def test_settings_that_exclude_a_sequencer_are_refused(more: str, says: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         parse_scenario(ASYMMETRIC + more)
     assert says in str(caught.value)
@@ -199,7 +199,7 @@ def test_other_families_have_no_sequencer() -> None:
 
 @pytest.mark.parametrize("timers", ["default", "intergroup", "srm", "distances", "round-trips"])
 def test_timers_of_repair_have_names(timers: str) -> None:
-    """R3, R7: what a sweep may vary."""
+    """R3, R7: the timers that a sweep may vary."""
     text = INTERGROUP + f'[options]\nrepair_timers = "{timers}"\n'
     assert parse_scenario(text).options.repair_timers == timers
 

@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and the one sentence for what they may not."""
+"""Scenario files: valid contents, and one sentence for each mistake."""
 
 from pathlib import Path
 
@@ -208,7 +208,7 @@ def test_a_run_is_named_by_name_seed_and_content() -> None:
         ("[sweep]\nseeds = 10", ["sweep"]),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str, words: list[str]) -> None:
+def test_an_invalid_file_is_refused_in_one_sentence_that_names_the_key(addition: str, words: list[str]) -> None:
     sentence = refusal(f"{GOOD}\n{addition}\n")
     assert "\n" not in sentence
     for word in words:
@@ -252,7 +252,7 @@ def test_what_is_wrong_is_said_in_one_sentence_that_names_the_key(addition: str,
         ),
     ],
 )
-def test_what_may_be_said_is_kept_when_written(addition: str) -> None:
+def test_valid_additions_are_kept_when_written(addition: str) -> None:
     scenario = parse_scenario(f"{GOOD}\n{addition}\n")
     assert parse_scenario(scenario_toml(scenario)) == scenario
     assert scenario != parse_scenario(GOOD) or "flow_control = 3" in addition

@@ -1,4 +1,4 @@
-"""A scenario under other protocols: what stays, what is replaced, and what cannot be."""
+"""A scenario under other protocols: kept settings, replaced settings, and refusals."""
 
 import pytest
 from msgspec.structs import replace
@@ -212,7 +212,7 @@ def test_lost_acknowledgments_have_no_counterpart_either() -> None:
     assert "network.loss" in refused(lossy, "newtop:total")
 
 
-def test_who_crashes_is_found_out_where_there_is_membership() -> None:
+def test_newtop_keeps_its_membership_where_a_process_crashes() -> None:
     crash = Crash(at=Duration(10**9), process="p1")
     original = replace(variant(scenario(), "classic:total"), fault=(crash,))
     assert variant(original, "acks:transitive").fault == (crash,)
@@ -221,7 +221,7 @@ def test_who_crashes_is_found_out_where_there_is_membership() -> None:
     assert [*changes(original, changed)] == []
 
 
-def test_where_nobody_fails_another_family_is_compared_with_newtop_without_membership() -> None:
+def test_without_failures_another_family_is_compared_with_newtop_without_membership() -> None:
     original = variant(scenario(), "classic:total")
     changed = variant(original, "newtop:total")
     assert changed.options == NewtopOptions(suspect_after=Duration(0))
@@ -254,14 +254,14 @@ def test_partitions_and_false_suspicions_have_no_counterpart() -> None:
     assert "'partition' is not available with acks" in refused(original, "acks:vector")
 
 
-def test_what_only_one_family_can_answer() -> None:
+def test_requests_to_a_group_are_possible_in_the_classic_family_only() -> None:
     original = variant(scenario(), "classic:total")
     asking = replace(original, workload=(replace(original.workload[0], answers="all"),))
     assert variant(asking, "classic:reliable").workload == asking.workload
     assert "requests to a group belong to the classic protocols" in refused(asking, "acks:timestamp")
 
 
-def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_the_known_ones() -> None:
     sentence = refused(scenario(), "newtop:fifo")
     assert sentence.startswith("there is no protocol 'newtop:fifo'; there are newtop:total, newtop:total-safe")
 

@@ -1,4 +1,4 @@
-"""The size table counts what it says: attributes with those inherited, files that write, branches, protocol names."""
+"""The size table is correct: attributes with inherited ones, writing files, branches, protocol names."""
 
 import ast
 from pathlib import Path
@@ -61,7 +61,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_counted(tree: Path) -> None:
+def test_attributes_lines_complexity_and_comparisons_are_counted(tree: Path) -> None:
     found = {what: {one.name: one for one in values} for what, values in measured(tree).items()}
     assert {name: one.value for name, one in found[ATTRIBUTES].items()} == {"Base": 3, "Sub": 4, "Record": 2}
     assert found[ATTRIBUTES]["Base"].note == "written in 3 files"  # its own, and two functions called `meddle`
@@ -88,7 +88,7 @@ def test_complexity(body: str, branches: int) -> None:
     assert complexity(function) == branches
 
 
-def test_what_exceeds_a_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeded_limits_and_needless_reasons_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.sizes.ALLOWED", {(LINES, "longer.py"): "a reason", (LINES, "short.py"): "not needed"})
     found = {
         ATTRIBUTES: [Measured("Large", 21), Measured("Small", 20)],

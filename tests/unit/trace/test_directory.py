@@ -1,4 +1,4 @@
-"""A run directory appears whole, or what was there stays."""
+"""A run directory appears complete, or the old one stays."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_a_directory_appears_only_when_it_is_complete(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["while it is filled", "while it takes its place"])
-def test_what_was_there_stays_if_its_successor_fails(
+def test_an_existing_directory_stays_if_its_successor_fails(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "run").mkdir()

@@ -1,4 +1,4 @@
-"""A journal gives back what was recorded, whatever became of the process that wrote it."""
+"""A journal gives back all recorded rows, even if its process was killed."""
 
 import errno
 import logging
@@ -102,7 +102,7 @@ def test_a_journal_tells_the_same_rows_as_a_recorder_in_memory(tmp_path: Path, m
     assert {row["kind"] for row in history.rows} >= {"send", "deliver", "state", "view", "stop", "leave"}
 
 
-def test_what_is_written_can_be_read_while_it_grows_and_after_a_kill(tmp_path: Path) -> None:
+def test_a_journal_can_be_read_while_it_grows_and_after_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "j"
     written = journal(path)
     written.note("start", 100)

@@ -1,4 +1,4 @@
-"""Directories that members share: the first one gives the run its identity, and what is not usable is refused."""
+"""Directories that members share: the first member identifies the run, and unusable directories are refused."""
 
 import os
 from collections.abc import Callable
@@ -91,7 +91,7 @@ def something_else(directory: Path) -> None:
         (own_events, "already holds a trace of p1#7"),
     ],
 )
-def test_what_cannot_be_written_to_is_refused_in_a_sentence(
+def test_an_unusable_directory_is_refused_in_a_sentence(
     tmp_path: Path, make: Callable[[Path], object], sentence: str
 ) -> None:
     make(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The recorder sees what a core makes of the application's messages, whatever the core says."""
+"""The recorder observes the messages at the boundary of a core, independent of the core's own reports."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_a_message_is_sent_when_its_frame_leaves_and_keeps_the_time_of_its_reque
     assert sends(history) == [(0, 0, digest(b"a")), (1, 1, digest(b"b"))]
 
 
-def test_a_frame_that_leaves_again_and_a_frame_of_somebody_else_send_nothing() -> None:
+def test_a_repeated_frame_and_a_frame_of_another_process_send_nothing() -> None:
     history = recorder(b"a")
     frame = BlockFrame(G, P1, 1, 0, 0, (b"a",), 0)
     for each in (frame, frame, BlockFrame(G, P2, 1, 0, 0, (b"x",), 0)):
@@ -62,19 +62,19 @@ def test_a_frame_that_leaves_again_and_a_frame_of_somebody_else_send_nothing() -
     assert [row["kind"] for row in history.rows].count("transmit") == 3
 
 
-def test_what_the_core_passed_over_counts_as_sent_so_that_somebody_misses_it() -> None:
+def test_a_message_that_the_core_skipped_counts_as_sent_so_that_its_loss_is_found() -> None:
     history = recorder(b"a", b"b", b"c")
     transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"c",), 2))
     assert [number for number, _, _ in sends(history)] == [0, 1, 2]
 
 
-def test_a_send_row_tells_what_was_asked_for_not_what_left() -> None:
+def test_a_send_row_tells_the_request_and_not_the_frame() -> None:
     history = recorder(b"asked")
     transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"altered",), 0))
     assert sends(history) == [(0, 0, digest(b"asked"))]
 
 
-def test_what_never_left_is_told_at_the_stop() -> None:
+def test_unsent_messages_are_told_at_the_stop() -> None:
     history = recorder(b"a", b"b")
     transmit(history, BlockFrame(G, P1, 1, 0, 0, (b"a",), 0))
     history.stopped(99, {G: 2}, {})
@@ -96,7 +96,7 @@ def test_a_large_message_is_sent_and_received_with_its_last_piece() -> None:
     assert [(row["number"], json.loads(row["detail"])["type"]) for row in received] == [(None, "fragment"), (4, "data")]
 
 
-def test_the_trace_tells_who_holds_whom_back_and_what_was_given_up() -> None:
+def test_the_trace_tells_which_member_blocks_a_sender_and_which_messages_were_given_up() -> None:
     history = recorder()
     history.held_back(Blocked(G, P2), 5)
     history.held_back(Unblocked(G), 7)
@@ -134,7 +134,7 @@ def test_notices_are_named_like_messages_for_they_share_their_numbers() -> None:
     ]
 
 
-def test_the_trace_tells_who_is_suspected_and_confirmed_and_what_the_application_hears_of_it() -> None:
+def test_the_trace_tells_suspicions_confirmations_and_notices_to_the_application() -> None:
     history = Recorder(P1, {G: "total"}, agreed=True)
     view = first_view(G, frozenset({P1, P2, P3, P4}))
     history.installed(view, 0)
@@ -157,7 +157,7 @@ def test_the_trace_tells_who_is_suspected_and_confirmed_and_what_the_application
     assert (notice["kind"], notice["time"], notice.get("detail")) == ("transitional", 8, None)
 
 
-def test_a_view_that_was_agreed_on_tells_who_left_and_why() -> None:
+def test_an_agreed_view_tells_which_members_left_and_why() -> None:
     view = first_view(G, frozenset({P1, P2, P3}))
     smaller = shrunk_view(view, [(P3, 4)])
     why = Departure(P3, 4, "silent", (P1, P2), silent_ns=100, agreed_ns=20)
@@ -209,7 +209,7 @@ def test_rows_bear_the_name_of_a_group_whatever_has_become_of_it() -> None:
     assert frames == ["g/p1/1", f"{FORMED}/p1/8", f"{FORMED}/p2/9"]
 
 
-def test_the_first_view_of_a_formed_group_tells_who_came_along_with_whom() -> None:
+def test_the_first_view_of_a_formed_group_tells_its_classes() -> None:
     history = Recorder(P1, {G: "total"}, agreed=True)
     history.installed(JOINED, 0)
     history.installed(shrunk_view(JOINED, [(P3, 9)]), 1)

@@ -1,4 +1,4 @@
-"""SegmentWriter of a trace appear whole, stay as they are, and are gone when the run directory is there."""
+"""Segments of a trace appear complete, never change, and are removed when the run directory exists."""
 
 import json
 from pathlib import Path

@@ -21,7 +21,7 @@ def begin(directory: Path, plan: dict[str, str] = PLAN, *, force: bool = False) 
         raise KeyboardInterrupt
 
 
-def test_what_was_begun_is_continued_until_it_takes_its_place(tmp_path: Path) -> None:
+def test_an_interrupted_directory_is_continued_until_it_takes_its_place(tmp_path: Path) -> None:
     begin(tmp_path / "runs")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.unfinished"]
     with continued(tmp_path / "runs", PLAN, force=False) as place:
@@ -31,13 +31,13 @@ def test_what_was_begun_is_continued_until_it_takes_its_place(tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["result"]
 
 
-def test_nothing_stays_of_what_has_not_got_anywhere(tmp_path: Path) -> None:
+def test_a_directory_without_results_is_removed(tmp_path: Path) -> None:
     with suppress(KeyboardInterrupt), continued(tmp_path / "runs", PLAN, force=False):
         raise KeyboardInterrupt
     assert not [*tmp_path.iterdir()]
 
 
-def test_what_stood_there_stays_until_then(tmp_path: Path) -> None:
+def test_the_old_directory_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/old").touch()
     begin(tmp_path / "runs")
@@ -72,7 +72,7 @@ def test_only_one_command_at_a_time(tmp_path: Path) -> None:
         second.__enter__()
 
 
-def test_force_does_not_remove_what_another_command_is_at_work_on(tmp_path: Path) -> None:
+def test_force_does_not_remove_a_directory_that_another_command_uses(tmp_path: Path) -> None:
     second = continued(tmp_path / "runs", {"what": "that"}, force=True)
     with continued(tmp_path / "runs", PLAN, force=False) as place:
         with pytest.raises(TraceError, match="another command is writing"):
@@ -81,7 +81,7 @@ def test_force_does_not_remove_what_another_command_is_at_work_on(tmp_path: Path
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["result"]
 
 
-def test_what_is_not_ours_is_never_removed(tmp_path: Path) -> None:
+def test_a_directory_of_another_origin_is_never_removed(tmp_path: Path) -> None:
     (tmp_path / "runs.unfinished").mkdir()
     (tmp_path / "runs.unfinished/letters").touch()
     with (

@@ -1,4 +1,4 @@
-"""The codec: whatever goes in comes out, and nothing else gets in."""
+"""The codec: decoding gives back every encoded frame, and all other bytes are refused."""
 
 import pytest
 from hypothesis import given
@@ -57,7 +57,7 @@ def test_sizes_are_known_without_encoding(frame: Frame) -> None:
 
 
 @given(block_frames())
-def test_what_the_order_costs_is_its_number_and_its_stamp(frame: BlockFrame) -> None:
+def test_the_cost_of_the_order_is_its_number_and_its_stamp(frame: BlockFrame) -> None:
     bare = frame._replace(stamp=None)
     assert stamp_bytes(bare) == 8
     assert stamp_bytes(frame) - 8 == len(encode(frame)) - len(encode(bare))
@@ -132,7 +132,7 @@ def test_a_good_body_with_some_bytes_changed_never_gets_further_either(frame: Fr
         changed = decode(sealed)
     except ProtocolViolation:
         return
-    assert encode(changed) == sealed  # there is one way to write a frame, so what was read is what was meant
+    assert encode(changed) == sealed  # every frame has exactly one encoding
 
 
 ENTRY = b"\x01h" + count(1) + b"\x02p1" + numbers(4)
@@ -234,7 +234,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes) -> N
         (REPAIR, NAMES + count(1) + copy(0, b"")),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"
@@ -329,7 +329,7 @@ def test_pieces_must_fill_the_rest_exactly() -> None:
 
 @given(block_frames(), st.binary(max_size=6), st.integers(0, 400))
 def test_the_short_way_reads_what_the_long_way_reads(frame: BlockFrame, noise: bytes, at: int) -> None:
-    """`read_frequent` gives what `READERS` would, or leaves it to them; also of bodies that somebody has damaged."""
+    """`read_frequent` gives the same result as `READERS`, or leaves the body to them; also for damaged bodies."""
     body = encode(frame)[ENVELOPE_BYTES:]
     damaged = body[:at] + noise + body[at + len(noise) :]
     for each in (body, damaged, body[:at]):

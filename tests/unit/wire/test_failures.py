@@ -1,4 +1,4 @@
-"""The frames and parts of frames that say who has failed: as described, and nothing else gets in."""
+"""Frames about failures and parts of them: encoded as described, and all other bytes are refused."""
 
 import pytest
 from hypothesis import given
@@ -123,7 +123,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        # marks: nobody, unsorted, twice, itself, cut, too long
+        # marks: empty, unsorted, twice, itself, cut, too long
         (NUMBERED, numbered(mark(), flags=MARK)),
         (NUMBERED, numbered(mark("p3", "p2"), flags=MARK)),
         (NUMBERED, numbered(mark("p2", "p2"), flags=MARK)),
@@ -205,7 +205,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (REPAIR, NAMES + count(1) + copy(STATUS, NAMES + numbers(4, 2))),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"

@@ -1,4 +1,4 @@
-"""The frames by which groups are formed, joined, left and merged: as described, and nothing else gets in."""
+"""Frames that form, join, leave and merge groups: encoded as described, and all other bytes are refused."""
 
 import pytest
 from hypothesis import given
@@ -168,7 +168,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (NUMBERED, numbered(STATE + numbers(0) + count(2) + count(1) + count(1) + b"ab", flags=FURTHER | PAYLOADS)),
         (NUMBERED, numbered(STATE + MAP + count(0) + ONE_PAYLOAD, flags=FURTHER | STAMP | PAYLOADS)),
         (NUMBERED, numbered(STATE + REMOVE + suspicions(("p2", 1)), flags=FURTHER | NOTICE)),
-        # proposals: nobody, not sorted, twice, without the proposer, of another name, of itself
+        # proposals: no members, not sorted, twice, without the proposer, of another name, of itself
         (PROPOSE, ID + count(0)),
         (PROPOSE, ID + count(2) + text("p2") + text("") + text("p1") + text("")),
         (PROPOSE, ID + count(2) + text("p1") + text("") + text("p1") + text("")),
@@ -195,7 +195,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (READY, ID + text(VIEW.upper()) + NO + members("p1")),
         (READY, ID + text(VIEW) + b"\2" + members("p1")),
         (READY, NAMES + text("") + NO + members()),
-        # install: nobody, a company of nobody, of two from nowhere, larger than its view, not sorted, in two companies
+        # install: no members, an empty company, of two from nowhere, larger than its view, not sorted, in two companies
         (INSTALL, ID + numbers(12) + count(0)),
         (INSTALL, ID + numbers(12) + count(2) + company() + company("p1")),
         (INSTALL, ID + numbers(12) + count(1) + company("p1", "p2", view="")),
@@ -242,7 +242,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (REFUTE, suspect() + count(1) + copy(LEAVING, NAMES + numbers(3, 0))),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"

@@ -1,4 +1,4 @@
-"""Who and where on the wire: one identity, one spelling, and no separator in a name."""
+"""Identities on the wire: each has one spelling, and names contain no separator."""
 
 import pytest
 from hypothesis import given
@@ -78,7 +78,7 @@ BAD_NAMES = ["", "a b", "a\n", "a#b", "a#1", "a@b", "a@1", "a/b", "a:b", "\u2003
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 @pytest.mark.parametrize(("kind", "rest"), [(ACK, numbers(4)), (CLOSE, b"\x91\x04")])
-def test_what_is_no_name_names_neither_group_nor_sender(name: str | bytes, kind: int, rest: bytes) -> None:
+def test_an_invalid_name_is_refused_as_group_and_as_sender(name: str | bytes, kind: int, rest: bytes) -> None:
     senders = [] if name in ("a#b", "a#1") else [identity("g", name)]
     for names_of_frame in (identity(name, "p1"), *senders):
         with pytest.raises(ProtocolViolation, match="name") as caught:
@@ -106,14 +106,14 @@ def test_what_is_no_name_names_neither_group_nor_sender(name: str | bytes, kind:
         "world#1",
     ],
 )
-def test_nor_somebody_else(name: str | bytes) -> None:
+def test_an_invalid_name_is_refused_as_another_process(name: str | bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(REQUEST, NAMES + text(name) + count(0)))
     assert caught.value.code == "body"
 
 
 @pytest.mark.parametrize("name", ["", "g@", "@1", "g@0", "g@01", "g@1@1", "g#1", "g@18446744073709551616", "g@\u0661"])
-def test_nor_another_group(name: str) -> None:
+def test_an_invalid_name_is_refused_as_another_group(name: str) -> None:
     with pytest.raises(ProtocolViolation):
         decode_group(name.encode())
 
@@ -123,7 +123,7 @@ def test_the_largest_there_can_be_are_names() -> None:
     assert decode_group(b"g@18446744073709551615") == "g@18446744073709551615"
 
 
-def test_nobody_bears_the_name_of_the_world_but_a_group_may() -> None:
+def test_no_process_has_the_name_of_the_world_but_a_group_may() -> None:
     with pytest.raises(ProtocolViolation, match="world"):
         decode(encode(CloseFrame(GroupId("g"), ProcessId("world"), 1)))
     assert decode(encode(CloseFrame(GroupId("world"), ProcessId("p"), 1))).group == "world"

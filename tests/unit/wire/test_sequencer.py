@@ -1,4 +1,4 @@
-"""The frames of asymmetric groups: as described, and nothing else gets in."""
+"""The frames of asymmetric groups: encoded as described, and all other bytes are refused."""
 
 import pytest
 from hypothesis import given
@@ -110,7 +110,7 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes) -> N
         (REPAIR, NAMES + count(1) + copy(SUBMIT, submit())),
     ],
 )
-def test_what_no_correct_peer_sends_is_named(kind: int, body: bytes) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused_by_name(kind: int, body: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, body))
     assert caught.value.code == "body"

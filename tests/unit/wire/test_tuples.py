@@ -1,4 +1,4 @@
-"""The bodies written as tuples: whatever goes in comes out, and nothing else gets in."""
+"""Bodies written as tuples: decoding gives back every encoded frame, and all other bytes are refused."""
 
 import msgspec
 import pytest
@@ -130,7 +130,7 @@ AnyFrame = ClassicFrame | AcksFrame | intergroup.InterGroupFrame
 
 
 @given(frames)
-def test_whatever_goes_in_comes_out(frame: AnyFrame) -> None:
+def test_decoding_gives_back_the_encoded_frame(frame: AnyFrame) -> None:
     again = decode(encode(frame))
     assert again == frame
     assert type(again) is type(frame)
@@ -192,7 +192,7 @@ def test_a_damaged_body_is_refused_or_is_another_frame(frame: AnyFrame, draw: st
         (58, ["q", "v", 5, [["q", -1]]]),
     ],
 )
-def test_what_no_correct_peer_sends_is_refused(kind: int, values: list[object]) -> None:
+def test_bodies_that_no_correct_peer_sends_are_refused(kind: int, values: list[object]) -> None:
     with pytest.raises(ProtocolViolation) as caught:
         decode(seal(kind, NAMES + msgspec.msgpack.encode(values)))
     assert caught.value.code == "body"
@@ -230,7 +230,7 @@ def test_contexts_nested_without_end_are_refused(depth: int) -> None:
             decode(seal(16, NAMES + body))
 
 
-def test_what_order_and_stability_themselves_cost() -> None:
+def test_the_cost_of_order_and_stability_is_told() -> None:
     context = DataFrame(G, Q, 1, (b"x" * 50,))
     plain = DataFrame(G, P, 1, (b"y",))
     assert stamp_bytes(plain) == 0

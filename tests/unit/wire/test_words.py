@@ -35,7 +35,7 @@ def test_numbers_that_no_group_of_this_epoch_can_have_say_nothing(number: int) -
     assert decode(encode(ClaimWord(V2, Claim(None, (FIRST._replace(number=number),)))), EPOCH) is None
 
 
-def test_who_left_was_a_voter() -> None:
+def test_a_claim_that_lists_a_leaver_outside_the_voters_is_refused() -> None:
     assert decode(encode(ClaimWord(V2, Claim(FIRST._replace(left=frozenset({ProcessId("x")}))))), EPOCH) is None
 
 
