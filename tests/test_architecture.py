@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def test_cores_are_pure(path: Path) -> None:
             assert name.partition(".")[0] in PURE or name.startswith(PURE_OF_OURS), name
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The modules that a file names in its imports, wherever they stand."""
     found: set[str] = set()

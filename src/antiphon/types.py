@@ -115,6 +115,8 @@ class View:
     """True if it holds a majority of the primary view before it; the first view is primary."""
     classes: tuple[tuple[ProcessId, ...], ...] = ()
     """In the first view of a formed group: sets of members that come from one view; new ones are alone. Sorted."""
+    alike: tuple[tuple[int, ...], ...] = ()
+    """There too: places of classes whose members have delivered the same, so that they have one state."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
     """Place of each member in `members`; computed once, because a simulation shares a view between processes."""
 
@@ -169,6 +171,8 @@ class Company(NamedTuple):
     """Whether that view was primary."""
     last: int = 0
     """Where views are voted on: the highest number of a primary view that the state of one of them comes from."""
+    history: int = 0
+    """Equal if they have delivered the same in the same formation; 0: not known."""
 
 
 def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: ProcessId) -> View:
@@ -187,7 +191,17 @@ def formed_view(group: GroupId, base: int, companies: tuple[Company, ...], me: P
         transitional=own.members if own.view is not None else (),
         primary=not origins or any(each.primary and 2 * len(each.members) > each.size for each in origins),
         classes=tuple(company.members for company in companies),
+        alike=_alike(companies),
     )
+
+
+def _alike(companies: tuple[Company, ...]) -> tuple[tuple[int, ...], ...]:
+    """The places of companies with equal histories, if there are several."""
+    places: dict[int, list[int]] = {}
+    for place, company in enumerate(companies):
+        if company.history and company.view is not None:
+            places.setdefault(company.history, []).append(place)
+    return tuple(tuple(same) for same in places.values() if len(same) > 1)
 
 
 def signature(view: View) -> str:

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from tests.properties.mutants import score, seeded
 
-GOOD = 24
+GOOD = 12
 
 
 def test_every_seeded_fault_is_caught_under_spark_and_good_runs_raise_no_alarm(

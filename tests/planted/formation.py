@@ -18,6 +18,7 @@ from antiphon.drive.drive import Shown
 from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.formation import Formations
 from antiphon.protocols.newtop.formation.held_back import HeldBack, group_of
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.leaves import Leaves
 from antiphon.protocols.newtop.formation.passage import Passage
@@ -280,11 +281,16 @@ def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(HeldBack, "_waits", lambda *_: False)
 
 
+def messages_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """Two sides of a split count as alike, whatever each has delivered since the formation."""
+    patch.setattr(Histories, "delivered", lambda *_: None)
+
+
 def one_donor_only(patch: pytest.MonkeyPatch) -> None:
     """The donor of a class is gone, and no other member takes its place."""
 
     def owes(self: Transfer) -> bool:
-        first = self._view.classes[self._own][0]
+        first = self._classes[self._own][0]
         return self.wanted and not self._told and self._own not in self._states and first == self._me
 
     patch.setattr(Transfer, "owes", property(owes))
@@ -419,6 +425,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     Bug("E-58", "no freeze", deliveries_go_on, _overlapping, rigs=_RIG),
     Bug("E-58", "a state is taken before its place in the order", state_before_its_place, rigs=_RIG),
     Bug("11.2 rule 7", "nothing waits for a state", nothing_waits_for_a_state, rigs=_RIG),
+    Bug("11.2 rule 7", "messages do not count in a history", messages_do_not_count, _merging, rigs=_RIG),
     Bug("11.2 rule 7", "a failed donor is not replaced", one_donor_only, rigs=_RIG),
     Bug("E-84", "a process that waits for a state goes on in other groups",
         other_groups_go_on, _overlapping, rigs=_RIG),

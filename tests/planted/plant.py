@@ -172,6 +172,7 @@ def _limited(seconds: float) -> Iterator[None]:
 # -------------------------------------------------------------------------------- what the search found
 
 SHOWN: Final[Mapping[str, tuple[Shown, ...]]] = {
+    "messages_do_not_count": (Shown("changes", 32, "D12", 22),),
     "phantoms_vote": (Shown("primary", 0, "M12", 1),),
     "numbers_stand_still": (Shown("primary", 0, "M12", 1),),
     "restarted_members_are_voters": (Shown("primary", 333, "M12", 58),),

@@ -10,7 +10,7 @@ from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import CAUSAL_MUTATIONS, Log, Mutation
 from tests.support.traces.scoped_oracle import Scoped
 
-TRACES = 40
+TRACES = 20
 
 
 @cache

@@ -12,7 +12,7 @@ from tests.support.traces.changing_traces import changing_trace
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import Log, Mutation
 
-TRACES = 40
+TRACES = 20
 
 
 @cache

@@ -10,7 +10,8 @@ from antiphon.properties.promises import COMING, JUDGED, VOTED
 from tests.support.traces.handmade import good_trace, verdicts, violated
 from tests.support.traces.mutations import GROUP_MUTATIONS, MUTATIONS, Log, Mutation
 
-TRACES = 100
+TRACES = 30
+"""Of each fault; `python -m tests.properties.mutants` has more."""
 
 
 @cache

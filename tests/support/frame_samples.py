@@ -124,6 +124,7 @@ NEWTOP: Final[dict[str, Frame]] = {
     "base": BaseFrame(_FORMED, P1, 12),
     "ready": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=True),
     "ready where views are voted on": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=False, last=7),
+    "ready with a history": ReadyFrame(_FORMED, P1, _VIEW, (P1, P2), primary=False, last=7, history=2**61 + 5),
     "ready from nowhere": ReadyFrame(_FORMED, P3, None, (), primary=False),
     "install": InstallFrame(
         _FORMED, P1, 12, (Company((P1, P2), _VIEW, 3, primary=True), Company((P3,), None, 0, primary=False))

@@ -264,7 +264,8 @@ def submissions(draw: st.DrawFn) -> SubmitFrame:
 def readies(draw: st.DrawFn) -> ReadyFrame:
     view, members = draw(st.none() | views), draw(crowds)
     sender = draw(st.sampled_from(members))
-    return ReadyFrame(draw(formed), sender, view, () if view is None else members, draw(st.booleans()))
+    history = draw(numbers_up)
+    return ReadyFrame(draw(formed), sender, view, () if view is None else members, draw(st.booleans()), 0, history)
 
 
 @st.composite
@@ -280,7 +281,8 @@ def installs(draw: st.DrawFn) -> InstallFrame:
 @st.composite
 def companies_of(draw: st.DrawFn, members: tuple[ProcessId, ...]) -> Company:
     view = draw(views if len(members) > 1 else st.none() | views)
-    return Company(members, view, draw(st.integers(len(members), 2**32 - 1)), draw(st.booleans()))
+    size = draw(st.integers(len(members), 2**32 - 1))
+    return Company(members, view, size, draw(st.booleans()), 0, draw(numbers_up))
 
 
 @st.composite

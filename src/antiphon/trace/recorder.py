@@ -370,13 +370,15 @@ class Recorder:
     def _told(self, view: View, left: tuple[Departure, ...], signed: str) -> str | None:
         """The detail of a view: of a private one its receivers and senders, of an agreed one the departures.
 
-        The first view of a formed group also tells its epoch and its classes.
+        The first view of a formed group also tells its epoch, its classes, and which of these have delivered the same.
         """
         if self.agreed:
             departures = [departure._asdict() for departure in left]
             told: dict[str, object] = {"left": departures, "primary": view.primary, "signature": signed}
             if view.classes:
                 told |= {"classes": view.classes, "epoch": epoch_of(view.group)}
+            if view.alike:
+                told["alike"] = view.alike
             return compact_json(told)
         if view.receivers is None or view.senders is None:
             self._senders[name_of(view.group)] = view.members

@@ -98,6 +98,7 @@ class ViewNote(_Record):
     senders: tuple[ProcessId, ...] | None
     primary: bool
     classes: tuple[tuple[ProcessId, ...], ...]
+    alike: tuple[tuple[int, ...], ...] = ()
 
     @property
     def view(self) -> View:
@@ -111,6 +112,7 @@ class ViewNote(_Record):
             senders=self.senders,
             primary=self.primary,
             classes=self.classes,
+            alike=self.alike,
         )
 
 
@@ -379,6 +381,7 @@ def note_view(view: View) -> ViewNote:
         None if view.senders is None else short_ids(view.senders),
         view.primary,
         tuple(map(short_ids, view.classes)),
+        view.alike,
     )
 
 

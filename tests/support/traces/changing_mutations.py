@@ -233,6 +233,18 @@ def other_classes(log: Log, rng: random.Random) -> pa.Table | None:
     return with_detail(log, {stay.at: told[stay.at] | {"classes": [sorted(first + second), *rest]}})
 
 
+def wrongly_alike(log: Log, rng: random.Random) -> pa.Table | None:
+    """A view tells that two of its classes with states are alike, but they have not delivered the same."""
+    told, digests, handed = details(log), log.table["digest"].to_pylist(), dict[Any, dict[int, int]]()
+    for at in states(log, "snapshot"):
+        handed.setdefault(log.rows[at]["view"], {})[told[at]["class"]] = digests[at]
+    view = choice(rng, [view for view, found in handed.items() if len({*found.values()}) > 1])
+    if view is None:
+        return None
+    alike = {"alike": [sorted(handed[view])]}
+    return with_detail(log, {stay.at: told[stay.at] | alike for stay in entries(log) if stay.view == view})
+
+
 def other_company(log: Log, rng: random.Random) -> pa.Table | None:
     """A process does not know that another one came from the same view to the formed group."""
     lists = log.table["transitional"].to_pylist()
@@ -411,6 +423,7 @@ CHANGING_MUTATIONS: Final = (
     Mutation("lose what was moved to the successor", lose_a_moved_message, (ids("L3"),), _OF_A_LOSS),
     Mutation("admit a process that had not asked", join_unasked, (ids("M3"), ids("M10"))),
     Mutation("other classes at one member", other_classes, (ids("M4"),), ids("M8", "D12", "M11")),
+    Mutation("classes that differ are told to be alike", wrongly_alike, (ids("D12"),)),
     Mutation("a wrong transitional set", other_company, (ids("M8"),), ids("O2", "O4")),
     Mutation("a formed group of an old epoch", old_epoch, (ids("M9"),), ids("M2")),
     Mutation("wrongly primary", other_primary, (ids("M11"),)),

@@ -58,9 +58,10 @@ NUMBERS: Final[dict[str, set[str]]] = {
     "propose": _FORMED,
     "vote": _FORMED | {"number", "epoch"},
     "base": _FORMED | {"base"},
-    "ready": _FORMED | {"view.view epoch", "view.view count", "last"},
+    "ready": _FORMED | {"view.view epoch", "view.view count", "last", "history"},
     "install": _FORMED
-    | {"base", "companies.size", "companies.last", "companies.view.view epoch", "companies.view.view count"},
+    | {"base", "companies.size", "companies.last", "companies.history"}
+    | {"companies.view.view epoch", "companies.view.view count"},
     "abort": _FORMED,
     "probe": set(),
     "found": _FORMED,

@@ -129,6 +129,8 @@ FROM_NOWHERE = company("p3#2", view="", size=0, primary=NO)
         (BASE, ID + numbers(12), BaseFrame(H, P1, 12)),
         (READY, ID + text(VIEW) + YES + members("p1", "p2"), ReadyFrame(H, P1, V, (P1, P2), primary=True)),
         (READY, ID + text(VIEW) + b"\2" + numbers(7) + members("p1"), ReadyFrame(H, P1, V, (P1,), False, 7)),
+        (READY, ID + text(VIEW) + b"\4" + numbers(9) + members("p1"), ReadyFrame(H, P1, V, (P1,), False, 0, 9)),
+        (READY, ID + text(VIEW) + b"\6" + numbers(7, 9) + members("p1"), ReadyFrame(H, P1, V, (P1,), False, 7, 9)),
         (READY, ID + text("") + NO + members(), ReadyFrame(H, P1, None, (), primary=False)),
         (
             INSTALL,
@@ -194,6 +196,10 @@ def test_the_bodies_are_as_the_codec_describes_them(kind: int, body: bytes, fram
         (READY, ID + text("2.1.abc") + NO + members("p1")),
         (READY, ID + text(VIEW.upper()) + NO + members("p1")),
         (READY, ID + text(VIEW) + b"\2" + members("p1")),
+        (READY, ID + text(VIEW) + b"\3" + numbers(7) + members("p1")),
+        (READY, ID + text(VIEW) + b"\4" + numbers(0) + members("p1")),
+        (READY, ID + text(VIEW) + b"\4" + members("p1")),
+        (READY, ID + text(VIEW) + b"\10" + numbers(7) + members("p1")),
         (READY, NAMES + text("") + NO + members()),
         # install: no members, an empty company, of two from nowhere, larger than its view, not sorted, in two companies
         (INSTALL, ID + numbers(12) + count(0)),

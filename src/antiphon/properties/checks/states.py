@@ -3,7 +3,7 @@
 The application's state is opaque: `state` rows tell its digest. A class of the first view of a formed group is the set
 of members that came from one view together. A class has a state if it came from a view (docs/spec/newtop.md 11.2 rule
 7). What the members of a class delivered before that view is part of its state, so no process may deliver it again in
-the new formation.
+the new formation. A view may tell that some of its classes are alike: then they count as one class with one state.
 """
 
 from collections import defaultdict
@@ -45,7 +45,10 @@ class _Entry:
 
     stay: int
     classes: tuple[tuple[int, ...], ...]
-    """The classes of the view, as its first installer tells them. M4 judges whether others tell the same."""
+    """The classes of the view, as its first installer tells them. M4 judges whether others tell the same.
+
+    Classes that are alike stand together at their first place.
+    """
     own: int
     """The position of its own class."""
     states: list[_StateRow]
@@ -70,6 +73,7 @@ def check_states(history: History, promises: Promises, membership: Membership) -
     there is only one state, it takes it unchanged. Processes that merge the states of the same classes, or that go on
     together from one view, have the same state then. At a settled end no process waits for a state. What was delivered
     in one formation is delivered in no other; with a sequencer, in none that a process which delivered it entered.
+    Members of classes that the view tells to be alike have delivered the same in the formation that they come from.
     """
     promised = promises.pairs("D12")
     if not promised.any():
@@ -82,6 +86,7 @@ def check_states(history: History, promises: Promises, membership: Membership) -
         found += _too_early(history, membership, entries)
         found += _incomplete(history, membership, entries)
         found += _differently_merged(history, membership, entries)
+        found += _not_alike(history, membership, entries)
     found += _in_two_formations(history, promises, promised, opportunities)
     return over_groups(history, promises, "D12", opportunities, as_violations(found))
 
@@ -96,9 +101,10 @@ def awaited(history: History, promises: Promises, membership: Membership) -> dic
 def _entries(history: History, membership: Membership, promised: BoolArray) -> dict[tuple[int, int], list[_Entry]]:
     """By group and view: the processes that begin a formation with it."""
     states, found = _state_rows(history), dict[tuple[int, int], list[_Entry]]()
+    firsts = _first_places(history)
     formed = [stay for stay in np.flatnonzero(history.stays.formed).tolist() if promised[_place(membership, stay)]]
     for key, stays in membership.sharing(formed).items():
-        classes = history.stays.classes[stays[0]]
+        classes = _united(history.stays.classes[stays[0]], firsts.get(key, {}))
         place_of = {member: place for place, together in enumerate(classes) for member in together}
         states_of = {stay: states.get((membership.process[stay], *key), []) for stay in stays}
         # A process that came from a view brought a state. For a class without such a process, a snapshot shows it.
@@ -112,6 +118,26 @@ def _entries(history: History, membership: Membership, promised: BoolArray) -> d
     return found
 
 
+def _first_places(history: History) -> dict[tuple[int, int], dict[int, int]]:
+    """By group and view: for each class that is like an earlier one, the place of the first like it."""
+    stays, found = history.stays, dict[tuple[int, int], dict[int, int]]()
+    for stay in np.flatnonzero(stays.formed).tolist():
+        told = history.details.get(int(stays.row[stay]), {}).get("alike")
+        if isinstance(told, list):
+            lists = [[place for place in same if isinstance(place, int)] for same in told if isinstance(same, list)]
+            key = int(stays.group[stay]), int(stays.view[stay])
+            found.setdefault(key, {place: min(same) for same in lists for place in same})
+    return found
+
+
+def _united(classes: tuple[tuple[int, ...], ...], first: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    """The classes, those that are alike together at their first place."""
+    together: list[tuple[int, ...]] = [()] * len(classes)
+    for place, members in enumerate(classes):
+        together[first.get(place, place)] += members
+    return tuple(together)
+
+
 def _place(membership: Membership, stay: int) -> tuple[int, int]:
     return membership.process[stay], membership.group[stay]
 
@@ -119,11 +145,13 @@ def _place(membership: Membership, stay: int) -> tuple[int, int]:
 def _state_rows(history: History) -> dict[tuple[int, int, int], list[_StateRow]]:
     """The `state` rows by process, group and first view."""
     rows, found = history.rows, defaultdict[tuple[int, int, int], list[_StateRow]](list)
+    firsts = _first_places(history)
     for row in history.of_kind("state").tolist():
         detail: dict[str, Any] = history.details.get(row, {})
         of, role = detail.get("class"), str(detail.get("role", ""))
         which = of if isinstance(of, int) and role != "merged" else -1
         place = int(rows.process[row]), int(rows.group[row]), int(rows.view[row])
+        which = firsts.get(place[1:], {}).get(which, which)
         streamed = detail.get("streamed") is True
         found[place].append(_StateRow(row, role, which, int(rows.digest[row]), streamed))
     return found
@@ -262,6 +290,29 @@ def _differently_merged(history: History, membership: Membership, entries: list[
                 break
 
 
+def _not_alike(history: History, membership: Membership, entries: list[_Entry]) -> Iterable[Found]:
+    """Members of classes that are told to be alike, and have not delivered the same before."""
+    known: dict[int, tuple[_Entry, tuple[int, list[int]]]] = {}
+    told = history.stays.classes
+    for entry in entries:
+        if membership.preceding[entry.stay] < 0 or entry.own < 0 or entry.classes == told[entry.stay]:
+            continue
+        past = _past(history, membership, entry.stay)
+        first, same = known.setdefault(entry.own, (entry, past))
+        if past != same:
+            describe = partial(_describe_not_alike, history, membership, first.stay, entry.stay)
+            yield membership.row[entry.stay], membership.group[entry.stay], describe
+
+
+def _past(history: History, membership: Membership, stay: int) -> tuple[int, list[int]]:
+    """The first view of the formation that a process comes from, and all that it delivered there, in order."""
+    stays, first = history.stays, history.first
+    root = int(stays.root[membership.preceding[stay]])
+    of = (first.process == membership.process[stay]) & (first.group == membership.group[stay])
+    within = of & (first.row >= int(stays.row[root])) & (first.row < membership.row[stay])
+    return int(stays.view[root]), first.message[within].tolist()
+
+
 _ROLES: Final = {"snapshot": "handed over", "installed": "took over", "merged": "had after merging"}
 
 
@@ -290,6 +341,14 @@ def _describe_too_early(history: History, membership: Membership, stay: int, row
     who, view = history.process_name(membership.process[stay]), view_of(history, membership, stay)
     places = history.index(membership.row[stay]), history.index(row)
     return Violation(sentence, (who, who), (history.message_at(row),), places, (view,))
+
+
+def _describe_not_alike(history: History, membership: Membership, one: int, other: int) -> Violation:
+    sentence = (
+        f"{installed(history, membership, other)}, which tells that its class and the class of "
+        f"{history.process_name(membership.process[one])} are alike, but these two have not delivered the same before"
+    )
+    return about(history, membership, sentence, [one, other])
 
 
 def _describe_waiting(history: History, membership: Membership, stay: int) -> Violation:

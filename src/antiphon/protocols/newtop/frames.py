@@ -354,6 +354,8 @@ class ReadyFrame(_Control):
     """As that view says."""
     last: int = 0
     """The number of the last primary view that the sender's state comes from, where views are voted on."""
+    history: int = 0
+    """A digest of all that the sender has delivered in its old group; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)

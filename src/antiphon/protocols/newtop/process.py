@@ -84,6 +84,7 @@ class NewtopProcess:
             passage = Passage(
                 me, counter, groups, cast("FormingOrder", self._order), self._cuts, self._answers, self._alarms,
                 held_back, self._connections, post, new_group, primaries, bounds,
+                self._states.histories,
             )  # fmt: skip
             self._formations = rules.formations(me, settings, passage)
         self._installer = ViewInstaller(

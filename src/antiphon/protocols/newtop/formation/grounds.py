@@ -30,6 +30,9 @@ class Grounds(Protocol):
     def last_primary(self, name: GroupId) -> int:
         """The number of the last primary view of that name that our state comes from; 0: none."""
 
+    def history(self, group: GroupId) -> int:
+        """A digest of all that we have delivered in that group; 0: not known."""
+
     def votes(self, group: "NewtopGroup") -> bool:
         """Whether a vote on the view in force is under way."""
 

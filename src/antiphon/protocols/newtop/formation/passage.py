@@ -10,6 +10,7 @@ from antiphon.protocols.newtop.answers import Answers
 from antiphon.protocols.newtop.bounds import Bounds
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.protocols.newtop.frames import BlockFrame, FormationFrame, InstallFrame, LeavingFrame
 from antiphon.protocols.newtop.group import NewtopGroup
@@ -37,6 +38,7 @@ class Passage:
         "_cuts",
         "_groups",
         "_held_back",
+        "_histories",
         "_me",
         "_new_group",
         "_order",
@@ -61,6 +63,7 @@ class Passage:
         new_group: NewGroup,
         primaries: Primaries,
         bounds: Bounds,
+        histories: Histories,
     ) -> None:
         self.counter = counter
         self.bounds = bounds
@@ -75,6 +78,7 @@ class Passage:
         self._post = post
         self._new_group = new_group
         self._primaries = primaries
+        self._histories = histories
 
     def current(self, name: GroupId) -> NewtopGroup | None:
         """The group of that name that we are in."""
@@ -91,6 +95,10 @@ class Passage:
     def last_primary(self, name: GroupId) -> int:
         """The number of the last primary view of that name that our state comes from; 0: none."""
         return self._primaries.held(name)
+
+    def history(self, group: GroupId) -> int:
+        """A digest of all that we have delivered in that group; 0: not known."""
+        return self._histories.digest(group)
 
     def votes(self, group: NewtopGroup) -> bool:
         """Whether a vote on the view in force is under way."""
@@ -126,6 +134,7 @@ class Passage:
         group = self._new_group(view, frame.base, now)
         group.begin_transfer(Transfer(self._me, view, frame.companies))
         self._primaries.merged(name, max((each.last for each in frame.companies if each.view is not None), default=0))
+        self._histories.begin(view.group)
         self._groups.enter(group)
         self._order.opened(group)
         group.suspector.rest(group, now)
@@ -168,6 +177,7 @@ class Passage:
         self._cuts.forget(name)
         self._alarms.forget(name)
         self._connections.forget(name)
+        self._histories.forget(name)
         self._groups.close(group)
         self._held_back.release(early)  # stop waiting for its state
         return undelivered

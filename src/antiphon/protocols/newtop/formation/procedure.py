@@ -77,7 +77,9 @@ class Formation:
         for members in found.values():
             ready = self.answers[members[0]]
             last = max(self.answers[member].last for member in members)
-            companies.append(Company(tuple(members), ready.view, len(ready.members), ready.primary, last))
+            agreed = len({self.answers[member].history for member in members}) == 1
+            history = ready.history if agreed else 0
+            companies.append(Company(tuple(members), ready.view, len(ready.members), ready.primary, last, history))
         return tuple(sorted(companies))
 
     def extend(self, until: int) -> None:

@@ -3,6 +3,7 @@
 from antiphon.core.contract import StateSource
 from antiphon.core.effects import Effect
 from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.transfer import release
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.outbox import Outbox, Stream
@@ -12,9 +13,10 @@ from antiphon.types import View
 class States:
     """Invariant: held effects are handed over as soon as the last state that they wait for has arrived."""
 
-    __slots__ = ("_frame_bytes_max", "_held_back")
+    __slots__ = ("_frame_bytes_max", "_held_back", "histories")
 
     def __init__(self, held_back: HeldBack, frame_bytes_max: int) -> None:
+        self.histories = Histories()
         self._held_back = held_back
         self._frame_bytes_max = frame_bytes_max
 
@@ -29,6 +31,7 @@ class States:
     def told(self, group: NewtopGroup, place: int, state: bytes, effects: list[Effect]) -> None:
         """A state is delivered."""
         transfer = group.transfer
+        self.histories.told(group.view.group, place)
         if transfer is not None:
             waited = transfer.waits
             transfer.told(place, state)

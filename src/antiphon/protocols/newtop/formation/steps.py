@@ -163,7 +163,8 @@ class Steps:
         else:
             view = predecessor.view
             last = self._grounds.last_primary(name_of(formation.group))
-            ready = ReadyFrame(formation.group, self._me, view.id, view.members, view.primary, last)
+            history = self._grounds.history(view.group)
+            ready = ReadyFrame(formation.group, self._me, view.id, view.members, view.primary, last, history)
         formation.get_ready(ready)
         if formation.initiator == self._me:
             self.on_ready(ready, now)
@@ -300,8 +301,12 @@ class Steps:
             raise ProtocolViolation("number", f"base {frame.base:,} is not the base {formation.base:,} of this group")
         ready = formation.ready
         own = next((company for company in frame.companies if self._me in company.members), None)
-        if ready is not None and own is not None and (own.view, own.size) != (ready.view, len(ready.members)):
+        if ready is None or own is None:
+            return
+        if (own.view, own.size) != (ready.view, len(ready.members)):
             raise ProtocolViolation("number", f"{self._me} comes from another view than {own.view} of {own.size}")
+        if own.history not in (0, ready.history):
+            raise ProtocolViolation("number", f"{self._me} has another history than the install frame tells")
 
     def _take_part(
         self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], now: int

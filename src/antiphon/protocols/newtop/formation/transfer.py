@@ -1,9 +1,9 @@
 """State transfer: the states of the classes of a formed group, sent in order (docs/spec/newtop.md 11.2 rule 7).
 
 All members of a class were at the same place when the group was formed, so each of them could send the state of its
-application; the lowest does. A member that waits for a state holds deliveries back meanwhile (`held_back.py`);
-numbers, stability and views continue. So no message is lost or repeated: messages delivered before the
-formation are in the state, later ones are deliveries.
+application; the lowest does. Classes that have delivered the same (`View.alike`) count as one here. A member that waits
+for a state holds deliveries back meanwhile (`held_back.py`); numbers, stability and views continue. So no message is
+lost and none comes twice: messages delivered before the formation are in the state, later ones are deliveries.
 """
 
 from antiphon.core.contract import StateSource
@@ -15,20 +15,38 @@ from antiphon.types import Company, ProcessId, View
 class Transfer:
     """The state transfers of one formed group at one member; all members see the same, in the same order."""
 
-    __slots__ = ("_lasts", "_me", "_members", "_own", "_snapshot", "_states", "_told", "_view", "_with_state", "wanted")
+    __slots__ = (
+        "_classes",
+        "_lasts",
+        "_me",
+        "_members",
+        "_own",
+        "_snapshot",
+        "_states",
+        "_told",
+        "_view",
+        "_with_state",
+        "wanted",
+    )
 
     def __init__(self, me: ProcessId, view: View, companies: tuple[Company, ...]) -> None:
         self._me = me
         self._view = view
         """The first view."""
         self._members = view.members
-        self._with_state = [place for place, company in enumerate(companies) if company.view is not None]
-        self._lasts = [company.last for company in companies]  # primary views that they know of
-        self._own = next(place for place, company in enumerate(companies) if me in company.members)
+        first = {place: same[0] for same in view.alike for place in same}
+        self._classes: dict[int, tuple[ProcessId, ...]] = {}  # those with one state under their first place
+        self._lasts: dict[int, int] = {}  # primary views that they know of
+        for number, company in enumerate(companies):
+            place = first.get(number, number)
+            self._classes[place] = tuple(sorted((*self._classes.get(place, ()), *company.members)))
+            self._lasts[place] = max(self._lasts.get(place, 0), company.last)
+        self._with_state = [place for place in self._classes if companies[place].view is not None]
+        self._own = next(place for place, members in self._classes.items() if me in members)
         self._states: dict[int, bytes | None] = {}  # by class, if received; None for our own
         self._snapshot: bytes | StateSource | None = None
         self._told = False  # we have sent our state
-        self.wanted = self._own in self._with_state and len(companies) > 1
+        self.wanted = self._own in self._with_state and len(self._classes) > 1
         """True if our application must give its state."""
 
     @property
@@ -111,7 +129,7 @@ class Transfer:
 
     def _teller(self, place: int) -> ProcessId | None:
         """The lowest remaining member of a class."""
-        return next((member for member in self._view.classes[place] if member in self._members), None)
+        return next((member for member in self._classes[place] if member in self._members), None)
 
 
 def release(state: bytes | StateSource) -> None:

@@ -16,7 +16,8 @@ Every body begins with the identity of its frame (`names.py`). Members are a cou
 What may be nothing is a text with a length byte before it; nothing is a text of no bytes. Settings are there if they
 are not empty: a count (1 byte), of each a name and a value (`settings.py`). The zeros of `inquire` make its answer no
 longer than the question, for any names: so a process cannot be abused to send more bytes than it received.
-Primary is 0 or 1; or, where views are voted on, 2 and the number of the last primary view known.
+Primary is 0 or 1; or, where views are voted on, 2 and the number of the last primary view known. Plus 4 if a digest
+of what was delivered follows.
 """
 
 import struct
@@ -60,7 +61,8 @@ _PRESENCE: Final = 38
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
 _FLAG: Final = (b"\0", b"\1")
-_VOTED: Final = b"\2"
+_VOTED: Final = 2
+_TELLS_HISTORY: Final = 4
 
 
 def _identity(frame: FormationFrame) -> bytes:
@@ -103,41 +105,47 @@ def _read_base(reader: Reader) -> BaseFrame:
 
 
 def _ready(frame: ReadyFrame) -> bytes:
-    return _identity(frame) + encode_name(frame.view or "") + _primary(frame) + _members(frame.members)
+    return _identity(frame) + encode_name(frame.view or "") + _origin(frame) + _members(frame.members)
 
 
 def _read_ready(reader: Reader) -> ReadyFrame:
     group, sender = _to_be_formed(reader)
-    view, (primary, last), members = reader.view_or_none(), _read_primary(reader), _read_members(reader)
+    view, origin, members = reader.view_or_none(), _read_origin(reader), _read_members(reader)
     if view is not None:
         _require_members(members, sender)
     elif members:
         raise ProtocolViolation("body", f"{sender} names members of a view, but no view")
-    return ReadyFrame(group, sender, view, members, primary, last)
+    return ReadyFrame(group, sender, view, members, *origin)
 
 
-def _primary(told: ReadyFrame | Company) -> bytes:
-    """Whether the view is primary; or, where views are voted on, the last primary view known."""
-    return _FLAG[told.primary] if not told.last else _VOTED + _NUMBER.pack(told.last)
+def _origin(told: ReadyFrame | Company) -> bytes:
+    """Whether the view is primary; or, where views are voted on, the last primary view known. Then the history."""
+    flag = _VOTED if told.last else int(told.primary)
+    last = _NUMBER.pack(told.last) if told.last else b""
+    if not told.history:
+        return bytes((flag,)) + last
+    return bytes((flag | _TELLS_HISTORY,)) + last + _NUMBER.pack(told.history)
 
 
-def _read_primary(reader: Reader) -> tuple[bool, int]:
-    flag = reader.part(1)
-    if flag != _VOTED:
-        if flag not in _FLAG:
-            raise ProtocolViolation("body", f"{flag[0]} found instead of a primary flag, 0 to 2")
-        return flag == _FLAG[True], 0
-    last = reader.number()
-    if not last:
+def _read_origin(reader: Reader) -> tuple[bool, int, int]:
+    (flag,) = reader.part(1)
+    primary = flag & ~_TELLS_HISTORY
+    if primary > _VOTED:
+        raise ProtocolViolation("body", f"{flag} found instead of a primary flag, 0 to 2, or 4 more")
+    last = reader.number() if primary == _VOTED else 0
+    if primary == _VOTED and not last:
         raise ProtocolViolation("body", "primary views count from 1")
-    return False, last
+    history = reader.number() if flag & _TELLS_HISTORY else 0
+    if flag & _TELLS_HISTORY and not history:
+        raise ProtocolViolation("body", "a history of 0 stands for none")
+    return primary == 1, last, history
 
 
 def _install(frame: InstallFrame) -> bytes:
     parts = [_identity(frame), _NUMBER.pack(frame.base), _COUNT.pack(len(frame.companies))]
     for company in frame.companies:
         parts += [_members(company.members), encode_name(company.view or "")]
-        parts += [_COUNT.pack(company.size), _primary(company)]
+        parts += [_COUNT.pack(company.size), _origin(company)]
     return b"".join(parts)
 
 
@@ -152,7 +160,7 @@ def _read_install(reader: Reader) -> InstallFrame:
 
 
 def _read_company(reader: Reader) -> Company:
-    company = Company(_read_members(reader), reader.view_or_none(), reader.count(), *_read_primary(reader))
+    company = Company(_read_members(reader), reader.view_or_none(), reader.count(), *_read_origin(reader))
     if not company.members or (company.view is None and len(company.members) > 1):
         raise ProtocolViolation("body", f"a company without a view has {len(company.members)} members instead of one")
     if company.view is not None and company.size < len(company.members):
