@@ -160,7 +160,7 @@ class Passage:
         group.multicast(LeavingFrame(name, self._me, group.numbers.sent, passes_vote, stalled), now)
         if passes_vote:
             self._primaries.left(name_of(name), self._me)
-        self._primaries.closed(name)
+        self._primaries.closed(name, lapses=successor is None)
         if group.transfer is not None and group.transfer.waits:
             self._held_back.drop(name)
         self._held_back.put(Left(name, graceful, successor), early)
