@@ -51,6 +51,35 @@ def test_a_merge_says_which_state_is_that_of_the_primary_side() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("after_s", [0, 0.001, 0.002, 0.003])
+def test_a_state_that_never_came_does_not_count_as_that_of_the_primary_side(after_s: float) -> None:
+    """p1 is cut off again before it has got the state of p2 and p3."""
+    chosen: set[bytes] = set()
+
+    async def follow(group: Group) -> None:
+        async for event in group:
+            if isinstance(event, Reset) and event.primary is not None and len(event.states) == 2:
+                chosen.add(event.states[event.primary])
+
+    async def scenario() -> None:
+        async with cluster(3, snapshots=[lambda: b"old", lambda: b"primary", lambda: b"primary"]) as members:
+            reading = [asyncio.create_task(follow(group)) for group in members]
+            await asyncio.sleep(1)
+            for _ in range(2):
+                members.partition([[0], [1, 2]])
+                await asyncio.sleep(3)
+                members.heal()
+                while len(members[0].health.members) < 3:
+                    await asyncio.sleep(0.0005)
+                await asyncio.sleep(after_s)
+            await asyncio.sleep(3)
+            for task in reading:
+                task.cancel()
+
+    run(scenario())
+    assert chosen == {b"primary"}
+
+
 async def side_of_two_that_left() -> tuple[bool, set[bytes | None]]:
     """p1, p2 and p3 are primary, and p4 has an older state. p1 and p2 leave, each alone, and join p4 without p3.
 

@@ -124,8 +124,9 @@ class Passage:
         if self._primaries.on:
             view = replace(view, primary=False)  # it is voted on
         group = self._new_group(view, frame.base, now)
-        group.begin_transfer(Transfer(self._me, view, frame.companies))
-        self._primaries.merged(name, max((each.last for each in frame.companies if each.view is not None), default=0))
+        transfer = Transfer(self._me, view, frame.companies)
+        group.begin_transfer(transfer)
+        self._primaries.merged(name, transfer.held)
         self._groups.enter(group)
         self._order.opened(group)
         group.suspector.rest(group, now)

@@ -126,7 +126,7 @@ class Primaries:
         return 0 if lineage is None else lineage.held
 
     def merged(self, name: GroupId, number: int) -> None:
-        """We get the states of several sides, or of the group that we join; one comes from this primary view."""
+        """Of the states that we have got, of several sides or of the group that we join, one comes from this view."""
         if self.on:
             self._lineage(name).held = number
 
