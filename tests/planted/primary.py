@@ -39,10 +39,12 @@ def restarted_members_are_voters(patch: pytest.MonkeyPatch) -> None:
     """A member counts by its name, although it lost its state in a restart."""
     enough = lineage.enough
 
-    def turned(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
+    def turned(
+        members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str], lapsed: frozenset[ProcessId]
+    ) -> Rule | None:
         names = {split_process_id(member)[0] for member in members}
         same = {voter for voter in before.voters if split_process_id(voter)[0] in names}
-        return enough(members | same, before, met)
+        return enough(members | same, before, met, lapsed)
 
     patch.setattr(lineage, "enough", turned)
 
@@ -87,11 +89,16 @@ def leavers_forget_their_votes(patch: pytest.MonkeyPatch) -> None:
     """A member that leaves and joins again remembers nothing."""
     closed = Primaries.closed
 
-    def turned(self: Primaries, group: Any) -> None:
-        closed(self, group)
+    def turned(self: Primaries, group: Any, *, lapses: bool) -> None:
+        closed(self, group, lapses=lapses)
         self._lineages.pop(name_of(group), None)
 
     patch.setattr(Primaries, "closed", turned)
+
+
+def lapsed_voters_have_the_state(patch: pytest.MonkeyPatch) -> None:
+    """A voter that left and joined again counts as one that has kept the state."""
+    patch.setattr(lineage.Lineage, "lapse", lambda _self: None)
 
 
 BUGS: Final[tuple[Bug, ...]] = (
@@ -102,4 +109,5 @@ BUGS: Final[tuple[Bug, ...]] = (
     Bug("15 rule 5", "only the first view votes", only_the_first_view_votes, rigs=_RIGS),
     Bug("15 rule 7", "failed members pass their votes on", failed_members_pass_their_votes_on, rigs=_RIGS),
     Bug("15 rule 1", "leavers forget their votes", leavers_forget_their_votes, rigs=_RIGS),
+    Bug("15 rule 4", "lapsed voters have the state", lapsed_voters_have_the_state, _is_safe, rigs=_RIGS),
 )

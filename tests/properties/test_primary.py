@@ -81,7 +81,7 @@ def test_m12_numbers_rise_and_all_tell_the_same() -> None:
     assert "is contradicted by another member" in sentence(events, "M12", "orders")
 
 
-def lasting(*, lost: bool) -> Trace:
+def lasting(*, lost: bool, rule: str = "majority") -> Trace:
     """p1 delivers a message in a primary view; the next one follows it."""
     trace = trio(service="total-safe", options=VOTES)
     for process in trace.members:
@@ -92,7 +92,7 @@ def lasting(*, lost: bool) -> Trace:
     trace.crash("p3")
     for process in ("p1", "p2"):
         trace.exclude(process, "v1", ["p1", "p2"])
-        prevail(trace, process, 2, "v0")
+        prevail(trace, process, 2, "v0", rule=rule)
     return trace
 
 
@@ -106,6 +106,11 @@ def test_m13_a_delivery_is_missing_in_the_next_primary_view() -> None:
     events = lasting(lost=True).end(quiet=False)
     assert verdict(events, "M13", "orders").violations == 1
     assert "but p2 does not have it when the later view v1 is primary" in sentence(events, "M13", "orders")
+
+
+def test_m13_a_delivery_may_be_missing_where_no_voter_had_kept_the_state() -> None:
+    assert verdict(lasting(lost=True, rule="lost").end(quiet=False), "M13", "orders").opportunities == 0
+    assert verdict(lasting(lost=True, rule="everybody").end(quiet=False), "M13", "orders").violations == 1
 
 
 def test_m13_is_promised_by_safe_delivery_alone() -> None:

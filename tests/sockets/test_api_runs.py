@@ -114,6 +114,18 @@ def test_primary_is_due_with_most_of_the_last_primary_view() -> None:
     assert kinds(history(), ending(P1, primary=False)) == []
 
 
+def test_primary_is_not_due_if_no_voter_there_has_kept_the_state() -> None:
+    made = history()
+    later = [Stay(stay.process, 1) for stay in (P1, P2, P3)]
+    made.ended |= {P1: 2.5, P2: 2.5}
+    made.begun |= dict.fromkeys(later[:2], 2.6)
+    assert kinds(made, ending(*later[:2], primary=False)) == []
+    assert kinds(made, ending(later[0], P3, primary=False)) == ["not primary"], "p3 has the state"
+    made.ended[P3] = 2.5
+    made.begun[later[2]] = 2.6
+    assert kinds(made, ending(*later, primary=False)) == ["not primary"], "nobody has it, and all are there"
+
+
 def test_members_that_see_other_views_are_not_together() -> None:
     end = ending(P1, P2)
     end.views[P2] = frozenset({P2.process})

@@ -215,17 +215,26 @@ def primary_is_due(
     """Must the last view be primary? If it has enough voters of the last primary view, and of each view since.
 
     Enough is rule 4 of docs/spec/newtop.md 15. An attempt is one of the views since. A view that shares no process with
-    the last one does not count: no member of the last view attempted it.
+    the last one does not count: no member of the last view attempted it. A process that has been in the group since the
+    last primary view has kept the state. Others may have it again, but this cannot be seen from outside.
     """
     last = max(lineage, key=lambda entry: entry.number)
     since_s = min(entry.at_s for entry in lineage if entry.number == last.number)
     views = {view: at_s for at_s, view in reversed(history.views) if at_s >= since_s and view & members}
     known = [each for each in history.entries if each.stay.process in members and each.number >= last.number]
     views |= {each.members: each.at_s for each in known if each.view != last.view}  # of a lineage that is over
+    kept = members & _stayed(history, since_s)
     return all(
-        _enough(view - left or view, members, names)
+        _enough(view - left or view, members, names, kept)
         for view, at_s in (*views.items(), (last.members, since_s))
         for left in _possibly_left(history, at_s, members)
+    )
+
+
+def _stayed(history: History, since_s: float) -> frozenset[ProcessId]:
+    """Processes that have been in the group since then: their state is not gone."""
+    return frozenset(
+        stay.process for stay, begun_s in history.begun.items() if begun_s <= since_s and stay not in history.ended
     )
 
 
@@ -237,13 +246,16 @@ def _possibly_left(
     return left, frozenset(process for process in left if any((each, process) in history.heard for each in members))
 
 
-def _enough(voters: frozenset[ProcessId], members: frozenset[ProcessId], names: frozenset[str]) -> bool:
+def _enough(
+    voters: frozenset[ProcessId], members: frozenset[ProcessId], names: frozenset[str], kept: frozenset[ProcessId]
+) -> bool:
+    """`kept`: the members that have kept the state."""
     same = voters & members
     present = {split_process_id(member)[0] for member in members}
     restarted = [voter for voter in voters - same if split_process_id(voter)[0] in present]
     if not same:
         return False
-    if 2 * len(same) > len(voters) or (2 * len(same) == len(voters) and restarted):
+    if same & kept and (2 * len(same) > len(voters) or (2 * len(same) == len(voters) and restarted)):
         return True
     return len(same) + len(restarted) == len(voters) and names <= present
 

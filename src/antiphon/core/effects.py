@@ -248,7 +248,7 @@ class Primary(NamedTuple):
     number: int
     """Rises from each primary view of a group to the next."""
     rule: str
-    """Why it may be primary: `founded`, `majority`, `everybody` or `static`."""
+    """Why it may be primary: `founded`, `majority`, `everybody`, `lost` or `static`."""
     after: tuple[ViewId, ...]
     """The primary view that it follows, and later ones that were attempted and may have been primary."""
     holds: bool = True

@@ -1,6 +1,5 @@
 """Dynamic voting as a pure decision: the worked cases of docs/spec/newtop.md 15, and schedules at random."""
 
-import random
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -8,56 +7,11 @@ import pytest
 from antiphon.protocols.newtop.primary import lineage
 from antiphon.protocols.newtop.primary.lineage import Claim, Lineage, Outcome, PrimaryView, Rule, decide, enough
 from antiphon.types import ProcessId, ViewId, split_process_id
-
-
-def ids(*names: str) -> frozenset[ProcessId]:
-    return frozenset(map(ProcessId, names))
+from tests.support.lineages import Group, breaks, ids
 
 
 def primary(number: int, *voters: str, view: str = "") -> PrimaryView:
     return PrimaryView(number, ViewId(view or f"v{number}-{'-'.join(voters)}"), ids(*voters))
-
-
-class Group:
-    """Processes that meet in views; each view decides, and all or some of its members learn the outcome."""
-
-    def __init__(self, *names: str) -> None:
-        self.lineages = {ProcessId(name): Lineage() for name in names}
-        self._views = 0
-
-    def entitle(self, name: str) -> None:
-        self.lineages[ProcessId(name)].entitled = True
-
-    def restart(self, name: str, incarnation: int = 2) -> None:
-        for process in [each for each in self.lineages if split_process_id(each)[0] == name]:
-            del self.lineages[process]
-        self.lineages[ProcessId(f"{name}#{incarnation}")] = Lineage()
-
-    def leave(self, name: str, *survivors: str) -> None:
-        for process in (name, *survivors):
-            self.lineages[ProcessId(process)].pass_on(ProcessId(name))
-
-    def meet(
-        self, *members: str, attempted: Iterable[str] | None = None, formed: Iterable[str] | None = None
-    ) -> Outcome:
-        """A view of these. `attempted`: by which, if not by all; `formed`: which of them hear all attempts."""
-        self._views += 1
-        view, processes = ViewId(f"view {self._views}"), ids(*members)
-        for process in processes:
-            self.lineages[process].meet(processes)
-        outcome = decide({process: self.lineages[process].claim for process in sorted(processes)})
-        for process in processes:
-            self.lineages[process].learn(outcome)
-        if outcome.rule is None:
-            return outcome
-        tried = PrimaryView(outcome.number, view, processes)
-        trying = processes if attempted is None else ids(*attempted)
-        for process in trying:
-            self.lineages[process].attempt(tried)
-        if trying == processes:
-            for process in processes if formed is None else ids(*formed):
-                self.lineages[process].form(tried)
-        return outcome
 
 
 def founded(*names: str) -> Group:
@@ -215,7 +169,90 @@ def test_the_last_voter_cannot_pass_its_vote_on() -> None:
     group.leave("b", "c", "d")
     assert group.meet("c").rule is None
     assert group.meet("d").rule is None
-    assert group.meet("b", "c").rule == "majority", "b is back"
+    assert group.meet("b", "c").rule is None, "b is back, but its state is gone, and d has not lost it"
+    assert group.meet("b", "c", "d").rule == "lost"
+
+
+def test_lapsed_voters_do_not_outvote_the_one_that_has_the_state() -> None:
+    group = founded("a", "b", "c", "d")
+    assert group.meet("a", "b", "c").rule == "majority"
+    group.lapse("a", "b")
+    assert group.meet("a", "b", "d").rule is None, "c has the state of the last primary view, and d an older one"
+    assert group.meet("a", "b").rule is None
+    assert group.meet("a", "c").rule == "majority", "a votes, and c has the state"
+
+
+def test_lapsed_voters_count_with_any_voter_that_has_the_state() -> None:
+    group = founded("a", "b", "c", "d", "e")
+    group.lapse("a", "b")
+    assert group.meet("a", "b", "c").rule == "majority"
+
+
+def test_a_lapsed_voter_breaks_no_tie_without_the_state() -> None:
+    group = founded("a", "b")
+    group.restart("b")
+    group.lapse("a")
+    assert group.meet("a").rule is None
+    assert group.meet("a", "b#2").rule == "lost", "nobody has the state any more"
+
+
+def test_the_last_member_leaves_and_joins_again() -> None:
+    group = founded("a", "b")
+    group.leave("b", "a")
+    assert group.meet("a").rule == "majority"
+    group.lapse("a")
+    assert group.meet("b").rule is None
+    assert group.meet("a", "b").rule == "lost", "all that had the state have left"
+
+
+def test_all_voters_have_lapsed_and_one_that_they_met_may_have_the_state() -> None:
+    group = founded("a", "b")
+    group.lineages[ProcessId("c")] = Lineage()
+    group.meet("a", "b", "c", attempted=[])
+    group.lapse("a", "b")
+    assert group.meet("a", "b").rule is None
+    assert group.meet("a", "b", "c").rule == "lost", "c is no voter, but it has the state"
+
+
+def test_a_founder_that_left_says_that_the_state_of_its_attempt_is_lost() -> None:
+    group = Group("a", "b", "c")
+    group.entitle("a")
+    assert group.meet("a", "b", formed=["b"]).rule == "founded"
+    group.leave("b", "a")
+    group.lapse("a")
+    assert group.meet("a", "c").rule == "lost", "b has formed it"
+
+
+def test_a_lapsed_process_remembers_its_attempts() -> None:
+    group = founded("a", "b", "c")
+    group.meet("a", "b", formed=["b"])
+    group.lapse("a")
+    assert group.meet("a", "c").rule is None, "b may be primary with a"
+
+
+def test_a_member_that_may_attempt_a_view_has_the_state_again() -> None:
+    """Otherwise primary would never return here, although a and b have everything that c had."""
+    group = founded("a", "b", "c")
+    group.lapse("a", "b")
+    assert group.meet("a", "b", "c", formed=["c"]).rule == "majority"
+    group.restart("c")
+    assert group.meet("a", "b").rule == "majority"
+
+
+def test_a_state_alone_does_not_end_a_lapse() -> None:
+    group = founded("a", "b", "c", "d", "e")
+    group.lapse("a")
+    assert group.meet("a", "b").rule is None
+    assert group.lineages[ProcessId("a")].lapsed
+    assert group.meet("a", "b", "c").rule == "majority"
+    assert not group.lineages[ProcessId("a")].lapsed
+
+
+def test_a_process_that_leaves_holds_no_state() -> None:
+    group = founded("a", "b")
+    assert group.lineages[ProcessId("a")].held == 1
+    group.lapse("a")
+    assert group.lineages[ProcessId("a")].held == 0
 
 
 def test_an_heir_of_a_vote_inherits_the_attempts() -> None:
@@ -274,8 +311,27 @@ def test_an_earlier_incarnation_is_no_restart() -> None:
     assert enough(ids("a#3", "b"), primary(1, "a#3", "b#2"), frozenset("ab")) is None
 
 
-def test_a_static_majority_needs_no_lineage() -> None:
-    claims = {process: Claim() for process in ids("a", "b")}
+@pytest.mark.parametrize(
+    ("members", "lapsed", "rule"),
+    [
+        (ids("a", "b"), ids("a"), "majority"),
+        (ids("a", "b"), ids("a", "b"), None),
+        (ids("a", "b", "c"), ids("a", "b"), "majority"),
+        (ids("a", "b", "c"), ids("a", "b", "c"), "lost"),
+        (ids("a", "b", "d"), ids("a", "b"), None),
+        (ids("a", "b#1", "c#1"), ids("a"), "lost"),
+        (ids("a", "b#1"), ids("a"), None),
+    ],
+)
+def test_enough_of_three_with_lapsed_voters(
+    members: frozenset[ProcessId], lapsed: frozenset[ProcessId], rule: str | None
+) -> None:
+    assert enough(members, primary(1, "a", "b", "c"), frozenset("abc"), lapsed) == rule
+
+
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_a_static_majority_needs_no_lineage(lapsed: bool) -> None:
+    claims = {process: Claim(lapsed=lapsed) for process in ids("a", "b")}
     assert decide(claims, size=3).rule == "static"
     assert decide(claims, size=4).rule is None
 
@@ -288,32 +344,9 @@ def test_one_of_two_separately_founded_lineages_continues() -> None:
     assert group.meet("a", "b").rule == "majority"
 
 
-def forks(seed: int) -> bool:
-    """Random views, attempts and leaves, without restarts: True if a formed view does not follow an earlier one."""
-    rng = random.Random(seed)
-    names = [chr(97 + place) for place in range(rng.randint(2, 6))]
-    group = Group(*names)
-    group.entitle("a")
-    after: dict[ViewId, set[ViewId]] = {}
-    formed: dict[ViewId, int] = {}
-    for turn in range(40):
-        members = rng.sample(names, rng.randint(1, len(names)))
-        whole, heard = rng.random() < 0.7, rng.sample(members, rng.randint(1, len(members)))
-        attempted = members if whole else rng.sample(members, rng.randint(0, len(members) - 1))
-        outcome = group.meet(*members, attempted=attempted, formed=heard)
-        view = ViewId(f"view {turn + 1}")
-        after[view] = {*outcome.after}.union(*(after[each] for each in outcome.after))
-        if outcome.rule is not None and whole:
-            if not formed.keys() <= after[view] or any(number >= outcome.number for number in formed.values()):
-                return True
-            formed[view] = outcome.number
-        if rng.random() < 0.2:
-            group.leave(rng.choice(members), *members)
-    return False
-
-
-def test_formed_views_make_one_chain() -> None:
-    assert not any(map(forks, range(400)))
+@pytest.mark.parametrize("lapses", [False, True])
+def test_formed_views_make_one_chain_and_each_has_the_state_of_the_last_one(lapses: bool) -> None:
+    assert not any(breaks(seed, lapses=lapses) for seed in range(400))
 
 
 def attempts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -334,23 +367,58 @@ def the_last_voter_passes_its_vote_on(patch: pytest.MonkeyPatch) -> None:
     def without(primary: PrimaryView, process: ProcessId) -> PrimaryView:
         return primary._replace(left=primary.left | {process} & primary.voters)
 
-    def enough_or_no_voters(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
-        return enough(members, before, met) if before.voters - before.left else "majority"
+    def enough_or_no_voters(
+        members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str], lapsed: frozenset[ProcessId]
+    ) -> Rule | None:
+        return enough(members, before, met, lapsed) if before.voters - before.left else "majority"
 
     patch.setattr(lineage, "_without", without)
     patch.setattr(lineage, "enough", enough_or_no_voters)
 
 
+def lapsed_voters_count_as_those_that_kept_the_state(patch: pytest.MonkeyPatch) -> None:
+    def enough_of_all(
+        members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str], _lapsed: frozenset[ProcessId]
+    ) -> Rule | None:
+        return enough(members, before, met)
+
+    patch.setattr(lineage, "enough", enough_of_all)
+
+
+def any_state_ends_a_lapse(patch: pytest.MonkeyPatch) -> None:
+    def meet(self: Lineage, members: Iterable[ProcessId]) -> None:
+        self.met |= {split_process_id(member)[0] for member in members}
+        self.lapsed = self.lapsed and len(self.met) == 1
+
+    patch.setattr(Lineage, "meet", meet)
+
+
+def lapsed_voters_need_not_look_for_those_that_they_met(patch: pytest.MonkeyPatch) -> None:
+    def enough_of_voters(
+        members: frozenset[ProcessId], before: PrimaryView, _met: frozenset[str], lapsed: frozenset[ProcessId]
+    ) -> Rule | None:
+        return enough(members, before, frozenset(), lapsed)
+
+    patch.setattr(lineage, "enough", enough_of_voters)
+
+
 @pytest.mark.parametrize(
-    ("bug", "seeds"),
+    ("bug", "lapses", "seeds", "broken"),
     [
-        (attempts_are_forgotten, range(50)),
-        (a_vote_is_inherited_without_the_attempts, [5_778]),
-        (the_last_voter_passes_its_vote_on, range(200)),
+        (attempts_are_forgotten, False, range(50), "fork"),
+        (a_vote_is_inherited_without_the_attempts, False, [5_778], "fork"),
+        (the_last_voter_passes_its_vote_on, False, range(200), "fork"),
+        (lapsed_voters_count_as_those_that_kept_the_state, True, range(50), "lost"),
+        (any_state_ends_a_lapse, True, range(50), "lost"),
+        (lapsed_voters_need_not_look_for_those_that_they_met, True, [139], "lost"),
     ],
 )
-def test_a_rule_that_is_left_out_forks_the_chain(
-    bug: Callable[[pytest.MonkeyPatch], None], seeds: Iterable[int], monkeypatch: pytest.MonkeyPatch
+def test_a_rule_that_is_left_out_forks_the_chain_or_loses_the_state(
+    bug: Callable[[pytest.MonkeyPatch], None],
+    lapses: bool,
+    seeds: Iterable[int],
+    broken: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bug(monkeypatch)
-    assert any(map(forks, seeds))
+    assert any(broken in breaks(seed, lapses=lapses) for seed in seeds)

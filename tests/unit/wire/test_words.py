@@ -16,7 +16,16 @@ EPOCH = 3
 NUMBER_MAX = (EPOCH + 2) * (1 << 16)
 
 
-@pytest.mark.parametrize("word", [CLAIM, ClaimWord(V1, Claim()), AttemptWord(V2, 5), AttemptWord(V2, NUMBER_MAX - 1)])
+@pytest.mark.parametrize(
+    "word",
+    [
+        CLAIM,
+        ClaimWord(V1, Claim()),
+        ClaimWord(V1, Claim(lapsed=True)),
+        AttemptWord(V2, 5),
+        AttemptWord(V2, NUMBER_MAX - 1),
+    ],
+)
 def test_words_come_back(word: ClaimWord | AttemptWord) -> None:
     assert decode(encode(word), EPOCH) == word
 

@@ -20,8 +20,10 @@ from antiphon.properties.verdicts.verdict import Verdict, Violation
 
 _CONFIGURED: Final = f"0000.000000.{0:016x}"
 """What the first primary view of a configured group follows."""
-_EVERYBODY: Final = "everybody"
-"""The rule that lets primary return although a majority has crashed; a chain may fork there (newtop.md 15)."""
+_LOST: Final = "lost"
+"""The rule that lets primary return although no voter has kept the state (newtop.md 15)."""
+_FORKING: Final = ("everybody", _LOST)
+"""The rules that let primary return although a majority has crashed; a chain may fork there."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,13 @@ class Chain:
     def may_fork(self, later: Formed) -> bool:
         """Whether part of its history is unknown, or a view in it was formed because all members were back."""
         history = [self._by_name.get((later.group, name)) for name in self.before(later) - {_CONFIGURED}]
-        return any(each is None or each.rule == _EVERYBODY for each in (later, *history))
+        return any(each is None or each.rule in _FORKING for each in (later, *history))
+
+    def may_lose(self, later: Formed, earlier: Formed) -> bool:
+        """Whether a view on the way from one to the other was formed although no voter had kept the state."""
+        history = (self._by_name.get((later.group, name)) for name in self.before(later))
+        on_the_way = (each for each in (later, *history) if each is not None and self.follows(each, earlier))
+        return any(each.rule == _LOST for each in on_the_way)
 
 
 def check_chain(history: History, promises: Promises) -> list[Verdict]:
@@ -132,14 +140,17 @@ def check_chain(history: History, promises: Promises) -> list[Verdict]:
 def check_kept(history: History, promises: Promises) -> list[Verdict]:
     """M13: a message that a process delivers in a primary view is in every later primary view that follows it.
 
-    Each process at which the later view is primary has delivered the message by then, or got it with a state.
+    Each process at which the later view is primary has delivered the message by then, or got it with a state. That is
+    not expected if a view on the way was formed although no voter had kept the state.
     """
     chain, holdings = Chain(history, "M13", promises), Holdings(history)
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for place, earlier in enumerate(chain.primary):
         delivered = _delivered_in(history, earlier)
         successors = [
-            each for each in chain.primary[place + 1 :] if each.group == earlier.group and chain.follows(each, earlier)
+            each
+            for each in chain.primary[place + 1 :]
+            if each.group == earlier.group and chain.follows(each, earlier) and not chain.may_lose(each, earlier)
         ]
         for later in successors if delivered else ():
             opportunities[later.group] += 1

@@ -74,7 +74,7 @@ class NewtopProcess:
         self._cuts = Cuts()
         held_back = HeldBack(self._transfer_of)
         primaries = Primaries(me, settings, held_back)
-        self._states = States(held_back, settings.frame_bytes_max)
+        self._states = States(held_back, primaries, settings.frame_bytes_max)
         self._connections = Connections(frozenset(self._groups), EarlyProposals(me, post.transmit))
         self.admits = self._connections.admits
         """`Connected.admits`, without a call in between: it runs for every frame."""

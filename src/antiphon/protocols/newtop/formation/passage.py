@@ -132,8 +132,9 @@ class Passage:
         if self._primaries.on:
             view = replace(view, primary=False)  # it is voted on
         group = self._new_group(view, frame.base, now)
-        group.begin_transfer(Transfer(self._me, view, frame.companies))
-        self._primaries.merged(name, max((each.last for each in frame.companies if each.view is not None), default=0))
+        transfer = Transfer(self._me, view, frame.companies)
+        group.begin_transfer(transfer)
+        self._primaries.merged(name, transfer.held)
         self._histories.begin(view.group)
         self._groups.enter(group)
         self._order.opened(group)
@@ -169,7 +170,7 @@ class Passage:
         group.multicast(LeavingFrame(name, self._me, group.numbers.sent, passes_vote, stalled), now)
         if passes_vote:
             self._primaries.left(name_of(name), self._me)
-        self._primaries.closed(name)
+        self._primaries.closed(name, lapses=successor is None)
         if group.transfer is not None and group.transfer.waits:
             self._held_back.drop(name)
         self._held_back.put(Left(name, graceful, successor), early)

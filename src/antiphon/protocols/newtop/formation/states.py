@@ -7,17 +7,19 @@ from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.transfer import release
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.outbox import Outbox, Stream
-from antiphon.types import View
+from antiphon.protocols.newtop.primary.rounds import Primaries
+from antiphon.types import View, name_of
 
 
 class States:
     """Invariant: held effects are handed over as soon as the last state that they wait for has arrived."""
 
-    __slots__ = ("_frame_bytes_max", "_held_back", "histories")
+    __slots__ = ("_frame_bytes_max", "_held_back", "_primaries", "histories")
 
-    def __init__(self, held_back: HeldBack, frame_bytes_max: int) -> None:
+    def __init__(self, held_back: HeldBack, primaries: Primaries, frame_bytes_max: int) -> None:
         self.histories = Histories()
         self._held_back = held_back
+        self._primaries = primaries
         self._frame_bytes_max = frame_bytes_max
 
     def snapshot(self, group: NewtopGroup | None, state: bytes | StateSource) -> None:
@@ -50,6 +52,7 @@ class States:
         assert transfer is not None
         if waited and not transfer.waits:
             self._held_back.place(transfer.complete())
+            self._primaries.merged(name_of(group.view.group), transfer.held)  # not of states that never came
             self._held_back.release(effects)
         if transfer.over:
             group.end_transfer()

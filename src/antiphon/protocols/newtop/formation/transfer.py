@@ -118,11 +118,20 @@ class Transfer:
         """All states have arrived, or no member is left to send them."""
         states = tuple((place, state) for place, state in sorted(self._states.items()) if state is not None)
         own = self._own if self._own in self._with_state else None
-        told = sorted({place for place, _ in states} | ({own} if own is not None else set()))
-        primary = max(told, key=lambda place: (self._lasts[place], -place), default=None)
+        primary = max(self._arrived, key=lambda place: (self._lasts[place], -place), default=None)
         if primary is not None and not self._lasts[primary]:
             primary = None
         return InstallState(self._view.group, states, own, primary)
+
+    @property
+    def held(self) -> int:
+        """The number of the last primary view that one of the states comes from that we have by now; 0: none."""
+        return max((self._lasts[place] for place in self._arrived), default=0)
+
+    @property
+    def _arrived(self) -> list[int]:
+        """The classes whose states we have, with our own."""
+        return sorted(place for place in self._with_state if place == self._own or place in self._states)
 
     def _left(self, place: int) -> bool:
         return self._teller(place) is not None

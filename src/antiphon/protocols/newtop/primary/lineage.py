@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple
 
 from antiphon.types import ProcessId, ViewId, split_process_id
 
-Rule = Literal["founded", "majority", "everybody", "static"]
-"""Why a view may try: a member may found a lineage; enough voters; all voters are back; a majority of a fixed size."""
+Rule = Literal["founded", "majority", "everybody", "lost", "static"]
+"""Why a view may try: a member may found a lineage; enough voters; every voter is back; every voter is back, but none
+has kept the state; most of a configured size."""
 
 
 class PrimaryView(NamedTuple):
@@ -40,6 +41,8 @@ class Claim(NamedTuple):
     """Names of the processes that it has been in a view with since `last`."""
     entitled: bool = False
     """Whether it may found a lineage."""
+    lapsed: bool = False
+    """Whether its application has left the group, and its state of the primary views that it voted in is gone."""
 
 
 class ClaimWord(NamedTuple):
@@ -97,34 +100,46 @@ def _vote(
     if size is not None:
         return "static" if 2 * len(claims) > size else None
     members, met = frozenset(claims), frozenset[str]().union(*(claim.met for claim in claims.values()))
+    lapsed = frozenset(process for process, claim in claims.items() if claim.lapsed)
     followed = possible if latest is None else (latest, *possible)
-    rules = {enough(members, each, met) for each in followed}
+    rules = {enough(members, each, met, lapsed) for each in followed}
     if None in rules:
         return None
     if latest is None:
         # Attempts alone show nothing: a process that may found the lineage may have done so elsewhere. Several may be
         # entitled. If we have been in a view with one that is not here, it may found the lineage without us.
         everybody = met <= {split_process_id(member)[0] for member in members}
-        return "founded" if everybody and any(claim.entitled for claim in claims.values()) else None
+        if not everybody or not any(claim.entitled for claim in claims.values()):
+            return None
+    if "lost" in rules:
+        return "lost"
+    if latest is None:
+        return "founded"
     return "everybody" if "everybody" in rules else "majority"
 
 
-def enough(members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str]) -> Rule | None:
+def enough(
+    members: frozenset[ProcessId], before: PrimaryView, met: frozenset[str], lapsed: frozenset[ProcessId] = frozenset()
+) -> Rule | None:
     """Does a view of these members have enough voters of a primary view? `met`: names that its members know.
 
     A restarted voter counts in two cases only. If exactly half of the voters are here, it breaks the tie: the other
     half cannot go on without it. And if every voter is here, restarted or not, no other side can go on.
+
+    A lapsed voter remembers its attempts, so it votes. But its state is gone. One voter that has kept the state must be
+    here too, unless every voter is here: then no voter elsewhere has it.
     """
     voters = before.voters - before.left
     same = voters & members
     if not same:
         return None
+    kept = same - lapsed
     restarted = [voter for voter in voters - same if _is_restarted(voter, members)]
-    if 2 * len(same) > len(voters) or (2 * len(same) == len(voters) and restarted):
+    if kept and (2 * len(same) > len(voters) or (2 * len(same) == len(voters) and restarted)):
         return "majority"
     names = {split_process_id(member)[0] for member in members}
     if len(same) + len(restarted) == len(voters) and met <= names:
-        return "everybody"
+        return "everybody" if kept else "lost"
     return None
 
 
@@ -174,12 +189,18 @@ class Lineage:
     entitled: bool = False
     held: int = 0
     """The number of the last primary view that the application's state comes from; we may know of later ones."""
+    lapsed: bool = False
+    """Whether the application has left, so its state is gone; our memory of attempts is not.
+
+    It ends when we decide with a member that has kept the state, or when a view is formed. A state transfer alone does
+    not end it: the other side may have an older state.
+    """
 
     @property
     def claim(self) -> Claim:
         """The claim for the other members."""
         attempts = tuple(sorted(self.attempts.values(), key=_age))
-        return Claim(self.last, attempts, frozenset(self.met), self.entitled)
+        return Claim(self.last, attempts, frozenset(self.met), self.entitled, self.lapsed)
 
     def meet(self, members: Iterable[ProcessId]) -> None:
         """We are in a view with these."""
@@ -192,12 +213,19 @@ class Lineage:
             self.last = _without(self.last, process)
         self.attempts = {view: _without(attempt, process) for view, attempt in self.attempts.items()}
 
+    def lapse(self) -> None:
+        """Our application has left the group for good: its state is gone."""
+        self.lapsed = True
+        self.held = 0
+
     def learn(self, outcome: Outcome) -> None:
         """The members of our view know this together."""
         if outcome.latest is not None:
             self.last = outcome.latest
         # Also views that we did not attempt: a voter that passes its vote on also passes on its attempts.
         self.attempts = {attempt.view: attempt for attempt in outcome.open}
+        if outcome.rule not in (None, "lost"):
+            self.lapsed = False  # a member has kept the state of all these, and we have got it before our claim
 
     def attempt(self, primary: PrimaryView) -> None:
         """Record an attempt, before any other process can hear of it."""
@@ -207,6 +235,7 @@ class Lineage:
         """All members have attempted it."""
         self.last = primary
         self.held = primary.number
+        self.lapsed = False
         self.attempts.clear()
         self.met = {split_process_id(voter)[0] for voter in primary.voters}
 

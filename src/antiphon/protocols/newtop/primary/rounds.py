@@ -126,7 +126,7 @@ class Primaries:
         return 0 if lineage is None else lineage.held
 
     def merged(self, name: GroupId, number: int) -> None:
-        """We get the states of several sides, or of the group that we join; one comes from this primary view."""
+        """Of the states that we have got, of several sides or of the group that we join, one comes from this view."""
         if self.on:
             self._lineage(name).held = number
 
@@ -140,9 +140,14 @@ class Primaries:
         spoke, self._spoke = self._spoke, False
         return spoke
 
-    def closed(self, group: GroupId) -> None:
-        """We are not in that group any more; what we know about primary views stays."""
+    def closed(self, group: GroupId, *, lapses: bool) -> None:
+        """We are not in that group any more; what we know about primary views stays.
+
+        `lapses`: our application has left, so its state is gone. Otherwise we go over to another group of that name.
+        """
         self._rounds.pop(group, None)
+        if lapses and self.on:
+            self._lineage(name_of(group)).lapse()
 
     def _lineage(self, name: GroupId) -> Lineage:
         return self._lineages.setdefault(name, Lineage())

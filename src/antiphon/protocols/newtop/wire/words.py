@@ -1,6 +1,6 @@
 """What members tell each other about primary views, as the payload of a numbered message (docs/spec/newtop.md 15).
 
-    claim:    1, view, entitled, last (count 0 or 1), attempts (count), names met (count)
+    claim:    1, view, entitled, lapsed, last (count 0 or 1), attempts (count), names met (count)
     attempt:  2, view, number
     each primary view: number, view, voters (count), voters that left (count)
 
@@ -34,7 +34,7 @@ def encode(word: Word) -> bytes:
         return _KIND.pack(_ATTEMPT) + encode_name(word.view) + _NUMBER.pack(word.number)
     claim = word.claim
     last = () if claim.last is None else (claim.last,)
-    parts = [_KIND.pack(_CLAIM), encode_name(word.view), _KIND.pack(claim.entitled)]
+    parts = [_KIND.pack(_CLAIM), encode_name(word.view), _KIND.pack(claim.entitled), _KIND.pack(claim.lapsed)]
     for primaries in (last, claim.attempts):
         parts.append(_COUNT.pack(len(primaries)))
         parts += map(_primary, primaries)
@@ -62,11 +62,11 @@ def _read(reader: Reader, number_max: int) -> Word:
     if kind == _ATTEMPT:
         word: Word = AttemptWord(view, _read_number(reader, number_max))
     else:
-        entitled = reader.flag()
+        entitled, lapsed = reader.flag(), reader.flag()
         last = [_read_primary(reader, number_max) for _ in range(_read_count(reader, 1))]
         attempts = [_read_primary(reader, number_max) for _ in range(_read_count(reader, _NAMES_MAX))]
         met = frozenset(split_process_id(process)[0] for process in _read_names(reader))
-        word = ClaimWord(view, Claim(last[0] if last else None, tuple(attempts), met, entitled))
+        word = ClaimWord(view, Claim(last[0] if last else None, tuple(attempts), met, entitled, lapsed))
     reader.end()
     return word
 
