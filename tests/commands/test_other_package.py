@@ -1,6 +1,7 @@
 """A protocol family of another package: the one that docs/guide/new-protocol.md writes, installed and run.
 
-Each command is a process of its own, as for a user, because installed packages are looked for once per process.
+Commands run in processes of their own, because installed packages are looked for once per process. Those that need
+Spark share one process: it takes long to start.
 """
 
 import json
@@ -71,10 +72,26 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+COMMANDS = """
+import sys
+from antiphon.cli.main import main
+for arguments in {commands!r}:
+    sys.argv = ["antiphon", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+"""
+
+
 def antiphon(installed: Path, *arguments: str | Path, code: int = 0) -> str:
+    return python(installed, "-m", "antiphon.cli.main", *map(str, arguments), code=code)
+
+
+def python(installed: Path, *arguments: str, code: int = 0) -> str:
     path = os.pathsep.join(map(str, (ROOT / "src", installed)))
     ended = subprocess.run(
-        [sys.executable, "-m", "antiphon.cli.main", *map(str, arguments)],
+        [sys.executable, *arguments],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -106,26 +123,42 @@ def played(installed: Path, scenario: Path) -> Path:
     return out
 
 
+COMPARED = [f"{NAME}:total", "classic:total"]
+
+
+@pytest.fixture(scope="module")
+def documents(installed: Path, scenario: Path, simulated: Path, played: Path) -> dict[str, Any]:
+    """What commands under Spark say, by a name for each."""
+    compared = ["--protocols", ",".join(COMPARED), "--no-page", "--out", str(scenario.parent / "compared")]
+    commands = {
+        "simulated": ["check", str(simulated), "--json"],
+        "played": ["check", str(played), "--json"],
+        "campaign": ["campaign", NAME, "--runs", "10", "--json"],
+        "compared": ["compare", str(scenario), *compared, "--json"],
+    }
+    text, found = python(installed, "-c", COMMANDS.format(commands=[*commands.values()])), []
+    while text := text.strip():
+        document, end = json.JSONDecoder().raw_decode(text)
+        found.append(document)
+        text = text[end:]
+    return dict(zip(commands, found, strict=True))
+
+
 @pytest.mark.parametrize("source", ["simulated", "played"])
-def test_its_runs_are_judged_by_its_own_promises(installed: Path, source: str, request: pytest.FixtureRequest) -> None:
-    directory: Path = request.getfixturevalue(source)
-    found = promised(json.loads(antiphon(installed, "check", directory, "--json")))
+def test_its_runs_are_judged_by_its_own_promises(documents: dict[str, Any], source: str) -> None:
+    found = promised(documents[source])
     assert {*found} == {*"W D1 D2 D3 O1 O2 O3 O4 O5 O6 O8 L2 L3 L8".split()}
     assert {found[name] for name in ("D1", "O1", "O6", "O8", "L2", "L3")} == {"pass"}
 
 
-def test_campaigns_run_random_scenarios_of_the_package(installed: Path) -> None:
+def test_campaigns_run_random_scenarios_of_the_package(installed: Path, documents: dict[str, Any]) -> None:
     assert NAME in antiphon(installed, "campaign", "--list")
-    document = json.loads(antiphon(installed, "campaign", NAME, "--runs", "10", "--json"))
-    assert document["verdict"] == "pass"
+    assert documents["campaign"]["verdict"] == "pass"
 
 
-def test_the_package_is_compared_with_other_protocols(installed: Path, scenario: Path, tmp_path: Path) -> None:
-    names = [f"{NAME}:total", "classic:total"]
-    arguments = ["--protocols", ",".join(names), "--no-page", "--json", "--out", str(tmp_path / "compared")]
-    document = json.loads(antiphon(installed, "compare", scenario, *arguments))
-    assert [each["protocol"] for each in document["protocols"]] == names
-    assert document["verdict"] == "hold"
+def test_the_package_is_compared_with_other_protocols(documents: dict[str, Any]) -> None:
+    assert [each["protocol"] for each in documents["compared"]["protocols"]] == COMPARED
+    assert documents["compared"]["verdict"] == "hold"
 
 
 @pytest.mark.parametrize(

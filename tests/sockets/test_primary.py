@@ -38,6 +38,8 @@ def test_a_merge_says_which_state_is_that_of_the_primary_side() -> None:
             members.partition([[0, 1], [2]])
             await asyncio.sleep(3)
             assert [members[place].health.primary for place in range(3)] == [True, True, False]
+            await members[0].send(b"for two")  # without it both sides would have the same state
+            await asyncio.sleep(1)
             members.heal()
             async for event in members[2]:
                 if isinstance(event, Reset) and len(event.states) == 2:
@@ -68,6 +70,8 @@ def test_a_state_that_never_came_does_not_count_as_that_of_the_primary_side(afte
             for _ in range(2):
                 members.partition([[0], [1, 2]])
                 await asyncio.sleep(3)
+                await members[1].send(b"for two")  # without it both sides would have the same state
+                await asyncio.sleep(1)
                 members.heal()
                 while len(members[0].health.members) < 3:
                     await asyncio.sleep(0.0005)

@@ -105,17 +105,23 @@ def _vote(
     rules = {enough(members, each, met, lapsed) for each in followed}
     if None in rules:
         return None
-    if latest is None:
-        # Attempts alone show nothing: a process that may found the lineage may have done so elsewhere. Several may be
-        # entitled. If we have been in a view with one that is not here, it may found the lineage without us.
-        everybody = met <= {split_process_id(member)[0] for member in members}
-        if not everybody or not any(claim.entitled for claim in claims.values()):
-            return None
+    if latest is None and not _may_found(claims, met):
+        return None
     if "lost" in rules:
         return "lost"
     if latest is None:
         return "founded"
     return "everybody" if "everybody" in rules else "majority"
+
+
+def _may_found(claims: Mapping[ProcessId, Claim], met: frozenset[str]) -> bool:
+    """Whether these members may found a lineage. `met`: names that they know.
+
+    Attempts alone show nothing: a process that may found the lineage may have done so elsewhere. Several may be
+    entitled. If we have been in a view with one that is not here, it may found the lineage without us.
+    """
+    everybody = met <= {split_process_id(member)[0] for member in claims}
+    return everybody and any(claim.entitled for claim in claims.values())
 
 
 def enough(
