@@ -17,6 +17,7 @@ import pytest
 
 from antiphon.properties.families import promised_by
 from antiphon.protocols.registry import families
+from tests.support.console import program
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples/fixed-sequencer"
@@ -72,18 +73,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-COMMANDS = """
-import sys
-from antiphon.cli.main import main
-for arguments in {commands!r}:
-    sys.argv = ["antiphon", *arguments]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, arguments
-"""
-
-
 def antiphon(installed: Path, *arguments: str | Path, code: int = 0) -> str:
     return python(installed, "-m", "antiphon.cli.main", *map(str, arguments), code=code)
 
@@ -136,7 +125,7 @@ def documents(installed: Path, scenario: Path, simulated: Path, played: Path) ->
         "campaign": ["campaign", NAME, "--runs", "10", "--json"],
         "compared": ["compare", str(scenario), *compared, "--json"],
     }
-    text, found = python(installed, "-c", COMMANDS.format(commands=[*commands.values()])), []
+    text, found = python(installed, "-c", program(commands.values())), []
     while text := text.strip():
         document, end = json.JSONDecoder().raw_decode(text)
         found.append(document)

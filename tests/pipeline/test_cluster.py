@@ -14,7 +14,7 @@ import pyspark
 import pytest
 
 from antiphon.pipeline.spark.java import java_home
-from tests.support.console import Console
+from tests.support.console import Console, program
 from tests.support.patience import SECONDS_MAX, until
 
 SPARK = Path(pyspark.__file__).parent
@@ -33,17 +33,6 @@ messages = 5
 "group.orders.members" = [2, 3]
 seeds = 3
 """
-COMMANDS = """
-import sys
-from antiphon.cli.main import main
-for arguments in {commands!r}:
-    sys.argv = ["antiphon", *arguments]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, arguments
-"""
-"""Several commands, one session: it takes long to start."""
 
 
 @contextmanager
@@ -104,7 +93,7 @@ def test_a_cluster_gives_what_one_machine_gives(cluster: str, antiphon: Console,
         ["check", str(there), "--json", "--master", cluster],
     ]
     process = subprocess.run(
-        [sys.executable, "-c", COMMANDS.format(commands=commands)],
+        [sys.executable, "-c", program(commands)],
         env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         capture_output=True,
         text=True,

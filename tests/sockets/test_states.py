@@ -334,6 +334,8 @@ def test_sides_that_merge_tell_each_other_in_pieces() -> None:
         async with three(tables) as members:
             members.partition([[0], [1]])
             await asyncio.sleep(3)
+            await members[0].send(b"for one")  # without it both sides would have the same state
+            await asyncio.sleep(1)
             members.heal()
             await until(lambda: all(table.resets for table in tables))
             await until(lambda: all(table.begun == table.ended for table in tables))

@@ -3,11 +3,28 @@
 import logging
 import signal
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
 
 from antiphon.cli.main import main
+
+_COMMANDS = """
+import sys
+from antiphon.cli.main import main
+for arguments in {commands!r}:
+    sys.argv = ["antiphon", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+"""
+
+
+def program(commands: Iterable[list[str]]) -> str:
+    """A Python program that runs several commands in one Spark session, because a session takes long to start."""
+    return _COMMANDS.format(commands=[*commands])
 
 
 @dataclass(frozen=True)

@@ -179,12 +179,7 @@ class LocalProcess:
         least_members: int | None = None,
         join_within: float | None = None,
     ) -> Group:
-        """Become a member of a group; returns when this process is in the first view.
-
-        `snapshot` returns the application's state, for later joiners; an application with a `snapshot` gets
-        `Reset` events with the states that it must take over. `contacts`: the processes to ask, by default all known.
-        `found`, `least_members` and `join_within`: for this group, instead of what `Member` was given.
-        """
+        """Become a member of a group: `Member.join`."""
         require_name(name, "a group")
         if snapshot is not None and not callable(snapshot):
             raise ConfigurationError(f"snapshot must be a function that returns the state, not {snapshot!r}")

@@ -239,6 +239,9 @@ def test_without_membership_idle_members_stay_silent() -> None:
     cluster.send("b", b"m")
     cluster.rest()
     assert cluster.delivered["c"] == [b"m"]
+    said = {name: (len(cluster.transmitted[name]), len(cluster.control[name])) for name in "abc"}
+    cluster.finish(8, OMEGA_NS)
+    assert said == {name: (len(cluster.transmitted[name]), len(cluster.control[name])) for name in "abc"}
 
 
 # Rule 6.3, 6.4: which cut
