@@ -27,6 +27,7 @@ LOOSE: dict[str, Any] = {
     "idle_probe": 7.0,
     "merge_every": 30.0,
     "exclude_stalled_after": 60.0,
+    "state_from": "messages",
     "window_bytes": 400_000,
     "frame_bytes": 1_000,
     "datagram_bytes": 1_400,

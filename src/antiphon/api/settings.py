@@ -39,6 +39,7 @@ MAY_DIFFER: Final = (
     "idle_probe",
     "merge_every",
     "exclude_stalled_after",
+    "state_from",
     "window_bytes",
     "frame_bytes",
     "datagram_bytes",
@@ -72,6 +73,9 @@ class MemberSettings:
     """Seconds that a member may stay silent before it answers; 0: it answers at once."""
     exclude_stalled_after: float = 0.0
     """A process whose application reads nothing for this number of seconds leaves the group; 0: never."""
+    state_from: Literal["events", "messages"] = "events"
+    """With `messages`, the state follows from messages and `primary`, not from views: sides that have delivered the
+    same then merge without a state transfer."""
     sequenced: AbstractSet[str] = frozenset()
     """Groups in which one member numbers the messages of all."""
     primary: Literal["dynamic"] | int = "dynamic"
@@ -98,6 +102,7 @@ class MemberSettings:
             exclude_stalled_after_ns=_ns(self.exclude_stalled_after),
             merge_every_ns=_ns(self.merge_every),
             form_within_ns=4 * _ns(self.suspect_after),
+            compares_histories=self.state_from == "messages",
             doubts_restarts=True,
             agreed=self.agreed(datagrams=datagrams),
             invitations=False,
@@ -144,6 +149,8 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
         raise ConfigurationError(
             f"service {found.service!r} is not one of total, total-safe: others do not form groups"
         )
+    if found.state_from not in ("events", "messages"):
+        raise ConfigurationError(f"state_from {found.state_from!r} is not one of events, messages")
     if found.sequenced and (found.flow_control in (1, 2) or found.service != "total"):
         raise ConfigurationError("a group with a sequencer needs service total, and flow_control 3 or 0")
     return found

@@ -58,6 +58,7 @@ def _settings(scenario: Scenario, groups: list[Group]) -> NewtopSettings:
         view_change=options.view_change,
         merge_every_ns=int(options.merge_every),
         form_within_ns=int(form_within(options)) or NewtopSettings().form_within_ns,
+        compares_histories=True,  # the state of a simulated application follows from messages alone
         primary=options.primary or None,
         entitled=True,
         tracing=scenario.trace == "full",

@@ -61,7 +61,6 @@ class Delivery:
             self._states.told(group, whole.state, whole.payloads[0], effects)
             self._installer.primaries.look(group)
         elif self._groups.formed:
-            self._states.histories.delivered(whole)
             self._held_back.put(Deliver(whole), effects)
         else:
             effects.append(Deliver(whole))

@@ -25,6 +25,7 @@ from antiphon.protocols.newtop.delivery import Delivery
 from antiphon.protocols.newtop.formation.connections import Connections
 from antiphon.protocols.newtop.formation.formation import Formations
 from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.passage import Passage
 from antiphon.protocols.newtop.formation.proposals import EarlyProposals
 from antiphon.protocols.newtop.formation.states import States
@@ -72,9 +73,10 @@ class NewtopProcess:
         self._answers = Answers()
         bounds = Bounds(counter, self._groups, by_block=bool(settings.block_numbered))
         self._cuts = Cuts()
-        held_back = HeldBack(self._transfer_of)
+        histories = Histories(on=settings.compares_histories)
+        held_back = HeldBack(self._transfer_of, histories)
         primaries = Primaries(me, settings, held_back)
-        self._states = States(held_back, primaries, settings.frame_bytes_max)
+        self._states = States(held_back, histories, primaries, settings.frame_bytes_max)
         self._connections = Connections(frozenset(self._groups), EarlyProposals(me, post.transmit))
         self.admits = self._connections.admits
         """`Connected.admits`, without a call in between: it runs for every frame."""
@@ -84,7 +86,7 @@ class NewtopProcess:
             passage = Passage(
                 me, counter, groups, cast("FormingOrder", self._order), self._cuts, self._answers, self._alarms,
                 held_back, self._connections, post, new_group, primaries, bounds,
-                self._states.histories,
+                histories,
             )  # fmt: skip
             self._formations = rules.formations(me, settings, passage)
         self._installer = ViewInstaller(

@@ -63,6 +63,8 @@ class NewtopSettings:
     """τ_probe: how often a member searches for members of its group outside its view; 0: never (newtop.md 11.2)."""
     form_within_ns: int = 2_000_000_000
     """τ_form: timeout of a formation or a leave (docs/spec/newtop.md 11.1, 11.2)."""
+    compares_histories: bool = False
+    """Whether sides that have delivered the same merge without a state (newtop.md 11.2 rule 7)."""
     doubts_restarts: bool = False
     """Whether another process may have the name of a member. Then an earlier incarnation in the view must vote."""
     agreed: Values = ()

@@ -1,20 +1,26 @@
 """Whether two sides of a split have delivered the same (docs/spec/newtop.md 11.2 rule 7).
 
 A digest of all that was delivered in a formed group, in its order: messages, and states of its classes. Sides that come
-from the same formation and have the same digest have equal states, so a merge transfers none between them.
+from the same formation and have the same digest have equal states, so a merge transfers none between them. This holds
+only for applications whose state does not follow from views: each side has had its own.
 """
 
 import hashlib
 from typing import Final
 
+from antiphon.core.effects import Deliver, InstallState, InstallView, Left, Primary, Transitional
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.types import GroupId, ProcessId
+
+Shown = Deliver | InstallView | InstallState | Transitional | Primary | Left
+"""The effects for an application, in one order."""
 
 _MASK: Final = (1 << 62) - 1
 """Numbers of frames are not larger."""
 _FACTOR: Final = 0x2545F4914F6CDD1D
 _BLOCK: Final = 0x1B873593CC9E2D51
 _PLACE: Final = 0x27D4EB2F165667C5
+_IN_PRIMARY: Final = 0x165667B19E3779F9
 """Odd numbers that spread the bits of small ones."""
 
 
@@ -22,31 +28,48 @@ class Histories:
     """The digests of one process. Invariant: each step is taken at its place in the order, so at all members alike.
 
     A digest begins with the identity of the formed group. A message is told by its author and its number; where a
-    sequencer gives the number, also by its place among the author's messages: two sides may use a number twice.
+    sequencer gives the number, also by its place among the author's messages: two sides may use a number twice. It
+    counts whether the view was primary there, because an application may ignore messages otherwise.
     """
 
-    __slots__ = ("_digests", "_salts")
+    __slots__ = ("_digests", "_in_primary", "_salts", "on")
 
-    def __init__(self) -> None:
+    def __init__(self, *, on: bool) -> None:
+        self.on = on
+        """Whether the application's state follows from messages alone. If not, no digest is known."""
         self._digests: dict[GroupId, int] = {}
+        self._in_primary: set[GroupId] = set()
         self._salts: dict[ProcessId, int] = {}
 
     def begin(self, group: GroupId) -> None:
         """We are in that formed group, and have delivered nothing in it."""
-        self._digests[group] = _digest(group)
+        if self.on:
+            self._digests[group] = _digest(group)
 
-    def delivered(self, frame: BlockFrame) -> None:
-        """A whole message, in a formed group."""
+    def shown(self, effect: Shown) -> None:
+        """The application gets this next."""
+        if isinstance(effect, Deliver):
+            assert isinstance(effect.frame, BlockFrame)
+            self._delivered(effect.frame)
+        elif isinstance(effect, Primary):
+            if effect.holds:
+                self._in_primary.add(effect.group)
+        elif isinstance(effect, InstallView | Transitional):
+            self._in_primary.discard(effect.view.group if isinstance(effect, InstallView) else effect.group)
+
+    def _delivered(self, frame: BlockFrame) -> None:
         digests, author = self._digests, frame.author
         if frame.group not in digests:
             return  # configured: its members have not begun at one place
         salt = self._salts.get(author)
         if salt is None:
             salt = self._salts[author] = _digest(author)
-        number = (
-            frame.block * _BLOCK if frame.ordering is None else frame.block * _BLOCK + frame.ordering.place * _PLACE
-        )
-        digests[frame.group] = (digests[frame.group] * _FACTOR + number + salt) & _MASK
+        number = frame.block * _BLOCK + salt
+        if frame.ordering is not None:
+            number += frame.ordering.place * _PLACE
+        if frame.group in self._in_primary:
+            number += _IN_PRIMARY
+        digests[frame.group] = (digests[frame.group] * _FACTOR + number) & _MASK
 
     def told(self, group: GroupId, place: int) -> None:
         """The state of a class; a member that has not received it continues with another digest."""
@@ -61,6 +84,7 @@ class Histories:
     def forget(self, group: GroupId) -> None:
         """We are not in that group any more."""
         self._digests.pop(group, None)
+        self._in_primary.discard(group)
 
 
 def _digest(text: str) -> int:

@@ -14,10 +14,10 @@ from antiphon.types import View, name_of
 class States:
     """Invariant: held effects are handed over as soon as the last state that they wait for has arrived."""
 
-    __slots__ = ("_frame_bytes_max", "_held_back", "_primaries", "histories")
+    __slots__ = ("_frame_bytes_max", "_held_back", "_histories", "_primaries")
 
-    def __init__(self, held_back: HeldBack, primaries: Primaries, frame_bytes_max: int) -> None:
-        self.histories = Histories()
+    def __init__(self, held_back: HeldBack, histories: Histories, primaries: Primaries, frame_bytes_max: int) -> None:
+        self._histories = histories
         self._held_back = held_back
         self._primaries = primaries
         self._frame_bytes_max = frame_bytes_max
@@ -33,7 +33,7 @@ class States:
     def told(self, group: NewtopGroup, place: int, state: bytes, effects: list[Effect]) -> None:
         """A state is delivered."""
         transfer = group.transfer
-        self.histories.told(group.view.group, place)
+        self._histories.told(group.view.group, place)
         if transfer is not None:
             waited = transfer.waits
             transfer.told(place, state)
