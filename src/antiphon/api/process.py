@@ -7,7 +7,7 @@ happened. `founding.py` decides when a process founds a group instead of joining
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from antiphon.api.arguments import require_name
 from antiphon.api.events import Event
@@ -27,6 +27,9 @@ from antiphon.sockets.offenders import Offence
 from antiphon.sockets.transports.contract import Transport
 from antiphon.trace.journal import JournalRecorder
 from antiphon.types import GroupId, ProcessId, View, name_of
+
+_NOT_ADMITTED: Final = (asyncio.CancelledError, NotJoined, NameTaken, SettingsMismatch)
+"""The application does not wait for the group any more, so the process must not go on trying."""
 
 
 class LocalProcess:
@@ -202,7 +205,7 @@ class LocalProcess:
                 await joined.ready()
             else:
                 await self._founding.join(joined, policy, contacts)
-        except (asyncio.CancelledError, NotJoined, NameTaken, SettingsMismatch):
+        except _NOT_ADMITTED:
             joined.depart()
             raise
         return joined
@@ -223,7 +226,7 @@ class LocalProcess:
         self.driver.stir()
         try:
             await formed.ready()
-        except SettingsMismatch:
+        except _NOT_ADMITTED:
             formed.depart()
             raise
         return formed

@@ -23,7 +23,7 @@ from antiphon.protocols.newtop.frames import (
     VoteFrame,
     WantFrame,
 )
-from antiphon.types import EPOCH_MAX, GroupId, ProcessId, ViewId, epoch_of, formed_group, name_of
+from antiphon.types import EPOCH_MAX, Company, GroupId, ProcessId, ViewId, epoch_of, formed_group, name_of
 from tests.support.cluster import GROUP, OMEGA_NS
 from tests.support.forming import STATE, Forming
 
@@ -213,6 +213,39 @@ def test_an_abort_that_overtakes_its_proposal_refuses_it() -> None:
     cluster.move("a", "b")
     assert not frozen(cluster, "b")
     assert [frame.number for frame in cluster.control["b"] if isinstance(frame, VoteFrame)] == [None]
+
+
+@pytest.mark.parametrize("kind", ["abort", "install"])
+def test_a_stranger_neither_ends_nor_completes_a_formation(kind: str) -> None:
+    """It knows the identity of the group that is being formed, and is not invited to it."""
+    cluster = Forming("a", "b", strangers=["c"])
+    cluster.join("c", "a")
+    cluster.move("c", "a")
+    cluster.move("a", "b")
+    formation = formations(cluster, "b").stage.formation
+    assert formation is not None
+    companies = (Company((ProcessId("a"), ProcessId("b")), ViewId("0000.000000.0123456789abcdef"), 2, True),)
+    frames = {
+        "abort": AbortFrame(formation.group, ProcessId("x")),
+        "install": InstallFrame(formation.group, ProcessId("x"), formation.number, companies),
+    }
+    cluster.core("b").receive(frames[kind], cluster.now)
+    assert formations(cluster, "b").stage.formation is formation
+    cluster.finish(4)
+    assert cluster.last_view("b") == "a b c"
+
+
+def test_a_member_does_not_install_before_it_is_ready() -> None:
+    """A member that lies could otherwise make it skip what it must still deliver."""
+    cluster = Forming("a", "b", strangers=["c"])
+    cluster.join("c", "a")
+    cluster.move("c", "a")
+    cluster.move("a", "b")
+    formation = formations(cluster, "b").stage.formation
+    assert formation is not None
+    alone = tuple(Company((member,), None, 0, False) for member in formation.members)
+    cluster.core("b").receive(InstallFrame(formation.group, ProcessId("a"), formation.number, alone), cluster.now)
+    assert formations(cluster, "b").stage.formation is formation
 
 
 @pytest.mark.parametrize("lacking", [True, False])

@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from antiphon.protocols.newtop.primary import lineage
-from antiphon.protocols.newtop.primary.lineage import Claim, Lineage, Outcome, PrimaryView, Rule, decide, enough
+from antiphon.protocols.newtop.primary.lineage import (
+    NAMES_MAX,
+    Claim,
+    ClaimWord,
+    Lineage,
+    Outcome,
+    PrimaryView,
+    Rule,
+    decide,
+    enough,
+)
+from antiphon.protocols.newtop.wire import words
 from antiphon.types import ProcessId, ViewId, split_process_id
 from tests.support.lineages import Group, breaks, ids
 
@@ -422,3 +433,11 @@ def test_a_rule_that_is_left_out_forks_the_chain_or_loses_the_state(
 ) -> None:
     bug(monkeypatch)
     assert any(broken in breaks(seed, lapses=lapses) for seed in seeds)
+
+
+def test_a_claim_has_room_for_all_names_that_it_tells() -> None:
+    met = Lineage()
+    for number in range(NAMES_MAX + 100):
+        met.meet([ProcessId(f"p{number}")])
+    word = ClaimWord(ViewId("0000.000000.0123456789abcdef"), met.claim)
+    assert words.decode(words.encode(word), 0) == word

@@ -6,11 +6,12 @@ only for applications whose state does not follow from views: each side has had 
 """
 
 import hashlib
+from functools import lru_cache
 from typing import Final
 
 from antiphon.core.effects import Deliver, InstallState, InstallView, Left, Primary, Transitional
 from antiphon.protocols.newtop.frames import BlockFrame
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId
 
 Shown = Deliver | InstallView | InstallState | Transitional | Primary | Left
 """The effects for an application, in one order."""
@@ -32,14 +33,13 @@ class Histories:
     counts whether the view was primary there, because an application may ignore messages otherwise.
     """
 
-    __slots__ = ("_digests", "_in_primary", "_salts", "on")
+    __slots__ = ("_digests", "_in_primary", "on")
 
     def __init__(self, *, on: bool) -> None:
         self.on = on
         """Whether the application's state follows from messages alone. If not, no digest is known."""
         self._digests: dict[GroupId, int] = {}
         self._in_primary: set[GroupId] = set()
-        self._salts: dict[ProcessId, int] = {}
 
     def begin(self, group: GroupId) -> None:
         """We are in that formed group, and have delivered nothing in it."""
@@ -58,13 +58,10 @@ class Histories:
             self._in_primary.discard(effect.view.group if isinstance(effect, InstallView) else effect.group)
 
     def _delivered(self, frame: BlockFrame) -> None:
-        digests, author = self._digests, frame.author
+        digests = self._digests
         if frame.group not in digests:
             return  # configured: its members have not begun at one place
-        salt = self._salts.get(author)
-        if salt is None:
-            salt = self._salts[author] = _digest(author)
-        number = frame.block * _BLOCK + salt
+        number = frame.block * _BLOCK + _digest(frame.author)
         if frame.ordering is not None:
             number += frame.ordering.place * _PLACE
         if frame.group in self._in_primary:
@@ -87,5 +84,6 @@ class Histories:
         self._in_primary.discard(group)
 
 
+@lru_cache(maxsize=4096)
 def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) & _MASK

@@ -198,6 +198,8 @@ class Steps:
         """Step 5, if we take part; if we are already in the group, a sign of life of the sender."""
         formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
         if formation is not None:
+            if frame.sender not in formation.members or (formation.has_predecessors and formation.ready is None):
+                return  # no member has seen all answers yet
             self._require_outcome(formation, frame, now)
             if {member for company in frame.companies for member in company.members} == formation.members.keys():
                 self._install(frame, now)
@@ -237,7 +239,8 @@ class Steps:
         """The sender will never be in that group."""
         formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
         if formation is not None:
-            self.abandon(formation, now)
+            if frame.sender in formation.members:
+                self.abandon(formation, now)
         elif group is not None and group.view.group == frame.group:
             group.agreement.renounced(frame.sender, now)
         else:

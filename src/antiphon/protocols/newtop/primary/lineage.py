@@ -9,9 +9,12 @@ it has enough voters of each of them. So of two views that follow the same one, 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from antiphon.types import ProcessId, ViewId, split_process_id
+
+NAMES_MAX: Final = 4_096
+"""How many members a view has at most, and how many names or attempts a claim."""
 
 Rule = Literal["founded", "majority", "everybody", "lost", "static"]
 """Why a view may try: a member may found a lineage; enough voters; every voter is back; every voter is back, but none
@@ -209,8 +212,13 @@ class Lineage:
         return Claim(self.last, attempts, frozenset(self.met), self.entitled, self.lapsed)
 
     def meet(self, members: Iterable[ProcessId]) -> None:
-        """We are in a view with these."""
-        self.met |= {split_process_id(member)[0] for member in members}
+        """We are in a view with these.
+
+        A claim has room for `NAMES_MAX` names. If we have met more, the ones kept are still too many for any view.
+        """
+        for name in sorted({split_process_id(member)[0] for member in members} - self.met):
+            if len(self.met) < NAMES_MAX:
+                self.met.add(name)
 
     def pass_on(self, process: ProcessId) -> None:
         """That process has left gracefully: the votes of the others decide."""

@@ -377,7 +377,7 @@ class _Outgoing(_Store):
         self.last = 0
         self.tell_at: int | None = None
         self._acknowledged = dict.fromkeys(sorted(others), 0)
-        self._sent_at: dict[int, int] = {}  # sizes of held frames, by place
+        self._sent_at: dict[int, int] = {}  # when each held frame was sent, by place
         self._progress_at = dict.fromkeys(sorted(others), 0)
         self._unanswered = dict.fromkeys(sorted(others), 0)  # number of statuses since its last answer
         self._agreement: deque[int] = deque()  # places of frames of the agreement, which stability does not cover

@@ -12,7 +12,7 @@ import struct
 from typing import Final
 
 from antiphon.errors import ProtocolViolation
-from antiphon.protocols.newtop.primary.lineage import AttemptWord, Claim, ClaimWord, PrimaryView, Word
+from antiphon.protocols.newtop.primary.lineage import NAMES_MAX, AttemptWord, Claim, ClaimWord, PrimaryView, Word
 from antiphon.types import ProcessId, split_process_id
 from antiphon.wire.names import decode_view, encode_name
 from antiphon.wire.reader import Reader
@@ -22,8 +22,6 @@ _ATTEMPT: Final = 2
 _KIND: Final = struct.Struct(">B")
 _COUNT: Final = struct.Struct(">I")
 _NUMBER: Final = struct.Struct(">q")
-_NAMES_MAX: Final = 4_096
-"""How many processes a view has at most, and how many attempts a member lists."""
 _VIEWS_PER_EPOCH: Final = 1 << 16
 """A formation is followed by fewer views than this: each has lost a member of the one before."""
 
@@ -64,7 +62,7 @@ def _read(reader: Reader, number_max: int) -> Word:
     else:
         entitled, lapsed = reader.flag(), reader.flag()
         last = [_read_primary(reader, number_max) for _ in range(_read_count(reader, 1))]
-        attempts = [_read_primary(reader, number_max) for _ in range(_read_count(reader, _NAMES_MAX))]
+        attempts = [_read_primary(reader, number_max) for _ in range(_read_count(reader, NAMES_MAX))]
         met = frozenset(split_process_id(process)[0] for process in _read_names(reader))
         word = ClaimWord(view, Claim(last[0] if last else None, tuple(attempts), met, entitled, lapsed))
     reader.end()
@@ -90,7 +88,7 @@ def _read_primary(reader: Reader, number_max: int) -> PrimaryView:
 
 
 def _read_names(reader: Reader) -> frozenset[ProcessId]:
-    return frozenset(reader.process() for _ in range(_read_count(reader, _NAMES_MAX)))
+    return frozenset(reader.process() for _ in range(_read_count(reader, NAMES_MAX)))
 
 
 def _read_count(reader: Reader, most: int) -> int:
