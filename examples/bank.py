@@ -34,13 +34,13 @@ class Bank:
                     print(f"* {len(members)} branches", flush=True)
                 case antiphon.Primary():
                     print("* in business", flush=True)
-                case antiphon.Reset(states=states):  # the primary side went on, so its number is the highest
-                    self.number, self.accounts = max([(0, {}), *map(json.loads, states)], key=lambda state: state[0])
-                case antiphon.Message(payload=transaction) if not group.primary:  # the same at all of the view
-                    print(f"* not done, type it again: {transaction.decode()}", flush=True)
-                case antiphon.Message(payload=transaction):
+                case antiphon.Reset(states=states, primary=primary):  # the state of the primary side counts
+                    known = states if primary is None else [states[primary]]
+                    self.number, self.accounts = max([(0, {}), *map(json.loads, known)], key=lambda state: state[0])
+                case antiphon.Message(payload=transaction):  # in any view: primary may end elsewhere at other members
                     done, self.number = self.apply(transaction.decode().split()), self.number + 1
-                    print(f"{self.number} {transaction.decode()}: {self.accounts if done else 'refused'}", flush=True)
+                    result = f"{self.accounts if done else 'refused'}{'' if group.primary else ', may be undone'}"
+                    print(f"{self.number} {transaction.decode()}: {result}", flush=True)
 
     def apply(self, transaction: list[str]) -> bool:
         """Change the accounts; False if the transaction is invalid."""

@@ -283,7 +283,7 @@ def nothing_waits_for_a_state(patch: pytest.MonkeyPatch) -> None:
 
 def messages_do_not_count(patch: pytest.MonkeyPatch) -> None:
     """Two sides of a split count as alike, whatever each has delivered since the formation."""
-    patch.setattr(Histories, "_delivered", lambda *_: None)
+    patch.setattr(Histories, "delivered", lambda *_: None)
 
 
 def one_donor_only(patch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,20 @@ from tests.support.patience import SECONDS_MAX
         ({"peers": [7400]}, "7400 is not an address"),
         ({"name": "x" * 300}, "is not a name for a process: a name is a text of 1 to 200 bytes"),
         ({"name": 5}, "5 is not a name for a process"),
+        ({"name": "a\ud800"}, "is not a name for a process"),
+        ({"name": "a\0b"}, "is not a name for a process"),
+        ({"preset": []}, r"there is no preset \[\]"),
+        ({"transport": 3}, "transport must be 'tcp', 'udp', or a function that makes one, not 3"),
+        ({"transport": None}, "transport must be 'tcp', 'udp', or a function that makes one, not None"),
+        ({"trace": 5}, "trace must be the path of a directory, not 5"),
+        ({"trace": "a\0b"}, "trace must be the path of a directory"),
+        ({"join_within": 10**400}, "join_within must be a number of seconds above 0"),
+        ({"join_within": float("nan")}, "join_within must be a number of seconds above 0"),
+        ({"suspect_after": float("inf")}, "suspect_after must be at least 0.08 seconds, and below a billion"),
+        ({"idle_probe": 1e12}, "idle_probe must be a number of seconds that is not negative, and below a billion"),
+        ({"sequenced": {1}}, "1 is not a name for a group"),
+        ({"advertise": "127.0.0.1:0"}, "names no port"),
+        ({"bind": "127.0.0.1:\u0663"}, "is not an address such as"),
         ({"bind": "0.0.0.0:0"}, "name the one that others reach, as advertise"),
         ({"bind": "[::]:0", "transport": "udp"}, "name the one that others reach, as advertise"),
     ],
@@ -69,6 +83,10 @@ def test_a_snapshot_that_is_no_function_is_refused() -> None:
         async with antiphon.Member() as member:
             with pytest.raises(ConfigurationError, match="snapshot must be a function"):
                 await member.join("orders", snapshot=b"state")  # type: ignore[arg-type]
+            group = await asyncio.wait_for(member.join("prices"), SECONDS_MAX)
+            for wrong in ("2", None, 2.5, float("nan")):
+                with pytest.raises(ConfigurationError, match="number of members to wait for"):
+                    await group.ready(wrong)  # type: ignore[arg-type]
             with pytest.raises(ConfigurationError, match="5 is not a name for a group"):
                 await member.join(5)  # type: ignore[arg-type]
 
@@ -125,6 +143,26 @@ def test_events_of_all_groups_are_read_in_order_also_after_joining() -> None:
             assert seen == [*range(20)]
             with pytest.raises(ConfigurationError, match="do not read one by itself"):
                 await anext(one)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("groups", [0, 1, 2])
+@pytest.mark.parametrize("aborts", [True, False])
+def test_the_events_of_all_groups_end_with_the_member(groups: int, aborts: bool) -> None:
+    async def read(member: antiphon.Member) -> None:
+        async for _ in member.events():
+            pass
+
+    async def scenario() -> None:
+        async with antiphon.Member() as member:
+            reading = asyncio.create_task(read(member))
+            await asyncio.sleep(0)
+            for number in range(groups):
+                await member.join(f"g{number}")
+            if aborts:
+                await member.abort()
+        await asyncio.wait_for(reading, SECONDS_MAX)
 
     asyncio.run(scenario())
 

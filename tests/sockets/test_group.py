@@ -22,7 +22,7 @@ class Desk:
     def __init__(self) -> None:
         self.held = 0
         self.sent: list[bytes] = []
-        self.draining = False
+        self.draining = self.starves = False
         self.urged: list[str] = []
 
     @property
@@ -224,3 +224,32 @@ def test_a_member_that_leaves_without_reading_still_sends_all_waiting_messages()
             assert await leaving
 
     run(scenario())
+
+
+def test_a_sender_that_never_waits_lets_the_event_loop_run() -> None:
+    """Otherwise a process that only sends receives nothing, and others suspect it."""
+
+    async def scenario() -> None:
+        desk = Desk()
+        group, turns = Group(cast("LocalProcess", desk), GroupId("orders"), None), 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        running = asyncio.create_task(others())
+        for _ in range(1_000):
+            await group.send(b"x")
+            group.collect()
+        assert turns == 0
+        desk.starves = True
+        for _ in range(1_000):
+            await group.send(b"x")
+            group.collect()
+        assert turns >= 3
+        assert desk.sent == [b"x"] * 2_000
+        running.cancel()
+
+    asyncio.run(scenario())

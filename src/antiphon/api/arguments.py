@@ -1,6 +1,7 @@
 """Checks the arguments that a user passes to the API, so that an error names the wrong value in one sentence."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from antiphon.errors import ConfigurationError
 from antiphon.wire.names import NAME_BYTES_MAX, is_name
@@ -15,6 +16,20 @@ def require_name(name: object, owner: str) -> str:
             "#, @, / and :"
         )
     return name
+
+
+def require_directory(trace: object) -> Path:
+    """The directory for a trace."""
+    if not isinstance(trace, str | Path) or "\0" in str(trace):
+        raise ConfigurationError(f"trace must be the path of a directory, not {trace!r}")
+    return Path(trace)
+
+
+def require_count(members: object) -> int:
+    """A number of members to wait for."""
+    if not isinstance(members, int) or isinstance(members, bool):
+        raise ConfigurationError(f"the number of members to wait for must be a whole number, not {members!r}")
+    return members
 
 
 def peer_addresses(peers: object) -> list[str]:

@@ -25,6 +25,7 @@ from antiphon.types import GroupId, ProcessId
 Found = Literal["together", "never", "anyway"]
 """When to found a group: when enough processes are reached; never; or alone, if no member is found for some time."""
 
+_FOREVER_S: Final = 1e9
 _WARNING_S: Final = 10.0
 """Pause between two warnings about the same address, while a process waits."""
 _FRESH_ROUNDS: Final = 3
@@ -57,7 +58,8 @@ class Policy:
         least, within = self.least_members, self.join_within
         if least is not None and (not isinstance(least, int) or isinstance(least, bool) or least < 1):
             raise ConfigurationError(f"least_members must be a whole number from 1, or None, not {least!r}")
-        if within is not None and (not isinstance(within, int | float) or isinstance(within, bool) or not within > 0):
+        number = isinstance(within, int | float) and not isinstance(within, bool)
+        if within is not None and not (number and 0 < within < _FOREVER_S):
             raise ConfigurationError(f"join_within must be a number of seconds above 0, or None, not {within!r}")
 
     def but(self, found: Found | None, least_members: int | None, join_within: float | None) -> "Policy":
@@ -112,10 +114,19 @@ class Founder:
             self._look()
 
     def troubles(self) -> list[str]:
-        """Why we are still not in the group: addresses that are not reached, and peers that do not answer."""
+        """Why we are not in the group yet: addresses not reached, peers that do not answer, or what the user chose."""
         said, seeds = self._said(), self._driver.transport.seeds
         lines = [f"{show(seed)}: {seed.reason}" for seed in seeds if seed.reason is not None and not seed.own]
-        return lines + [f"{peer} {_PHRASES[said.get(peer)]}" for peer in self._peers if not _is_settled(said.get(peer))]
+        lines += [f"{peer} {_PHRASES[said.get(peer)]}" for peer in self._peers if not _is_settled(said.get(peer))]
+        return lines or self._choices()
+
+    def _choices(self) -> list[str]:
+        least, reached = self._policy.least_members, len(self._peers) + 1
+        if self._policy.found == "never":
+            return ["no process that is reached is in the group, and found='never' forms none"]
+        if least is not None and reached < least:
+            return [f"{reached} processes are reached, this one included, and least_members is {least}"]
+        return []
 
     @property
     def is_overdue(self) -> bool:

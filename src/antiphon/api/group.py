@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from antiphon.api.arguments import require_count
 from antiphon.api.events import Degraded, Event, View
 from antiphon.api.incoming import Incoming
 from antiphon.api.outgoing import Outgoing
@@ -225,6 +226,7 @@ class Group:
 
     async def ready(self, members: int = 1) -> None:
         """Wait until the process is in the group, with this number of members in its view."""
+        require_count(members)
         while not self.leaving and self._refused is None and len(self._members) < members:
             await self._member.next_turn()
         if self._refused is not None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from antiphon.api.arguments import peer_addresses
+from antiphon.api.arguments import peer_addresses, require_directory
 from antiphon.api.events import Event
 from antiphon.api.founding import Found, Policy
 from antiphon.api.group import Group
@@ -64,7 +64,7 @@ class Member:
             multicast=multicast,
             datagram_bytes=wanted.datagram_bytes,
         )
-        recorder = None if trace is None else member_journal(Path(trace), me, wanted)
+        recorder = None if trace is None else member_journal(require_directory(trace), me, wanted)
         core = wanted.new_core(me, datagrams=not carrier.streams, tracing=trace is not None)
         self._process = LocalProcess(me, core, carrier, recorder)
         self._process.act_by_itself(wanted, policy)
@@ -135,6 +135,6 @@ class Member:
     def events(self) -> AsyncIterator[tuple[Group, Event]]:
         """The events of all groups in their one order, instead of those of each group by itself.
 
-        Call it before or after joining groups, but before any group is read by itself.
+        It ends when the member ends. Call it before or after joining groups, but before any group is read by itself.
         """
         return self._process.read_together()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 WAITING_BYTES_MAX: Final = 1 << 20
 """Bytes that may wait for the window before senders must wait; or one larger message."""
+_CREDIT_MAX: Final = 256
+"""After this number of messages `send` looks whether the event loop must run: until then it may never wait."""
 _SMALL_BYTES: Final = 256
 """A message counts as if it had at least this size."""
 
@@ -47,6 +49,8 @@ class Outgoing:
 
     async def send_in_turn(self, payload: bytes) -> None:
         """Send a message beyond the credit: after earlier senders, and when there is room."""
+        if self._member.starves:
+            await asyncio.sleep(0)  # an application that only sends must let this process receive
         self.collect()
         self._require(payload)
         if self._queued or self._full(payload):
@@ -56,7 +60,8 @@ class Outgoing:
         self.urge()
         if not self._queued and not self._closed:
             self.credit_bytes = max(_SMALL_BYTES, len(payload))
-            self.credit = max(0, _places(len(payload)) - self._member.core.waiting(self._group))
+            room = _places(len(payload)) - self._member.core.waiting(self._group)
+            self.credit = max(0, min(room, _CREDIT_MAX))
 
     def try_send(self, payload: bytes) -> None:
         """Send a message, or raise `FlowBlocked` if it would have to wait."""

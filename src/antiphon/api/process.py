@@ -281,6 +281,8 @@ class LocalProcess:
                 for event in group.open_next():
                     yield group, event
                 group.done()
+            if self.driver.stopped:
+                return
             await self.next_turn()
 
     async def next_turn(self) -> None:
@@ -312,6 +314,11 @@ class LocalProcess:
     def stir(self) -> None:
         """Schedule a turn that transmits what an application has sent."""
         self.driver.stir()
+
+    @property
+    def starves(self) -> bool:
+        """Whether an application has kept the event loop from running for too long."""
+        return self.driver.starves()
 
     @property
     def draining(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Final, Literal
 
+from antiphon.api.arguments import require_name
 from antiphon.core.contract import Changing
 from antiphon.errors import ConfigurationError
 from antiphon.protocols.newtop.options import WINDOW_MIN
@@ -74,8 +75,8 @@ class MemberSettings:
     exclude_stalled_after: float = 0.0
     """A process whose application reads nothing for this number of seconds leaves the group; 0: never."""
     state_from: Literal["events", "messages"] = "events"
-    """With `messages`, the state follows from messages and `primary`, not from views: sides that have delivered the
-    same then merge without a state transfer."""
+    """With `messages`, the state follows from messages alone, not from views: sides that have delivered the same then
+    merge without a state transfer."""
     sequenced: AbstractSet[str] = frozenset()
     """Groups in which one member numbers the messages of all."""
     primary: Literal["dynamic"] | int = "dynamic"
@@ -132,7 +133,7 @@ PRESETS: Final = {
 
 def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
     """A preset with the values that the user chose."""
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigurationError(f"there is no preset {preset!r}; take one of {', '.join(PRESETS)}")
     unknown = [name for name in chosen if name not in MemberSettings.__dataclass_fields__]
     if unknown:
@@ -159,10 +160,11 @@ def settings(preset: str, chosen: dict[str, Any]) -> MemberSettings:
 def _require_times(found: MemberSettings) -> None:
     for name in ("idle_probe", "merge_every", "time_silence", "exclude_stalled_after"):
         if not 0 <= getattr(found, name) < _FOREVER_S:
-            raise ConfigurationError(f"{name} must be a number of seconds that is not negative")
+            raise ConfigurationError(f"{name} must be a number of seconds that is not negative, and below a billion")
     if not 0.08 <= found.suspect_after < _FOREVER_S:
         raise ConfigurationError(
-            "suspect_after must be at least 0.08 seconds: four tries to repair a loss must fit in it"
+            "suspect_after must be at least 0.08 seconds, and below a billion: "
+            "four tries to repair a loss must fit in it"
         )
     if found.time_silence >= found.suspect_after:
         raise ConfigurationError("time_silence must be below suspect_after: a silent member would be suspected")
@@ -206,6 +208,9 @@ def _require_kind(name: str, value: Any) -> None:
     )
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
+    if isinstance(value, AbstractSet):
+        for each in value:
+            require_name(each, "a group")
 
 
 def _text(value: str | float) -> str:

@@ -36,7 +36,7 @@ NAME_BYTES_MAX: Final = 200
 """Leaves room for the suffix of an incarnation or a formation."""
 _CACHED_MAX: Final = 16_384
 """Names that are remembered in each direction: any peer can invent them, and each may be long."""
-_NAME: Final = re.compile(r"[^\s#@/:]+")
+_NAME: Final = re.compile(r"[^\s#@/:\x00-\x1f\x7f\ud800-\udfff]+")
 _COUNTED: Final = re.compile(r"[1-9][0-9]{0,19}")
 _VIEW: Final = re.compile(r"[0-9]{4,8}\.[0-9]{6,19}\.[0-9a-f]{16}")
 

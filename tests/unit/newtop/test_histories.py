@@ -2,11 +2,10 @@
 
 import itertools
 
-from antiphon.core.effects import Deliver, InstallView, Primary, Transitional
-from antiphon.protocols.newtop.formation.histories import Histories, Shown
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.protocols.newtop.frames import BlockFrame, Ordering
-from antiphon.types import Company, GroupId, ProcessId, View, ViewId, formed_view
+from antiphon.types import Company, GroupId, ProcessId, ViewId, formed_view
 
 G, OTHER = GroupId("g@7"), GroupId("g@8")
 A, B, C, D = map(ProcessId, "abcd")
@@ -17,15 +16,15 @@ def frame(sender: ProcessId, block: int, ordering: Ordering | None = None) -> Bl
     return BlockFrame(G, sender, block, block - 1, 0, (b"x",), ordering=ordering)
 
 
-def digest(*steps: BlockFrame | Shown | int) -> int:
-    """Of these messages, states of classes and effects, in this order."""
+def digest(*steps: BlockFrame | int) -> int:
+    """Of these messages, and states of classes, in this order."""
     histories = Histories(on=True)
     histories.begin(G)
     for step in steps:
         if isinstance(step, int):
             histories.told(G, step)
         else:
-            histories.shown(Deliver(step) if isinstance(step, BlockFrame) else step)
+            histories.delivered(step)
     return histories.digest(G)
 
 
@@ -44,16 +43,6 @@ def test_with_a_sequencer_the_place_among_the_submissions_counts() -> None:
     assert digest(first) != digest(second)
 
 
-def test_a_message_counts_differently_where_the_view_is_primary() -> None:
-    """An application may ignore messages that it reads while it is not primary."""
-    begins, fails = Primary(G, V1, 2, "majority", (), True), Primary(G, V1, 2, "majority", (), False)
-    ends = Transitional(G, (A,)), InstallView(View(G, V2, (A,)))
-    outside, inside = digest(frame(A, 1)), digest(begins, frame(A, 1))
-    assert outside != inside
-    assert digest(fails, frame(A, 1)) == outside
-    assert [digest(begins, end, frame(A, 1)) for end in ends] == [outside, outside]
-
-
 def test_a_digest_belongs_to_a_formation_and_a_configured_group_has_none() -> None:
     histories = Histories(on=True)
     histories.begin(G)
@@ -61,7 +50,7 @@ def test_a_digest_belongs_to_a_formation_and_a_configured_group_has_none() -> No
     assert histories.digest(G) != histories.digest(OTHER)
     histories.forget(G)
     assert histories.digest(G) == 0
-    histories.shown(Deliver(frame(A, 1)))
+    histories.delivered(frame(A, 1))
     histories.told(G, 0)
     assert histories.digest(G) == 0
 

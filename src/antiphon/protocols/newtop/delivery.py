@@ -5,6 +5,7 @@ from typing import Final
 
 from antiphon.core.effects import Deliver, Effect
 from antiphon.protocols.newtop.formation.held_back import HeldBack
+from antiphon.protocols.newtop.formation.histories import Histories
 from antiphon.protocols.newtop.formation.states import States
 from antiphon.protocols.newtop.frames import WORD, BlockFrame
 from antiphon.protocols.newtop.group import NewtopGroup
@@ -17,15 +18,23 @@ _new: Final = tuple.__new__
 class Delivery:
     """Invariant: without `_special` and `Groups.formed`, a frame carries only whole messages."""
 
-    __slots__ = ("_groups", "_held_back", "_installer", "_plain", "_special", "_states")
+    __slots__ = ("_groups", "_held_back", "_histories", "_installer", "_plain", "_special", "_states")
 
     def __init__(
-        self, groups: Groups, installer: ViewInstaller, held_back: HeldBack, states: States, *, plain: bool
+        self,
+        groups: Groups,
+        installer: ViewInstaller,
+        held_back: HeldBack,
+        states: States,
+        histories: Histories,
+        *,
+        plain: bool,
     ) -> None:
         self._groups = groups
         self._installer = installer
         self._held_back = held_back
         self._states = states
+        self._histories = histories if histories.on else None  # None: no call for each delivery
         self._plain = plain  # consumption is not counted
         self._special = groups.turns is not None
 
@@ -61,6 +70,8 @@ class Delivery:
             self._states.told(group, whole.state, whole.payloads[0], effects)
             self._installer.primaries.look(group)
         elif self._groups.formed:
+            if self._histories is not None:
+                self._histories.delivered(whole)
             self._held_back.put(Deliver(whole), effects)
         else:
             effects.append(Deliver(whole))

@@ -74,7 +74,7 @@ class NewtopProcess:
         bounds = Bounds(counter, self._groups, by_block=bool(settings.block_numbered))
         self._cuts = Cuts()
         histories = Histories(on=settings.compares_histories)
-        held_back = HeldBack(self._transfer_of, histories)
+        held_back = HeldBack(self._transfer_of)
         primaries = Primaries(me, settings, held_back)
         self._states = States(held_back, histories, primaries, settings.frame_bytes_max)
         self._connections = Connections(frozenset(self._groups), EarlyProposals(me, post.transmit))
@@ -96,7 +96,7 @@ class NewtopProcess:
         self.heeds_application = bool(settings.flow_control)
         """True if `consumed` has an effect; otherwise a driver may skip the call."""
         plain = not self.heeds_application and not primaries.on
-        self._delivery = Delivery(groups, self._installer, held_back, self._states, plain=plain)
+        self._delivery = Delivery(groups, self._installer, held_back, self._states, histories, plain=plain)
         self._reception = Reception(
             groups, self._order, self._answers, self._delivery, self._connections, self._formations, bounds,
             suspecting=self._suspecting,
@@ -172,6 +172,8 @@ class NewtopProcess:
 
     def viewed(self, view: View, now: int) -> None:  # noqa: ARG002
         """The application has read a view: its messages from now on belong to it."""
+        if self._formations is not None:
+            self._formations.steps.viewed(view.group)
         group = self._groups.get(view.group)
         if group is not None:
             group.viewed(view)

@@ -18,7 +18,7 @@ ANYWHERE: Final = ("0.0.0.0", "::", "*")  # noqa: S104 - only recognised, not bo
 
 
 def make_transport(
-    chosen: str | TransportMaker,
+    chosen: object,
     me: ProcessId,
     bind: str,
     peers: list[str],
@@ -33,7 +33,11 @@ def make_transport(
             raise ConfigurationError(
                 "a transport of your own knows its addresses: leave peers, advertise and multicast out"
             )
-        return chosen(me)
+        if not callable(chosen):
+            names = ", ".join(map(repr, TRANSPORTS))
+            raise ConfigurationError(f"transport must be {names}, or a function that makes one, not {chosen!r}")
+        made: Transport = chosen(me)
+        return made
     if chosen not in TRANSPORTS:
         raise ConfigurationError(f"there is no transport {chosen!r}; take one of {', '.join(TRANSPORTS)}")
     address, seeds = parse_address(bind), [parse_address(peer) for peer in peers]
@@ -42,6 +46,8 @@ def make_transport(
         raise ConfigurationError(
             f"bind={bind!r} listens at every address of this machine: name the one that others reach, as advertise=…"
         )
+    if shown is not None and not shown[1]:
+        raise ConfigurationError(f"advertise={advertise!r} names no port: others must know where to call")
     if chosen == "udp":
         group = None if multicast is None else _parse_multicast(multicast)
         return UdpMesh(me, address, seeds, advertise=shown, multicast=group, datagram_bytes=datagram_bytes)
@@ -55,7 +61,7 @@ def parse_address(text: object) -> Address:
     if not isinstance(text, str):
         raise ConfigurationError(f"{text!r} is not an address such as '10.0.0.5:7400'")
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
         raise ConfigurationError(f"{text!r} is not an address such as 10.0.0.5:7400")
     return host.strip("[]"), int(port)
 

@@ -33,6 +33,12 @@ class Grounds(Protocol):
     def history(self, group: GroupId) -> int:
         """A digest of all that we have delivered in that group; 0: not known."""
 
+    def is_unread(self, name: GroupId) -> bool:
+        """Whether our application is too far behind to enter another group of that name."""
+
+    def viewed(self, group: GroupId) -> None:
+        """Our application has read a view of that group."""
+
     def votes(self, group: "NewtopGroup") -> bool:
         """Whether a vote on the view in force is under way."""
 

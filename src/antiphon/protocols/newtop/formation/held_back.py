@@ -3,26 +3,25 @@
 from collections import deque
 from collections.abc import Callable
 
-from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Reach
-from antiphon.protocols.newtop.formation.histories import Histories, Shown
+from antiphon.core.effects import Deliver, Effect, InstallState, InstallView, Left, Primary, Reach, Transitional
 from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.types import GroupId
+
+Shown = Deliver | InstallView | InstallState | Transitional | Primary | Left
+"""The effects for an application, in one order."""
 
 
 class HeldBack:
     """Invariant: one order over all groups; after a held effect, all later ones are held too (E-84)."""
 
-    __slots__ = ("_effects", "_histories", "_transfer_of")
+    __slots__ = ("_effects", "_transfer_of")
 
-    def __init__(self, transfer_of: Callable[[GroupId], Transfer | None], histories: Histories) -> None:
+    def __init__(self, transfer_of: Callable[[GroupId], Transfer | None]) -> None:
         self._effects: deque[Shown] = deque()
-        self._histories = histories if histories.on else None  # None: no call for each delivery
         self._transfer_of = transfer_of
 
     def put(self, effect: Shown, effects: list[Effect]) -> None:
         """Add an effect for the application; the network learns of a view at once."""
-        if self._histories is not None:
-            self._histories.shown(effect)
         if not self._effects and not self._waits(effect):
             effects.append(effect)
             return

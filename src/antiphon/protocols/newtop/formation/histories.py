@@ -9,19 +9,14 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
-from antiphon.core.effects import Deliver, InstallState, InstallView, Left, Primary, Transitional
 from antiphon.protocols.newtop.frames import BlockFrame
 from antiphon.types import GroupId
-
-Shown = Deliver | InstallView | InstallState | Transitional | Primary | Left
-"""The effects for an application, in one order."""
 
 _MASK: Final = (1 << 62) - 1
 """Numbers of frames are not larger."""
 _FACTOR: Final = 0x2545F4914F6CDD1D
 _BLOCK: Final = 0x1B873593CC9E2D51
 _PLACE: Final = 0x27D4EB2F165667C5
-_IN_PRIMARY: Final = 0x165667B19E3779F9
 """Odd numbers that spread the bits of small ones."""
 
 
@@ -29,43 +24,29 @@ class Histories:
     """The digests of one process. Invariant: each step is taken at its place in the order, so at all members alike.
 
     A digest begins with the identity of the formed group. A message is told by its author and its number; where a
-    sequencer gives the number, also by its place among the author's messages: two sides may use a number twice. It
-    counts whether the view was primary there, because an application may ignore messages otherwise.
+    sequencer gives the number, also by its place among the author's messages: two sides may use a number twice.
     """
 
-    __slots__ = ("_digests", "_in_primary", "on")
+    __slots__ = ("_digests", "on")
 
     def __init__(self, *, on: bool) -> None:
         self.on = on
         """Whether the application's state follows from messages alone. If not, no digest is known."""
         self._digests: dict[GroupId, int] = {}
-        self._in_primary: set[GroupId] = set()
 
     def begin(self, group: GroupId) -> None:
         """We are in that formed group, and have delivered nothing in it."""
         if self.on:
             self._digests[group] = _digest(group)
 
-    def shown(self, effect: Shown) -> None:
-        """The application gets this next."""
-        if isinstance(effect, Deliver):
-            assert isinstance(effect.frame, BlockFrame)
-            self._delivered(effect.frame)
-        elif isinstance(effect, Primary):
-            if effect.holds:
-                self._in_primary.add(effect.group)
-        elif isinstance(effect, InstallView | Transitional):
-            self._in_primary.discard(effect.view.group if isinstance(effect, InstallView) else effect.group)
-
-    def _delivered(self, frame: BlockFrame) -> None:
+    def delivered(self, frame: BlockFrame) -> None:
+        """The application gets this message next."""
         digests = self._digests
         if frame.group not in digests:
             return  # configured: its members have not begun at one place
         number = frame.block * _BLOCK + _digest(frame.author)
         if frame.ordering is not None:
             number += frame.ordering.place * _PLACE
-        if frame.group in self._in_primary:
-            number += _IN_PRIMARY
         digests[frame.group] = (digests[frame.group] * _FACTOR + number) & _MASK
 
     def told(self, group: GroupId, place: int) -> None:
@@ -81,7 +62,6 @@ class Histories:
     def forget(self, group: GroupId) -> None:
         """We are not in that group any more."""
         self._digests.pop(group, None)
-        self._in_primary.discard(group)
 
 
 @lru_cache(maxsize=4096)

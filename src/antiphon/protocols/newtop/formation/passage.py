@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Left, Reach, Refused
@@ -20,6 +21,9 @@ from antiphon.protocols.newtop.ordering.contract import FormingOrder
 from antiphon.protocols.newtop.primary.rounds import Primaries
 from antiphon.protocols.newtop.voice import Post
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of
+
+_UNREAD_MAX: Final = 4
+"""How many groups of one name an application may have before it that it has not read: each has windows of its own."""
 
 NewGroup = Callable[[View, int, int], NewtopGroup]
 """Builds the group of a view whose numbers begin at a base, at a time."""
@@ -44,6 +48,7 @@ class Passage:
         "_order",
         "_post",
         "_primaries",
+        "_unread",
         "bounds",
         "counter",
     )
@@ -79,6 +84,8 @@ class Passage:
         self._new_group = new_group
         self._primaries = primaries
         self._histories = histories
+        self._unread: dict[GroupId, list[GroupId]] = {}
+        """By name, the groups whose first view the application has not read yet, in their order."""
 
     def current(self, name: GroupId) -> NewtopGroup | None:
         """The group of that name that we are in."""
@@ -99,6 +106,16 @@ class Passage:
     def history(self, group: GroupId) -> int:
         """A digest of all that we have delivered in that group; 0: not known."""
         return self._histories.digest(group)
+
+    def is_unread(self, name: GroupId) -> bool:
+        """Whether our application is too far behind: each group holds windows of deliveries that it has not read."""
+        return len(self._unread.get(name, ())) >= _UNREAD_MAX
+
+    def viewed(self, group: GroupId) -> None:
+        """Our application has read a view of that group, and so all groups before it."""
+        unread = self._unread.get(name_of(group), [])
+        if group in unread:
+            del unread[: unread.index(group) + 1]
 
     def votes(self, group: NewtopGroup) -> bool:
         """Whether a vote on the view in force is under way."""
@@ -136,6 +153,7 @@ class Passage:
         group.begin_transfer(transfer)
         self._primaries.merged(name, transfer.held)
         self._histories.begin(view.group)
+        self._unread.setdefault(name, []).append(view.group)
         self._groups.enter(group)
         self._order.opened(group)
         group.suspector.rest(group, now)
@@ -168,6 +186,8 @@ class Passage:
         passes_vote = self._primaries.on and successor is None and graceful and heard
         stalled = group.concerns.evicted and successor is None
         group.multicast(LeavingFrame(name, self._me, group.numbers.sent, passes_vote, stalled), now)
+        if successor is None:
+            self._unread.pop(name_of(name), None)
         if passes_vote:
             self._primaries.left(name_of(name), self._me)
         self._primaries.closed(name, lapses=successor is None)

@@ -78,7 +78,9 @@ class Steps:
     # Steps 0 to 2: which processes take part, and where all stop
 
     def propose(self, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
-        """Step 0."""
+        """Step 0; not while our application is too far behind."""
+        if self._grounds.is_unread(name):
+            return
         group = self._attempts.next_group(name, self._me, members)
         if group is None:
             return
@@ -209,6 +211,10 @@ class Steps:
             self._attempts.refuse(frame.group)
             self.stranger(frame.group, frame.sender)
 
+    def viewed(self, group: GroupId) -> None:
+        """Our application has read a view of that group."""
+        self._grounds.viewed(group)
+
     def entered(self, group: "NewtopGroup", now: int) -> None:
         """We have entered this group: remember its members, to search for them after a partition."""
         name = name_of(group.view.group)
@@ -327,7 +333,8 @@ class Steps:
         return formation
 
     def _is_willing(self, frame: ProposeFrame, current: "NewtopGroup | None", now: int) -> bool:
-        return self._yields(frame.sender) and self._may_join(frame, now) and self._is_settled(current)
+        ready = self._is_settled(current) and not self._grounds.is_unread(name_of(frame.group))
+        return self._yields(frame.sender) and self._may_join(frame, now) and ready
 
     def _yields(self, initiator: ProcessId) -> bool:
         """Whether our current formation yields to a proposal: only while votes are counted, and to a lower initiator.
