@@ -253,6 +253,19 @@ def test_a_process_that_never_founds_only_joins() -> None:
     run(scenario())
 
 
+def test_a_join_that_waits_by_choice_says_so() -> None:
+    async def scenario() -> None:
+        async with village() as here:
+            await here.start("b")
+            await here.start("a", "b")
+            never = await refused(here, "a", found="never", join_within=5)
+            assert "no process that is reached is in the group, and found='never' forms none" in never
+            few = await refused(here, "a", least_members=9, join_within=5)
+            assert "processes are reached, this one included, and least_members is 9" in few
+
+    run(scenario())
+
+
 async def refused(here: Village, name: str, **policy: Any) -> str:
     with pytest.raises(NotJoined) as caught:
         await here.members[name].join("orders", **policy)
