@@ -11,7 +11,16 @@ import pytest
 from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.sockets.transports import sessions
-from antiphon.sockets.transports.sessions import RECEIVED, Offer, Session, count_in, is_refusal, offer_in
+from antiphon.sockets.transports.sessions import (
+    RECEIVED,
+    Answer,
+    Offer,
+    Session,
+    Sessions,
+    count_in,
+    is_refusal,
+    offer_in,
+)
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
@@ -230,6 +239,43 @@ def test_acknowledgments_leave_after_many_frames_or_bytes() -> None:
     made.flush()
     made.flush()
     assert [count_in(sealed) for sealed in wire.written] == [256, 257]
+
+
+class Called(Wire):
+    """A connection that records whether it was aborted."""
+
+    def __init__(self, made: Sessions, token: int) -> None:
+        super().__init__()
+        self.peer = ProcessId("p2")
+        self.session: Session | None = None
+        self.aborted = False
+        self.offer = made.offer(self.peer, token)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@on_loopback
+async def test_a_session_that_ends_between_the_two_offers_is_not_replaced_on_the_same_connection() -> None:
+    """The other end goes on with the old session; a new one here would miss the frames that we still owe."""
+
+    async def call(_: ProcessId) -> Answer:
+        return Answer.OTHER
+
+    made = Sessions(call, lambda _: 0)
+    first, second, third = Called(made, 3), Called(made, 4), Called(made, 5)
+    assert made.offered(first, Offer(7, 0, 0))  # type: ignore[arg-type]
+    second.offer = made.offer(second.peer, 4)
+    assert second.offer == Offer(3, 7, 0)
+    made.give_up([second.peer])  # as its timer does
+    assert not made.offered(second, Offer(7, 3, 0))  # type: ignore[arg-type]
+    assert second.aborted
+    assert second.session is None
+    assert not made.open
+    third.offer = made.offer(third.peer, 5)
+    assert third.offer == Offer(5, 0, 0)
+    assert made.offered(third, Offer(7, 3, 0))  # type: ignore[arg-type]
+    assert not third.aborted
 
 
 def test_both_ends_come_to_the_same_answer() -> None:

@@ -221,17 +221,17 @@ class Sessions:
         assert link.peer is not None
         assert link.offer is not None
         session = self.open.get(link.peer)
-        if session is not None and link.offer.is_met_by(theirs):
-            if session.can_go_on_from(theirs.received):
-                self._stop_looking(session)
-                link.session = session
-                session.go_on(link, theirs.received)
-            else:
-                self._end(session)
-                link.abort()  # our next offer says that there is no session
+        is_same = link.offer.is_met_by(theirs)
+        if is_same and session is not None and session.can_go_on_from(theirs.received):
+            self._stop_looking(session)
+            link.session = session
+            session.go_on(link, theirs.received)
             return False
         if session is not None:
             self._end(session)
+        if is_same:  # the other end goes on with a session that has just ended here, by its timer or because of a gap
+            link.abort()  # our next offer says that there is no session
+            return False
         link.session = Session(link.peer, self._count(link.peer), link.offer.own, theirs.own)
         self.open[link.peer] = link.session
         link.session.go_on(link, 0)
