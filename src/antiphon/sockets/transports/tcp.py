@@ -104,7 +104,8 @@ class TcpMesh:
     def seeds(self) -> tuple[Seed, ...]:
         """The addresses that the user gave, and the state of each."""
         known = self._addresses.known
-        return self._seeds.states(self._links, {known[peer]: peer for peer in self._links if peer in known})
+        connected = self._sessions.open
+        return self._seeds.states(connected, {known[peer]: peer for peer in connected if peer in known})
 
     @property
     def offenders(self) -> tuple[Offence, ...]:
