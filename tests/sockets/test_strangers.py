@@ -5,11 +5,17 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+import pytest
+
 from antiphon import Event, Group, Member
+from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import ProbeFrame
+from antiphon.sockets.transports import greeting, udp_greeting
 from antiphon.sockets.transports.tcp import TcpMesh
-from antiphon.types import GroupId
+from antiphon.types import GroupId, ProcessId
 from antiphon.wire.codec import encode
+from antiphon.wire.frame import BODY_BYTES_MAX, seal
 from tests.support.loopback import deliver_at_all, join_all, members, on_loopback, read_on, until
 from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
@@ -132,6 +138,36 @@ async def test_a_stranger_gets_no_more_bytes_than_it_has_sent() -> None:
         stranger = await TcpStranger.connect(address_of(found[0].address), "zzz", port=9)  # higher: an introduction
         assert 0 < len(await stranger.reader.read()) <= 512
         await stranger.close()
+
+
+LONG_GREETINGS = [
+    pytest.param("z", "h" * 256, (), id="its own host"),
+    pytest.param("z", "é" * 128, (), id="its own host, in bytes"),
+    pytest.param("z", "h", ("y", "h" * (1 << 20)), id="a host of another"),
+    pytest.param("z" * 256, "h", (), id="its own name"),
+    pytest.param("z", "h", ("y" * 256, "h"), id="a name of another"),
+]
+
+
+@pytest.mark.parametrize(("name", "host", "other"), LONG_GREETINGS)
+def test_a_greeting_with_a_long_host_or_name_is_refused(name: str, host: str, other: tuple[str, ...]) -> None:
+    """They are kept and told to all others: many of them would exceed the largest frame."""
+    others = ((other[0], other[1], 1),) if other else ()
+    with pytest.raises(ProtocolViolation, match="a host of|too long"):
+        greeting.hello_in(greeting.introduction(ProcessId(name), (host, 1), others), "later")
+
+
+def test_a_greeting_on_datagrams_with_a_long_host_is_refused() -> None:
+    for host, others in (("h" * 256, ()), ("é" * 128, ()), ("h", (("h" * 256, 1),))):
+        with pytest.raises(ProtocolViolation, match="too long"):
+            udp_greeting.hello_in(seal(64, msgspec.msgpack.encode(udp_greeting.Hello("z", host, 1, others=others))))
+
+
+def test_the_largest_introduction_fits_in_a_frame() -> None:
+    others = tuple((f"{number:04}".ljust(255, "n"), "h" * 255, 65_535) for number in range(greeting.OTHERS_MAX))
+    sealed = greeting.introduction(ProcessId("p" * 255), ("h" * 255, 65_535), others)
+    assert len(greeting.hello_in(sealed, "later").others) == greeting.OTHERS_MAX
+    assert len(sealed) < BODY_BYTES_MAX / 10
 
 
 @on_loopback
