@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from antiphon import Event, Group, Member
+from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import ProbeFrame
 from antiphon.sockets.transports import greeting, udp_greeting
+from antiphon.sockets.transports.links import Link
 from antiphon.sockets.transports.tcp import TcpMesh
-from antiphon.types import GroupId, ProcessId
+from antiphon.types import GroupId, ProcessId, process_id, split_process_id
 from antiphon.wire.codec import encode
 from antiphon.wire.frame import BODY_BYTES_MAX, seal
+from antiphon.wire.names import INCARNATION_MAX
 from tests.support.loopback import deliver_at_all, join_all, members, on_loopback, read_on, until
 from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
@@ -138,6 +140,45 @@ async def test_a_stranger_gets_no_more_bytes_than_it_has_sent() -> None:
         stranger = await TcpStranger.connect(address_of(found[0].address), "zzz", port=9)  # higher: an introduction
         assert 0 < len(await stranger.reader.read()) <= 512
         await stranger.close()
+
+
+@on_loopback
+async def test_hearsay_replaces_no_process_that_is_connected_or_a_member() -> None:
+    async with members(2) as found:
+        groups = await join_all(found)
+        mesh, to = mesh_of(found[0]), address_of(found[0].address)
+        async with reading(groups) as seen:
+            guest = await TcpStranger.connect(to, "!guest")
+            liar = await TcpStranger.connect(to, "!liar", port=10)
+            await until(lambda: {guest.name, liar.name} <= {*found[0].peers})
+            before = {peer: mesh._addresses.known[peer] for peer in (found[1].id, guest.name)}
+            later = [process_id(split_process_id(peer)[0], INCARNATION_MAX) for peer in before]
+            lies = tuple((name, "127.0.0.1", 11) for name in (*later, "!new"))
+            liar.writer.write(greeting.introduction(liar.name, ("127.0.0.1", 10), lies))
+            await until(lambda: "!new" in mesh._addresses.known)
+            mesh._links[found[1].id].abort()  # a reset: its address is needed again
+            await deliver_at_all(groups, seen, b"unharmed")
+            assert {peer: mesh._addresses.known.get(peer) for peer in before} == before
+            assert [*map(left_in, seen)] == [[], []]
+            await guest.close()
+            await liar.close()
+
+
+def left_in(events: list[Event]) -> list[ProcessId]:
+    return [left.process for event in events if isinstance(event, View) for left in event.left]
+
+
+@on_loopback
+async def test_hearsay_of_later_incarnations_is_counted() -> None:
+    async with members(1) as found:
+        mesh = mesh_of(found[0])
+        link = Link(mesh, called=True)
+        link.peer = ProcessId("stranger")
+        for incarnation in range(1, 100):
+            others = ((f"q#{incarnation}", "127.0.0.1", incarnation),)
+            mesh.learned(link, greeting.Hello("stranger", "127.0.0.1", 1, others))
+        assert [*mesh._addresses.known] == ["q#64"]
+        assert [offence.what for offence in mesh.offenders] == ["tells of too many processes"]
 
 
 LONG_GREETINGS = [

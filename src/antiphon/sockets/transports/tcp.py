@@ -347,13 +347,18 @@ class TcpMesh:
         trusted = link.peer in self._members or self._is_named(link)
         for name, host, port in hello.others:
             peer = decode_process(name.encode())
-            if peer == self._me or peer in self._addresses.known:
+            if peer == self._me or peer in self._addresses.known or self._is_present(peer):
                 continue
             if not self._addresses.has_room_for(peer, link.peer, trusted=trusted):
                 self._offenders.note(link.source, "tells of too many processes", link.peer)
             elif self._addresses.note(peer, (host, port)):
                 self._sessions.bury(self._addresses.known)
                 self._call((host, port))
+
+    def _is_present(self, peer: ProcessId) -> bool:
+        """Whether an incarnation of it is connected or in a view with us: only the process itself can replace that."""
+        latest = self._addresses.latest(peer)
+        return latest in self._links or latest in self._sessions.open or latest in self._members
 
     def _is_named(self, link: Link) -> bool:
         """Whether the user has named the address of that peer."""
