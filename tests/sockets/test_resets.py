@@ -167,6 +167,29 @@ async def test_a_peer_that_refuses_connections_for_a_moment_is_not_excluded_if_a
         await asyncio.gather(*readers, return_exceptions=True)
 
 
+@on_loopback
+async def test_frames_that_could_not_be_processed_end_the_session() -> None:
+    """They count as received, so a resumed session would never send them again."""
+    failures: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context["exception"]))
+    async with behind_boxes(2, **FAST) as (found, _):
+        groups = await formed(found)
+        mesh, peer = mesh_of(found[0]), found[1].id
+        driver, link, before = found[0]._process.driver, mesh._links[peer], mesh.connection(peer)
+        arrived = driver.arrived
+
+        def fail_once(*_: Any, **__: Any) -> None:
+            driver.arrived = arrived  # type: ignore[method-assign]
+            raise RuntimeError("a fault of our own")
+
+        driver.arrived = fail_once  # type: ignore[method-assign]
+        await groups[1].send(b"lost")
+        await link.ended.wait()
+        assert mesh.connection(peer) != before
+        await until(lambda: mesh.connection(peer) is not None)
+        assert [str(failure) for failure in failures] == ["a fault of our own"]
+
+
 # A session by itself
 
 

@@ -11,14 +11,14 @@ import pytest
 from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import ProbeFrame
-from antiphon.sockets.transports import greeting, udp_greeting
+from antiphon.sockets.transports import greeting, links, udp_greeting
 from antiphon.sockets.transports.links import Link
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import GroupId, ProcessId, process_id, split_process_id
 from antiphon.wire.codec import encode
 from antiphon.wire.frame import BODY_BYTES_MAX, seal
 from antiphon.wire.names import INCARNATION_MAX
-from tests.support.loopback import deliver_at_all, join_all, members, on_loopback, read_on, until
+from tests.support.loopback import FAST, deliver_at_all, join_all, members, on_loopback, read_on, until
 from tools.lab.strangers import TcpStranger, UdpStranger, address_of
 
 
@@ -131,6 +131,31 @@ async def test_only_the_process_itself_replaces_its_connection() -> None:
             assert offences(groups[1]) == {"claims the name of a process that is connected"}
             assert all(len(group.health.members) == 2 for group in groups)
             await impostor.close()
+
+
+def test_a_process_that_greets_and_makes_no_offer_keeps_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "GREETING_S", 0.5)
+
+    @on_loopback
+    async def scenario() -> None:
+        async with members(1) as (one,), Member(name="z", **FAST) as real:
+            mesh, to = mesh_of(one), address_of(one.address)
+
+            async def answer_as_real(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await reader.read(1)
+                writer.write(greeting.answer(real.id, address, 1, 0))
+                await reader.read()
+                writer.close()
+
+            async with await asyncio.start_server(answer_as_real, "127.0.0.1", 0) as listening:
+                address = listening.sockets[0].getsockname()
+                caller = await TcpStranger.connect(to, real.id, port=address[1])  # an introduction: it is called back
+                await until(lambda: real.id in mesh._links)
+                mesh_of(real).meet([to])
+                await until(lambda: real.id in one.peers and one.id in real.peers)
+                await caller.close()
+
+    scenario()
 
 
 @on_loopback

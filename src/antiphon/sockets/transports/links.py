@@ -25,7 +25,7 @@ _GUEST_READ_BYTES: Final = 1 << 14
 _REST_S: Final = 0.05
 """If a process sends too many frames, reading from it pauses for this time."""
 GREETING_S: Final = 5.0
-"""Timeout for the greeting of the other end."""
+"""Timeout for the greeting of the other end, and its offer."""
 
 _MESH_KINDS: Final = range(HELLO, 128)
 """Kinds of the transport's own frames. Families of other packages have the kinds from 128 on."""
@@ -97,7 +97,7 @@ class Link(asyncio.BufferedProtocol):
         self._buffer = _empty_buffer(GREETING_BYTES_MAX)
         self._begin = self._end = 0  # received bytes that are not yet split into frames
         self._transport: asyncio.Transport | None = None
-        self._greeting: asyncio.TimerHandle | None = None
+        self._beginning: asyncio.TimerHandle | None = None
 
     def accept(self, peer: ProcessId, offer: Offer) -> None:
         """Accept the greeting of that peer; `offer` tells it how far our session is."""
@@ -155,7 +155,7 @@ class Link(asyncio.BufferedProtocol):
         self._transport = transport
         self.source = (transport.get_extra_info("peername") or ("?",))[0]
         transport.set_write_buffer_limits(high=GUEST_BYTES_MAX)
-        self._greeting = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
+        self._beginning = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
         self._mesh.opened(self)
         if not self.called and not transport.is_closing():
             transport.write(self._mesh.call(self))
@@ -176,6 +176,8 @@ class Link(asyncio.BufferedProtocol):
                 self._greet(frames.pop(0))
             if self.peer is not None and self.session is None and frames:
                 self._mesh.offered(self, offer_in(frames.pop(0)))
+                if self.session is not None:
+                    self._stop_waiting()
             if self.session is not None and frames:
                 self._take(frames)
             self._make_room(needed)
@@ -184,6 +186,9 @@ class Link(asyncio.BufferedProtocol):
         except ProtocolViolation as violation:
             self._mesh.violated(self, violation)
             self.abort(for_good=True)
+        except BaseException:
+            self.is_ended_for_good = True  # frames count as received, and some were not processed: asyncio closes it
+            raise
 
     def _pace(self, frames: int) -> None:
         """Limit the time that a process in no view with us can take."""
@@ -228,11 +233,13 @@ class Link(asyncio.BufferedProtocol):
             self._buffer, self._begin, self._end = larger, 0, left
 
     def _greet(self, sealed: Sealed) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
         hello = hello_in(sealed, "first")
         self.failure = None
         self._mesh.greeted(self, hello, len(sealed))
+
+    def _stop_waiting(self) -> None:
+        if self._beginning is not None:
+            self._beginning.cancel()
 
     def _give_up(self) -> None:
         self.failure = Unreached.SILENT
@@ -268,8 +275,7 @@ class Link(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The connection has ended."""
-        if self._greeting is not None:
-            self._greeting.cancel()
+        self._stop_waiting()
         self._transport = None
         self._mesh.lost(self)
         self.ended.set()

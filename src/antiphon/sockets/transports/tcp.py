@@ -205,7 +205,7 @@ class TcpMesh:
                     await link.ended.wait()
                     if link.failure is not None:
                         self._seeds.failed(address, link.failure)
-                    if link.peer is not None:  # else it refused us, or will call us: keep the longer pause
+                    if link.session is not None:  # else it refused us, or will call us: keep the longer pause
                         (pause, longest), tries = _RETRY_S, 0
             else:
                 tries = 0
