@@ -242,6 +242,17 @@ def test_acknowledged_frames_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert not made.can_go_on_from(3)  # beyond the limit, the oldest go
 
 
+def test_less_is_kept_for_a_peer_that_is_no_member_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_KEPT_BYTES_MAX", 2)
+    made = session(Wire())
+    made.trust()
+    send(made, b"a", b"b", b"c")
+    assert made.can_go_on_from(0)
+    made.distrust()
+    assert not made.can_go_on_from(0)
+    assert made.can_go_on_from(1)
+
+
 def test_more_than_was_sent_cannot_be_acknowledged() -> None:
     made = session(Wire())
     send(made, b"a")

@@ -11,7 +11,7 @@ import pytest
 from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.frames import ProbeFrame
-from antiphon.sockets.transports import greeting, links, udp_greeting
+from antiphon.sockets.transports import greeting, guests, links, sessions, udp_greeting
 from antiphon.sockets.transports.links import Link
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import GroupId, ProcessId, process_id, split_process_id
@@ -83,6 +83,50 @@ async def test_a_full_connection_of_a_stranger_never_makes_the_transport_full() 
             assert not mesh._full
             await deliver_at_all(groups, seen, b"unharmed")
             await stranger.close()
+
+
+@on_loopback
+async def test_a_member_that_left_has_the_limits_of_a_guest_until_it_is_back() -> None:
+    async with members(2) as found:
+        groups = await join_all(found)
+        mesh, peer = mesh_of(found[0]), found[1].id
+        async with reading(groups) as seen:
+            await deliver_at_all(groups, seen, b"large buffers")
+            link = mesh._links[peer]
+            session, transport = link.session, link._transport
+            assert session is not None
+            assert transport is not None
+            assert link.larger_bytes >= 1 << 20
+            await groups[1].leave()
+            await until(lambda: peer not in mesh._members)
+            assert mesh._links[peer] is link
+            assert link in mesh._guests.named
+            assert (link.larger_bytes, link._least_bytes) == (0, 0)
+            assert transport.get_write_buffer_limits()[1] == links.GUEST_BYTES_MAX
+            assert session._kept_bytes_max == sessions._KEPT_BYTES_MAX
+        again = [groups[0], await found[1].join("orders")]
+        async with reading(again) as seen:
+            await deliver_at_all(again, seen, b"and again")
+            assert mesh._links[peer].larger_bytes >= 1 << 20
+            assert transport.get_write_buffer_limits()[1] == links.HIGH_WATER_BYTES
+            assert session._kept_bytes_max == sessions._MEMBER_BYTES_MAX
+
+
+def test_a_stranger_that_no_buffer_is_left_for_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guests, "_BUFFERS_BYTES_MAX", 1 << 20)
+
+    @on_loopback
+    async def scenario() -> None:
+        async with members(1) as found:
+            stranger = await TcpStranger.connect(address_of(found[0].address))
+            await until(lambda: stranger.name in found[0].peers)
+            stranger.writer.write(seal(1, bytes(2 << 20))[:100])
+            await stranger.reader.read()
+            offences = mesh_of(found[0]).offenders
+            assert [each.what for each in offences] == ["sends frames that no buffer is left for"]
+            await stranger.close()
+
+    scenario()
 
 
 @on_loopback

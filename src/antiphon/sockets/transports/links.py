@@ -111,6 +111,15 @@ class Link(asyncio.BufferedProtocol):
             self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
             self._transport.resume_reading()
 
+    def distrust(self) -> None:
+        """The peer is in no view with us any more: it has the buffers of a guest. What waits for it may still leave."""
+        self._least_bytes = 0
+        if self.larger_bytes and self._end - self._begin < GREETING_BYTES_MAX:
+            self._replace_buffer(GREETING_BYTES_MAX)
+        if self._transport is not None:
+            waiting = self._transport.get_write_buffer_size()
+            self._transport.set_write_buffer_limits(high=max(GUEST_BYTES_MAX, waiting))
+
     @property
     def larger_bytes(self) -> int:
         """The size of the read buffer; 0 for the first one."""
@@ -226,11 +235,16 @@ class Link(asyncio.BufferedProtocol):
             self._begin, self._end = 0, left
         if len(self._buffer) < needed or len(self._buffer) < self._least_bytes:
             size = max(needed + self._least_bytes, GREETING_BYTES_MAX)
-            if not self._mesh.may_hold(self, size):
-                raise ProtocolViolation("length", f"no buffer left for {needed} bytes of a process in no view")
-            larger = _empty_buffer(size)
-            larger[:left] = self._buffer[self._begin : self._end]
-            self._buffer, self._begin, self._end = larger, 0, left
+            if self._mesh.may_hold(self, size):
+                self._replace_buffer(size)
+            else:
+                self.abort(for_good=True)
+
+    def _replace_buffer(self, size_bytes: int) -> None:
+        left = self._end - self._begin
+        other = _empty_buffer(size_bytes)
+        other[:left] = self._buffer[self._begin : self._end]
+        self._buffer, self._begin, self._end = other, 0, left
 
     def _greet(self, sealed: Sealed) -> None:
         hello = hello_in(sealed, "first")

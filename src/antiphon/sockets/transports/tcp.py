@@ -137,8 +137,7 @@ class TcpMesh:
         for link in [link for link in self._full if link.peer not in members]:
             link.abort(for_good=True)
         for peer in before - members:
-            if peer in self._links:
-                self._guests.greeted(self._links[peer])
+            self._make_guest(peer)
 
     def _welcome(self, peer: ProcessId) -> None:
         link = self._links.get(peer)
@@ -147,6 +146,14 @@ class TcpMesh:
             link.trust()
         if peer in self._sessions.open:
             self._sessions.open[peer].trust()
+
+    def _make_guest(self, peer: ProcessId) -> None:
+        if peer in self._sessions.open:
+            self._sessions.open[peer].distrust()
+        link = self._links.get(peer)
+        if link is not None:
+            link.distrust()
+            self._guests.greeted(link)
 
     async def close(self) -> None:
         """Send a farewell, and wait for a limited time until the peers have read what is buffered."""
@@ -381,7 +388,7 @@ class TcpMesh:
 
     def may_hold(self, link: Link, size_bytes: int) -> bool:
         """The limit holds for all guests together, not for members."""
-        return link.peer in self._members or self._guests.has_room_for(size_bytes)
+        return link.peer in self._members or self._guests.has_room_for(link, size_bytes)
 
     def filled(self, link: Link, full: bool) -> None:
         """A full connection of a process that is in no view with us ends: it must not hold members back."""
