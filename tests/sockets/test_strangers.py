@@ -263,7 +263,7 @@ LONG_GREETINGS = [
 def test_a_greeting_with_a_long_host_or_name_is_refused(name: str, host: str, other: tuple[str, ...]) -> None:
     """They are kept and told to all others: many of them would exceed the largest frame."""
     others = ((other[0], other[1], 1),) if other else ()
-    with pytest.raises(ProtocolViolation, match="a host of|too long"):
+    with pytest.raises(ProtocolViolation, match=r"a host of|too long"):
         greeting.hello_in(greeting.introduction(ProcessId(name), (host, 1), others), "later")
 
 

@@ -184,9 +184,7 @@ class Link(asyncio.BufferedProtocol):
             if self.peer is None and frames:
                 self._greet(frames.pop(0))
             if self.peer is not None and self.session is None and frames:
-                self._mesh.offered(self, offer_in(frames.pop(0)))
-                if self.session is not None:
-                    self._stop_waiting()
+                self._take_offer(frames.pop(0))
             if self.session is not None and frames:
                 self._take(frames)
             self._make_room(needed)
@@ -250,6 +248,11 @@ class Link(asyncio.BufferedProtocol):
         hello = hello_in(sealed, "first")
         self.failure = None
         self._mesh.greeted(self, hello, len(sealed))
+
+    def _take_offer(self, sealed: Sealed) -> None:
+        self._mesh.offered(self, offer_in(sealed))
+        if self.session is not None:
+            self._stop_waiting()
 
     def _stop_waiting(self) -> None:
         if self._beginning is not None:
