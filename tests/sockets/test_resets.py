@@ -11,7 +11,16 @@ import pytest
 from antiphon import Event, Group, Member, View
 from antiphon.errors import ProtocolViolation
 from antiphon.sockets.transports import sessions
-from antiphon.sockets.transports.sessions import RECEIVED, Offer, Session, count_in, is_refusal, offer_in
+from antiphon.sockets.transports.sessions import (
+    RECEIVED,
+    Answer,
+    Offer,
+    Session,
+    Sessions,
+    count_in,
+    is_refusal,
+    offer_in,
+)
 from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
@@ -158,6 +167,29 @@ async def test_a_peer_that_refuses_connections_for_a_moment_is_not_excluded_if_a
         await asyncio.gather(*readers, return_exceptions=True)
 
 
+@on_loopback
+async def test_frames_that_could_not_be_processed_end_the_session() -> None:
+    """They count as received, so a resumed session would never send them again."""
+    failures: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context["exception"]))
+    async with behind_boxes(2, **FAST) as (found, _):
+        groups = await formed(found)
+        mesh, peer = mesh_of(found[0]), found[1].id
+        driver, link, before = found[0]._process.driver, mesh._links[peer], mesh.connection(peer)
+        arrived = driver.arrived
+
+        def fail_once(*_: Any, **__: Any) -> None:
+            driver.arrived = arrived  # type: ignore[method-assign]
+            raise RuntimeError("a fault of our own")
+
+        driver.arrived = fail_once  # type: ignore[method-assign]
+        await groups[1].send(b"lost")
+        await link.ended.wait()
+        assert mesh.connection(peer) != before
+        await until(lambda: mesh.connection(peer) is not None)
+        assert [str(failure) for failure in failures] == ["a fault of our own"]
+
+
 # A session by itself
 
 
@@ -210,6 +242,17 @@ def test_acknowledged_frames_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert not made.can_go_on_from(3)  # beyond the limit, the oldest go
 
 
+def test_less_is_kept_for_a_peer_that_is_no_member_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_KEPT_BYTES_MAX", 2)
+    made = session(Wire())
+    made.trust()
+    send(made, b"a", b"b", b"c")
+    assert made.can_go_on_from(0)
+    made.distrust()
+    assert not made.can_go_on_from(0)
+    assert made.can_go_on_from(1)
+
+
 def test_more_than_was_sent_cannot_be_acknowledged() -> None:
     made = session(Wire())
     send(made, b"a")
@@ -230,6 +273,43 @@ def test_acknowledgments_leave_after_many_frames_or_bytes() -> None:
     made.flush()
     made.flush()
     assert [count_in(sealed) for sealed in wire.written] == [256, 257]
+
+
+class Called(Wire):
+    """A connection that records whether it was aborted."""
+
+    def __init__(self, made: Sessions, token: int) -> None:
+        super().__init__()
+        self.peer = ProcessId("p2")
+        self.session: Session | None = None
+        self.aborted = False
+        self.offer = made.offer(self.peer, token)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@on_loopback
+async def test_a_session_that_ends_between_the_two_offers_is_not_replaced_on_the_same_connection() -> None:
+    """The other end goes on with the old session; a new one here would miss the frames that we still owe."""
+
+    async def call(_: ProcessId) -> Answer:
+        return Answer.OTHER
+
+    made = Sessions(call, lambda _: 0)
+    first, second, third = Called(made, 3), Called(made, 4), Called(made, 5)
+    assert made.offered(first, Offer(7, 0, 0))  # type: ignore[arg-type]
+    second.offer = made.offer(second.peer, 4)
+    assert second.offer == Offer(3, 7, 0)
+    made.give_up([second.peer])  # as its timer does
+    assert not made.offered(second, Offer(7, 3, 0))  # type: ignore[arg-type]
+    assert second.aborted
+    assert second.session is None
+    assert not made.open
+    third.offer = made.offer(third.peer, 5)
+    assert third.offer == Offer(5, 0, 0)
+    assert made.offered(third, Offer(7, 3, 0))  # type: ignore[arg-type]
+    assert not third.aborted
 
 
 def test_both_ends_come_to_the_same_answer() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -23,8 +23,8 @@ from antiphon.sockets.transports.pieces import Piece, Puzzles, cut
 from antiphon.sockets.transports.udp import UdpMesh
 from antiphon.types import GroupId, formed_group, process_id
 from antiphon.wire.codec import encode
-from antiphon.wire.frame import Sealed, seal
-from tests.support.cast import LOOPBACK, all_talk, multicast_or_skip, until, within_deadline
+from antiphon.wire.frame import seal
+from tests.support.cast import LOOPBACK, Told, all_talk, multicast_or_skip, until, within_deadline
 
 
 class LossyMesh(UdpMesh):
@@ -37,30 +37,6 @@ class LossyMesh(UdpMesh):
         kept = [datagram for datagram in datagrams if self.dice.random() >= 0.1]
         LossyMesh.lost += len(datagrams) - len(kept)
         super().transmit(kept, to)
-
-
-class Told:
-    """A driver that only records the calls of its transport."""
-
-    def __init__(self) -> None:
-        self.frames: list[tuple[ProcessId, Sealed, bool]] = []
-        self.connections: list[ProcessId] = []
-        self.ready: list[bool] = []
-
-    def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
-        self.frames += [(peer, each, overheard) for each in sealed]
-
-    def connected(self, peer: ProcessId) -> None:
-        self.connections.append(peer)
-
-    def broke(self, peer: ProcessId, connection: int) -> None:
-        raise AssertionError("datagrams have no connections")
-
-    def gone(self, peer: ProcessId) -> None:
-        raise AssertionError("datagrams give no evidence of a death")
-
-    def writable(self, ready: bool) -> None:
-        self.ready.append(ready)
 
 
 def silence(mesh: Transport) -> None:

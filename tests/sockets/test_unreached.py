@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from antiphon import Member, NotJoined
+from antiphon.sockets.transports import greeting
+from antiphon.sockets.transports.sessions import Offer
+from antiphon.sockets.transports.tcp import TcpMesh
+from antiphon.types import ProcessId
 from antiphon.wire.frame import seal
 from tests.support.loopback import FAST, name, on_loopback, take_view, until
 
@@ -104,6 +108,32 @@ async def test_a_peer_that_was_reached_and_is_gone_is_told() -> None:
         assert two.unreached == {}
         await one.abort()
         await until(lambda: two.unreached != {})
+
+
+@on_loopback
+async def test_a_process_that_greets_is_reached_only_once_frames_can_pass() -> None:
+    """Otherwise a member founds a group beside a seed that it has not asked."""
+    offer_due = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(greeting.answer(ProcessId("z"), address, 1, 0))
+        await offer_due.wait()
+        writer.write(Offer(1, 0, 0).sealed())
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        address = listening.sockets[0].getsockname()
+        async with Member(name="p1", peers=[f"127.0.0.1:{address[1]}"], **FAST) as member:
+            mesh = member._process.driver.transport
+            assert isinstance(mesh, TcpMesh)
+            await until(lambda: "z" in mesh._links)
+            assert member.peers == ()
+            assert [seed.peer for seed in mesh.seeds] == [None]
+            offer_due.set()
+            await until(lambda: member.peers == ("z",))
+            assert [seed.peer for seed in mesh.seeds] == ["z"]
 
 
 class Stoppable:

@@ -2,15 +2,40 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
 
-from antiphon import Group, Message
+from antiphon import Group, Message, ProcessId
 from antiphon.sockets.transports.contract import Address
+from antiphon.wire.frame import Sealed
 
 DEADLINE_S = 120.0
 LOOPBACK = "127.0.0.1"
+
+
+class Told:
+    """A driver that only records the calls of its transport."""
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[ProcessId, Sealed, bool]] = []
+        self.connections: list[ProcessId] = []
+        self.ready: list[bool] = []
+
+    def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
+        self.frames += [(peer, each, overheard) for each in sealed]
+
+    def connected(self, peer: ProcessId) -> None:
+        self.connections.append(peer)
+
+    def broke(self, peer: ProcessId, connection: int) -> None:
+        raise AssertionError("datagrams have no connections")
+
+    def gone(self, peer: ProcessId) -> None:
+        raise AssertionError("datagrams give no evidence of a death")
+
+    def writable(self, ready: bool) -> None:
+        self.ready.append(ready)
 
 
 def within_deadline(test: Callable[[], Awaitable[None]]) -> None:

@@ -34,6 +34,8 @@ IDENTITY_BYTES_MAX: Final = IDENTITY_BYTES + 2 * 255
 """Length with the longest possible names."""
 NAME_BYTES_MAX: Final = 200
 """Leaves room for the suffix of an incarnation or a formation."""
+_TEXT_BYTES_MAX: Final = 255
+"""Length of an identity in text. A longer one cannot be encoded."""
 _CACHED_MAX: Final = 16_384
 """Names that are remembered in each direction: any peer can invent them, and each may be long."""
 _NAME: Final = re.compile(r"[^\s#@/:\x00-\x1f\x7f\ud800-\udfff]+")
@@ -104,7 +106,9 @@ def decode_view(encoded: bytes) -> ViewId:
 
 @lru_cache(_CACHED_MAX)
 def require_process(text: str) -> None:
-    """Raise unless the text is the one valid name of a process."""
+    """Raise unless the text is the one valid name of a process, and short enough for its length byte."""
+    if len(text) > _TEXT_BYTES_MAX or len(text.encode()) > _TEXT_BYTES_MAX:
+        raise ProtocolViolation("body", f"a name has {len(text):,} characters, which is too long")
     name, separator, incarnation = text.partition("#")
     _require_process_name(name)
     if separator:

@@ -37,6 +37,10 @@ class Addresses:
         """The processes that listen there, as far as we know."""
         return self._at.get(address, {}).keys()
 
+    def latest(self, peer: ProcessId) -> ProcessId | None:
+        """The known incarnation of that process."""
+        return self._latest.get(split_process_id(peer)[0])
+
     def note(self, peer: ProcessId, address: Address) -> bool:
         """A process listens there; False if a later incarnation of it is known."""
         name, incarnation = split_process_id(peer)
@@ -68,11 +72,10 @@ class Addresses:
                 self.forget([oldest])
 
     def has_room_for(self, peer: ProcessId, informant: ProcessId, *, trusted: bool) -> bool:
-        """Whether this informant may tell us of it. A later incarnation takes no more room."""
-        if split_process_id(peer)[0] in self._latest:
-            return True
+        """Whether this informant may tell us of it. A later incarnation takes no more room, but it counts too."""
         told = self._told_by.get(informant, 0)
-        if len(self.known) >= ADDRESSES_MAX or (told >= TOLD_MAX and not trusted):
+        is_full = len(self.known) >= ADDRESSES_MAX and self.latest(peer) is None
+        if is_full or (told >= TOLD_MAX and not trusted):
             return False
         if not trusted:
             self._told_by[informant] = told + 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from antiphon.sockets.offenders import Offence
 from antiphon.types import ProcessId
@@ -10,6 +10,8 @@ from antiphon.wire.frame import Sealed
 
 Address = tuple[str, int]
 """Host and port."""
+HOST_BYTES_MAX: Final = 255
+"""Length of a host in a greeting: no name in the DNS is longer."""
 
 
 class Unreached(StrEnum):

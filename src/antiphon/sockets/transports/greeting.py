@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from antiphon.errors import ProtocolViolation
-from antiphon.sockets.transports.contract import Address
+from antiphon.sockets.transports.contract import HOST_BYTES_MAX, Address
 from antiphon.types import ProcessId
 from antiphon.wire.frame import Sealed, open_envelope, seal
 from antiphon.wire.names import decode_process
@@ -72,8 +72,10 @@ def hello_in(sealed: Sealed, which: str) -> Hello:
         raise ProtocolViolation("body", f"malformed greeting: {error}") from None
     if len(hello.others) > OTHERS_MAX:
         raise ProtocolViolation("body", f"a greeting names {len(hello.others):,} others")
-    for name, _, port in ((hello.process, hello.host, hello.port), *hello.others):
+    for name, host, port in ((hello.process, hello.host, hello.port), *hello.others):
         decode_process(name.encode())
+        if len(host.encode()) > HOST_BYTES_MAX:
+            raise ProtocolViolation("body", f"a greeting names a host of {len(host):,} characters")
         if not 0 < port < 65_536:
             raise ProtocolViolation("body", f"{name} cannot listen at port {port}")
     return hello

@@ -60,9 +60,13 @@ class Guests:
             self._offenders.note(link.source, "sends too many frames", link.claimed)
         return enough
 
-    def has_room_for(self, size_bytes: int) -> bool:
+    def has_room_for(self, link: "Link", size_bytes: int) -> bool:
         """Whether a guest may replace its first read buffer by one of this size."""
-        return size_bytes + sum(link.larger_bytes for link in self.named) <= _BUFFERS_BYTES_MAX
+        others_bytes = sum(other.larger_bytes for other in self.named if other is not link)
+        if size_bytes + others_bytes <= _BUFFERS_BYTES_MAX:
+            return True
+        self._offenders.note(link.source, "sends frames that no buffer is left for", link.claimed)
+        return False
 
     def _trim(self, links: "dict[Link, None]", limits: tuple[int, int], last: "Link", what: str) -> None:
         each, total = limits

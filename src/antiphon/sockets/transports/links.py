@@ -25,7 +25,7 @@ _GUEST_READ_BYTES: Final = 1 << 14
 _REST_S: Final = 0.05
 """If a process sends too many frames, reading from it pauses for this time."""
 GREETING_S: Final = 5.0
-"""Timeout for the greeting of the other end."""
+"""Timeout for the greeting of the other end, and its offer."""
 
 _MESH_KINDS: Final = range(HELLO, 128)
 """Kinds of the transport's own frames. Families of other packages have the kinds from 128 on."""
@@ -97,7 +97,7 @@ class Link(asyncio.BufferedProtocol):
         self._buffer = _empty_buffer(GREETING_BYTES_MAX)
         self._begin = self._end = 0  # received bytes that are not yet split into frames
         self._transport: asyncio.Transport | None = None
-        self._greeting: asyncio.TimerHandle | None = None
+        self._beginning: asyncio.TimerHandle | None = None
 
     def accept(self, peer: ProcessId, offer: Offer) -> None:
         """Accept the greeting of that peer; `offer` tells it how far our session is."""
@@ -110,6 +110,15 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
             self._transport.resume_reading()
+
+    def distrust(self) -> None:
+        """The peer is in no view with us any more: it has the buffers of a guest. What waits for it may still leave."""
+        self._least_bytes = 0
+        if self.larger_bytes and self._end - self._begin < GREETING_BYTES_MAX:
+            self._replace_buffer(GREETING_BYTES_MAX)
+        if self._transport is not None:
+            waiting = self._transport.get_write_buffer_size()
+            self._transport.set_write_buffer_limits(high=max(GUEST_BYTES_MAX, waiting))
 
     @property
     def larger_bytes(self) -> int:
@@ -155,7 +164,7 @@ class Link(asyncio.BufferedProtocol):
         self._transport = transport
         self.source = (transport.get_extra_info("peername") or ("?",))[0]
         transport.set_write_buffer_limits(high=GUEST_BYTES_MAX)
-        self._greeting = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
+        self._beginning = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
         self._mesh.opened(self)
         if not self.called and not transport.is_closing():
             transport.write(self._mesh.call(self))
@@ -175,7 +184,7 @@ class Link(asyncio.BufferedProtocol):
             if self.peer is None and frames:
                 self._greet(frames.pop(0))
             if self.peer is not None and self.session is None and frames:
-                self._mesh.offered(self, offer_in(frames.pop(0)))
+                self._take_offer(frames.pop(0))
             if self.session is not None and frames:
                 self._take(frames)
             self._make_room(needed)
@@ -184,6 +193,9 @@ class Link(asyncio.BufferedProtocol):
         except ProtocolViolation as violation:
             self._mesh.violated(self, violation)
             self.abort(for_good=True)
+        except BaseException:
+            self.is_ended_for_good = True  # frames count as received, and some were not processed: asyncio closes it
+            raise
 
     def _pace(self, frames: int) -> None:
         """Limit the time that a process in no view with us can take."""
@@ -221,18 +233,30 @@ class Link(asyncio.BufferedProtocol):
             self._begin, self._end = 0, left
         if len(self._buffer) < needed or len(self._buffer) < self._least_bytes:
             size = max(needed + self._least_bytes, GREETING_BYTES_MAX)
-            if not self._mesh.may_hold(self, size):
-                raise ProtocolViolation("length", f"no buffer left for {needed} bytes of a process in no view")
-            larger = _empty_buffer(size)
-            larger[:left] = self._buffer[self._begin : self._end]
-            self._buffer, self._begin, self._end = larger, 0, left
+            if self._mesh.may_hold(self, size):
+                self._replace_buffer(size)
+            else:
+                self.abort(for_good=True)
+
+    def _replace_buffer(self, size_bytes: int) -> None:
+        left = self._end - self._begin
+        other = _empty_buffer(size_bytes)
+        other[:left] = self._buffer[self._begin : self._end]
+        self._buffer, self._begin, self._end = other, 0, left
 
     def _greet(self, sealed: Sealed) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
         hello = hello_in(sealed, "first")
         self.failure = None
         self._mesh.greeted(self, hello, len(sealed))
+
+    def _take_offer(self, sealed: Sealed) -> None:
+        self._mesh.offered(self, offer_in(sealed))
+        if self.session is not None:
+            self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
+        if self._beginning is not None:
+            self._beginning.cancel()
 
     def _give_up(self) -> None:
         self.failure = Unreached.SILENT
@@ -268,8 +292,7 @@ class Link(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The connection has ended."""
-        if self._greeting is not None:
-            self._greeting.cancel()
+        self._stop_waiting()
         self._transport = None
         self._mesh.lost(self)
         self.ended.set()

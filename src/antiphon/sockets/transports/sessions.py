@@ -120,13 +120,17 @@ class Session:
         """The peer is in a view with us: more is kept for it."""
         self._kept_bytes_max = _MEMBER_BYTES_MAX
 
+    def distrust(self) -> None:
+        """The peer is in no view with us any more."""
+        self._kept_bytes_max = _KEPT_BYTES_MAX
+        self._trim()
+
     def flush(self) -> None:
         """Send what waits, or keep it for the next connection."""
         waiting, self.waiting = self.waiting, []
         self._kept += waiting
         self._kept_bytes += sum(map(len, waiting))
-        while self._kept_bytes > self._kept_bytes_max:
-            self._drop()
+        self._trim()
         if self.link is not None:
             if self._owed_frames >= _ACKNOWLEDGED_FRAMES or self._owed_bytes >= _ACKNOWLEDGED_BYTES:
                 self._owed_frames = self._owed_bytes = 0
@@ -157,6 +161,10 @@ class Session:
         self.link = link
         self._owed_frames = self._owed_bytes = 0
         link.write_all([*self._kept])
+
+    def _trim(self) -> None:
+        while self._kept_bytes > self._kept_bytes_max:
+            self._drop()
 
     def _drop(self) -> None:
         self._kept_bytes -= len(self._kept.popleft())
@@ -221,17 +229,17 @@ class Sessions:
         assert link.peer is not None
         assert link.offer is not None
         session = self.open.get(link.peer)
-        if session is not None and link.offer.is_met_by(theirs):
-            if session.can_go_on_from(theirs.received):
-                self._stop_looking(session)
-                link.session = session
-                session.go_on(link, theirs.received)
-            else:
-                self._end(session)
-                link.abort()  # our next offer says that there is no session
+        is_same = link.offer.is_met_by(theirs)
+        if is_same and session is not None and session.can_go_on_from(theirs.received):
+            self._stop_looking(session)
+            link.session = session
+            session.go_on(link, theirs.received)
             return False
         if session is not None:
             self._end(session)
+        if is_same:  # the other end goes on with a session that has just ended here, by its timer or because of a gap
+            link.abort()  # our next offer says that there is no session
+            return False
         link.session = Session(link.peer, self._count(link.peer), link.offer.own, theirs.own)
         self.open[link.peer] = link.session
         link.session.go_on(link, 0)

@@ -104,7 +104,8 @@ class TcpMesh:
     def seeds(self) -> tuple[Seed, ...]:
         """The addresses that the user gave, and the state of each."""
         known = self._addresses.known
-        return self._seeds.states(self._links, {known[peer]: peer for peer in self._links if peer in known})
+        connected = self._sessions.open
+        return self._seeds.states(connected, {known[peer]: peer for peer in connected if peer in known})
 
     @property
     def offenders(self) -> tuple[Offence, ...]:
@@ -136,8 +137,7 @@ class TcpMesh:
         for link in [link for link in self._full if link.peer not in members]:
             link.abort(for_good=True)
         for peer in before - members:
-            if peer in self._links:
-                self._guests.greeted(self._links[peer])
+            self._make_guest(peer)
 
     def _welcome(self, peer: ProcessId) -> None:
         link = self._links.get(peer)
@@ -146,6 +146,14 @@ class TcpMesh:
             link.trust()
         if peer in self._sessions.open:
             self._sessions.open[peer].trust()
+
+    def _make_guest(self, peer: ProcessId) -> None:
+        if peer in self._sessions.open:
+            self._sessions.open[peer].distrust()
+        link = self._links.get(peer)
+        if link is not None:
+            link.distrust()
+            self._guests.greeted(link)
 
     async def close(self) -> None:
         """Send a farewell, and wait for a limited time until the peers have read what is buffered."""
@@ -204,7 +212,7 @@ class TcpMesh:
                     await link.ended.wait()
                     if link.failure is not None:
                         self._seeds.failed(address, link.failure)
-                    if link.peer is not None:  # else it refused us, or will call us: keep the longer pause
+                    if link.session is not None:  # else it refused us, or will call us: keep the longer pause
                         (pause, longest), tries = _RETRY_S, 0
             else:
                 tries = 0
@@ -346,13 +354,18 @@ class TcpMesh:
         trusted = link.peer in self._members or self._is_named(link)
         for name, host, port in hello.others:
             peer = decode_process(name.encode())
-            if peer == self._me or peer in self._addresses.known:
+            if peer == self._me or peer in self._addresses.known or self._is_present(peer):
                 continue
             if not self._addresses.has_room_for(peer, link.peer, trusted=trusted):
                 self._offenders.note(link.source, "tells of too many processes", link.peer)
             elif self._addresses.note(peer, (host, port)):
                 self._sessions.bury(self._addresses.known)
                 self._call((host, port))
+
+    def _is_present(self, peer: ProcessId) -> bool:
+        """Whether an incarnation of it is connected or in a view with us: only the process itself can replace that."""
+        latest = self._addresses.latest(peer)
+        return latest in self._links or latest in self._sessions.open or latest in self._members
 
     def _is_named(self, link: Link) -> bool:
         """Whether the user has named the address of that peer."""
@@ -375,7 +388,7 @@ class TcpMesh:
 
     def may_hold(self, link: Link, size_bytes: int) -> bool:
         """The limit holds for all guests together, not for members."""
-        return link.peer in self._members or self._guests.has_room_for(size_bytes)
+        return link.peer in self._members or self._guests.has_room_for(link, size_bytes)
 
     def filled(self, link: Link, full: bool) -> None:
         """A full connection of a process that is in no view with us ends: it must not hold members back."""

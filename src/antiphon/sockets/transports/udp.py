@@ -10,10 +10,8 @@ A source address can be forged. So a process is a peer only after it has repeate
 """
 
 import asyncio
-import math
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -21,6 +19,7 @@ import msgspec
 from antiphon.errors import ConfigurationError, ProtocolViolation
 from antiphon.sockets.offenders import Offence, Offenders
 from antiphon.sockets.transports.challenges import Challenges
+from antiphon.sockets.transports.contacts import Contact
 from antiphon.sockets.transports.contract import Address, Receiver, Seed, Unreached
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
 from antiphon.sockets.transports.pieces import GUEST_BYTES_MAX, PIECE, Piece, Puzzles, cut
@@ -44,28 +43,6 @@ _CALL_BYTES: Final = 512
 _CONTACTS_MAX: Final = (256, 1024)
 """Limits of addresses that are called and were not given by the user: from one informant, and in total."""
 _ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - not bound here, but told by others
-
-
-@dataclass(slots=True, eq=False)
-class _Contact:
-    """An address at which a process is, or may be."""
-
-    address: Address
-    named: bool
-    """Given by the user, not by a peer: it is called for ever."""
-    to: Sockaddr | None
-    """The resolved address for the socket, once it is known."""
-    process: ProcessId | None = None
-    """The process that was heard from there last."""
-    listens: bool = False
-    """Whether it listens at the multicast address that we send to."""
-    heard_at: float = -math.inf
-    told: int = 0
-    """Number of addresses that we have sent to it, with repetitions."""
-    told_by: str = ""
-    """The host that told us of it; empty if the user named it."""
-    token: int = 0
-    """The last token of the process there."""
 
 
 class UdpMesh:
@@ -93,9 +70,9 @@ class UdpMesh:
         self._seeds = Seeds(peers)
         self._companions = Companions()
         self._datagram_bytes = datagram_bytes
-        self._contacts: dict[Address, _Contact] = {}
-        self._met: dict[ProcessId, _Contact] = {}
-        self._callers: dict[_Contact, asyncio.Task[None]] = {}
+        self._contacts: dict[Address, Contact] = {}
+        self._met: dict[ProcessId, Contact] = {}
+        self._callers: dict[Contact, asyncio.Task[None]] = {}
         self._forbidden: frozenset[str] = frozenset()
         self._waiting: dict[Sockaddr, list[bytes]] = {}
         self._sockets: list[DatagramSocket] = []
@@ -157,7 +134,7 @@ class UdpMesh:
         """A frame to a peer that we do not hear is lost."""
         found = [contact for peer in peers if (contact := self._met.get(peer)) is not None]
         if self._forbidden:
-            found = [contact for contact in found if _name(contact) not in self._forbidden]
+            found = [contact for contact in found if contact.name not in self._forbidden]
         if self._multicast is not None and sum(contact.listens for contact in found) > 1:
             self._waiting.setdefault(self._multicast, []).append(sealed)
             found = [contact for contact in found if not contact.listens]
@@ -214,6 +191,7 @@ class UdpMesh:
     def meet(self, addresses: Iterable[Address]) -> None:
         """Connect with the processes at these addresses."""
         for address in addresses:
+            self._seeds.add(address)
             self._call(address, named=True)
 
     def forbid(self, names: frozenset[str]) -> None:
@@ -222,15 +200,17 @@ class UdpMesh:
 
     # Calling
 
-    def _call(self, address: Address, *, named: bool = False, told_by: str = "") -> _Contact | None:
+    def _call(self, address: Address, *, named: bool = False, told_by: str = "") -> Contact | None:
         """The contact at this address; None if it is our own address, or if there are too many contacts."""
         contact = self._contacts.get(address)
         if address == self.address:
             self._seeds.failed(address, Unreached.OWN)
         elif contact is None and (named or self._make_room(told_by)):
-            contact = self._contacts[address] = _Contact(address, named, self._literal(address), told_by=told_by)
+            contact = self._contacts[address] = Contact(address, named, self._literal(address), told_by=told_by)
             self._callers[contact] = caller = self._loop.create_task(self._keep_calling(contact))
             caller.add_done_callback(lambda _: self._callers.pop(contact, None))
+        elif contact is not None and named:
+            contact.named, contact.told_by = True, ""
         return contact
 
     def _make_room(self, told_by: str) -> bool:
@@ -247,7 +227,7 @@ class UdpMesh:
             self._stop_calling(unheard)
         return unheard is not None
 
-    async def _keep_calling(self, contact: _Contact) -> None:
+    async def _keep_calling(self, contact: Contact) -> None:
         pause, longest = _RETRY_S
         tries = 0
         while tries < _TRIES_MAX or self._is_worth_calling(contact):
@@ -264,14 +244,14 @@ class UdpMesh:
                 self._part(contact)
         del self._contacts[contact.address]
 
-    def _is_worth_calling(self, contact: _Contact) -> bool:
+    def _is_worth_calling(self, contact: Contact) -> bool:
         recent = self._loop.time() - contact.heard_at <= _FORGET_S
         return contact.named or recent or contact.process in self._companions
 
-    def _hears(self, contact: _Contact) -> bool:
+    def _hears(self, contact: Contact) -> bool:
         return contact.process is not None and self._met.get(contact.process) is contact
 
-    async def _locate(self, contact: _Contact) -> None:
+    async def _locate(self, contact: Contact) -> None:
         """Resolve the address again: a host name may have moved."""
         literal = self._literal(contact.address)
         if literal is not None:
@@ -292,7 +272,7 @@ class UdpMesh:
             return None
         return address if self._sockets[0].family == socket.AF_INET else (*address, 0, 0)
 
-    def _greet(self, contact: _Contact, *, asks: bool = False, gone: bool = False) -> None:
+    def _greet(self, contact: Contact, *, asks: bool = False, gone: bool = False) -> None:
         if contact.to is None:
             return
         known = self._hears(contact)
@@ -320,7 +300,7 @@ class UdpMesh:
         hello = Hello(self._me, *self.address, self._listens_at, asks, gone, others, token, echo, padding)
         return seal(HELLO, msgspec.msgpack.encode(hello))
 
-    def _others(self, contact: _Contact) -> tuple[Address, ...]:
+    def _others(self, contact: Contact) -> tuple[Address, ...]:
         known = [self._met[peer].address for peer in sorted(self._met) if self._met[peer] is not contact]
         begin = contact.told % len(known) if known else 0
         contact.told += TOLD_MAX
@@ -354,8 +334,8 @@ class UdpMesh:
         contact = self._met.get(peer)
         if contact is not None:
             contact.heard_at = now_s = self._loop.time()
-            if peer not in self._members and not self._challenges.reads(contact.address[0], len(frames), now_s):
-                self._offenders.note(contact.address[0], "sends too many frames", peer)
+            if peer not in self._members and not self._challenges.reads(contact.host, len(frames), now_s):
+                self._offenders.note(contact.host, "sends too many frames", peer)
                 return
             self._receiver.arrived(peer, 0, frames, overheard=overheard)
 
@@ -386,14 +366,15 @@ class UdpMesh:
         elif not known and self._is_outdated(peer):
             return
         elif proven:
-            self._take_in(peer, address, hello, source)
+            self._take_in(peer, address, hello, source, to)
         elif hello.asks:
             self._challenge(to, hello.token, len(sealed))
 
     def _met_ourselves(self, hello: Hello, source: Sockaddr) -> None:
-        """Our own greeting has come back: the address is another name of our own."""
-        if hello.token == self._challenges.token(source):
-            for contact in [contact for contact in self._contacts.values() if contact.to == source]:
+        """Our own greeting has come back: the address is another name of our own, unless another process was there."""
+        at_source = [contact for contact in self._contacts.values() if contact.to == source]
+        if hello.token == self._challenges.token(source) and not any(contact.process for contact in at_source):
+            for contact in at_source:
                 self._seeds.failed(contact.address, Unreached.OWN)
                 self._stop_calling(contact)
 
@@ -403,25 +384,25 @@ class UdpMesh:
         if len(answer) <= size_bytes:
             self.transmit([answer], to)
 
-    def _take_in(self, peer: ProcessId, address: Address, hello: Hello, source: Sockaddr) -> None:
-        """The process has proved that it receives at that address."""
+    def _take_in(self, peer: ProcessId, address: Address, hello: Hello, source: Sockaddr, to: Sockaddr) -> None:
+        """The process has proved that it receives at `to`; the source of a datagram can be forged."""
         elsewhere = self._met.get(peer)
         if elsewhere is not None and elsewhere.address != address and self._is_fresh(elsewhere):
-            self._offenders.note(source[0], "claims the name of a process that is heard elsewhere", peer)
+            self._offenders.note(to[0], "claims the name of a process that is heard elsewhere", peer)
             return
-        contact = self._call(address, told_by=source[0])
+        contact = self._call(address, told_by=to[0])
         if contact is not None:
-            contact.to = contact.to or source
+            contact.to = contact.to or to
             self._meet(peer, contact, hello)
             self._note_names(peer, contact, source)
 
     def _is_outdated(self, peer: ProcessId) -> bool:
         return any(_succeeds(other, peer) for other in self._met)
 
-    def _is_fresh(self, contact: _Contact) -> bool:
+    def _is_fresh(self, contact: Contact) -> bool:
         return self._loop.time() - contact.heard_at <= _LOST_S
 
-    def _meet(self, peer: ProcessId, contact: _Contact, hello: Hello) -> None:
+    def _meet(self, peer: ProcessId, contact: Contact, hello: Hello) -> None:
         """A greeting of a proven process: it is a peer now, and it is answered if it asks."""
         known = self._met.get(peer) is contact
         if not known:
@@ -430,13 +411,13 @@ class UdpMesh:
         contact.listens = hello.multicast == self._listens_at
         contact.token = hello.token
         for other in hello.others:
-            self._call(other, told_by="" if peer in self._members else contact.address[0])
+            self._call(other, told_by="" if peer in self._members else contact.host)
         if hello.asks:
             self._greet(contact)
         if not known:
             self._receiver.connected(peer)
 
-    def _replace(self, peer: ProcessId, contact: _Contact) -> None:
+    def _replace(self, peer: ProcessId, contact: Contact) -> None:
         """The process that was at that address is gone; so are earlier incarnations, unless they are heard elsewhere.
 
         An earlier incarnation that is heard elsewhere may be another process with the same name.
@@ -449,13 +430,13 @@ class UdpMesh:
         contact.process = peer
         self._met[peer] = contact
 
-    def _note_names(self, peer: ProcessId, contact: _Contact, source: Sockaddr) -> None:
+    def _note_names(self, peer: ProcessId, contact: Contact, source: Sockaddr) -> None:
         """Note the process at addresses that the user gave and that differ from the advertised one."""
         for other in self._contacts.values():
             if other.named and other is not contact and other.to == source:
                 other.process = peer
 
-    def _part(self, contact: _Contact) -> None:
+    def _part(self, contact: Contact) -> None:
         assert contact.process is not None
         del self._met[contact.process]
         self._drop_pieces(contact.process)
@@ -473,9 +454,12 @@ class UdpMesh:
         for puzzles in self._puzzles:
             puzzles.forget(peer)
 
-    def _stop_calling(self, contact: _Contact) -> None:
-        del self._contacts[contact.address]
-        self._callers[contact].cancel()
+    def _stop_calling(self, contact: Contact) -> None:
+        if self._hears(contact):
+            self._part(contact)
+        self._contacts.pop(contact.address, None)
+        if contact in self._callers:
+            self._callers[contact].cancel()
 
     def _filled(self, full: bool) -> None:
         self._receiver.writable(not full)
@@ -485,7 +469,3 @@ def _succeeds(one: ProcessId, other: ProcessId) -> bool:
     """Whether `one` is a later incarnation of the same process."""
     (name, incarnation), (other_name, other_incarnation) = split_process_id(one), split_process_id(other)
     return name == other_name and incarnation > other_incarnation
-
-
-def _name(contact: _Contact) -> str | None:
-    return None if contact.process is None else split_process_id(contact.process)[0]

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from antiphon.errors import ProtocolViolation
+from antiphon.sockets.transports.contract import HOST_BYTES_MAX
 from antiphon.wire.frame import open_envelope
 
 HELLO: Final = 64
@@ -43,4 +44,6 @@ def hello_in(sealed: bytes) -> Hello:
     ports = [hello.port, *(port for _, port in hello.others)]
     if len(hello.others) > TOLD_MAX or not all(0 < port < 1 << 16 for port in ports):
         raise ProtocolViolation("body", "a greeting names too many others, or impossible ports")
+    if any(len(host.encode()) > HOST_BYTES_MAX for host in (hello.host, *(host for host, _ in hello.others))):
+        raise ProtocolViolation("body", "a greeting names a host that is too long")
     return hello
