@@ -14,6 +14,7 @@ from antiphon.api.events import Event
 from antiphon.api.founding import Found, Founding, Policy, unreached
 from antiphon.api.group import Group
 from antiphon.api.identity import Namesakes
+from antiphon.api.loop_watch import LoopWatch
 from antiphon.api.refusals import Refusals, explanation, mismatch
 from antiphon.api.settings import MemberSettings
 from antiphon.api.states import Digester, Snapshot, State
@@ -54,6 +55,7 @@ class LocalProcess:
         self.driver = Driver(me, core, transport, self, recorder=recorder, journal=journal, **options)
         self.refusals = Refusals(self.driver.clock)
         self.namesakes = Namesakes(me, lambda: transport.peers, self.driver.clock)
+        self._watch = LoopWatch(self.driver.clock)
         self._recorder = recorder
         self._departures = None if recorder is None else Departures(recorder)
         self._settings: MemberSettings | None = None
@@ -318,7 +320,7 @@ class LocalProcess:
     @property
     def starves(self) -> bool:
         """Whether an application has kept the event loop from running for too long."""
-        return self.driver.starves()
+        return self._watch.starves
 
     @property
     def draining(self) -> bool:

@@ -28,10 +28,6 @@ _CALM_NS: Final = 50_000
 """After this idle time a turn runs at once: waiting for more input would not pay."""
 
 
-_STARVED_NS: Final = 10_000_000
-"""If the event loop has not run for this time, nothing was received meanwhile, and others may suspect us."""
-
-
 class Audience(Protocol):
     """The applications of one process, as its driver sees them."""
 
@@ -81,7 +77,6 @@ class Driver:
         self.draining = False
         """Whether the core is at work: nothing may be fed to it now."""
         self._busy_at = 0  # when the last turn ended in which something happened
-        self._looped_at = 0  # when the event loop was last seen to run
         self._begun = self._stopped = self._paused = False
 
     async def open(self) -> None:
@@ -125,7 +120,7 @@ class Driver:
         """Schedule a turn, because something was fed to the core."""
         if self._begun and not self._due and not self._stopped:
             self._due = True
-            self._loop.call_soon(self._scheduled)
+            self._loop.call_soon(self._turn)
 
     def hurry(self, now: int) -> None:
         """Take a turn now, because peers wait for what was fed. After a recent turn, only schedule one.
@@ -137,20 +132,11 @@ class Driver:
         else:
             self.stir()
 
-    def starves(self) -> bool:
-        """Whether the event loop has not run for some time, as far as we know: a caller should let it run."""
-        now = self.clock()
-        if now - self._looped_at < _STARVED_NS:
-            return False
-        self._looped_at = now
-        return True
-
     # Calls of the transport
 
     def arrived(self, peer: ProcessId, connection: int, sealed: Sequence[Sealed], *, overheard: bool = False) -> None:
         """Frames of a peer."""
-        self._looped_at = now = self.clock()
-        receive = self._drive.receive
+        now, receive = self.clock(), self._drive.receive
         admits = None if self._connected is None else self._connected.admits
         for each in sealed:
             try:
@@ -207,10 +193,6 @@ class Driver:
     def _wake(self) -> None:
         """The timer has rung, perhaps a moment too early by our clock."""
         self._timer = None
-        self._turn()
-
-    def _scheduled(self) -> None:
-        self._looped_at = self.clock()
         self._turn()
 
     def _turn(self) -> None:

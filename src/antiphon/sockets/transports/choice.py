@@ -33,11 +33,7 @@ def make_transport(
             raise ConfigurationError(
                 "a transport of your own knows its addresses: leave peers, advertise and multicast out"
             )
-        if not callable(chosen):
-            names = ", ".join(map(repr, TRANSPORTS))
-            raise ConfigurationError(f"transport must be {names}, or a function that makes one, not {chosen!r}")
-        made: Transport = chosen(me)
-        return made
+        return _custom(chosen, me)
     if chosen not in TRANSPORTS:
         raise ConfigurationError(f"there is no transport {chosen!r}; take one of {', '.join(TRANSPORTS)}")
     address, seeds = parse_address(bind), [parse_address(peer) for peer in peers]
@@ -54,6 +50,14 @@ def make_transport(
     if multicast is not None:
         raise ConfigurationError(f"multicast needs transport 'udp', not {chosen!r}")
     return TcpMesh(me, address, seeds, advertise=shown)
+
+
+def _custom(maker: object, me: ProcessId) -> Transport:
+    if not callable(maker):
+        names = ", ".join(map(repr, TRANSPORTS))
+        raise ConfigurationError(f"transport must be {names}, or a function that makes one, not {maker!r}")
+    made: Transport = maker(me)
+    return made
 
 
 def parse_address(text: object) -> Address:
