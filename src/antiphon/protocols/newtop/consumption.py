@@ -22,6 +22,11 @@ class Consumption:
         self.accounted = 0
         """Number of deliveries that are entered in `unconsumed`."""
 
+    @property
+    def is_behind(self) -> bool:
+        """True if the application has not consumed all deliveries."""
+        return len(self.handed) > self.position - self.accounted
+
     def took(self, position: int) -> None:
         """The application has consumed its first `position` deliveries; entered with the next `account`."""
         self.position = position

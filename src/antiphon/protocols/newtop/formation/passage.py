@@ -23,7 +23,7 @@ from antiphon.protocols.newtop.voice import Post
 from antiphon.types import GroupId, ProcessId, View, formed_view, name_of
 
 _UNREAD_MAX: Final = 4
-"""How many groups of one name an application may have before it that it has not read: each has windows of its own."""
+"""How many groups of one name may hold deliveries that an application has not read: each has windows of its own."""
 
 NewGroup = Callable[[View, int, int], NewtopGroup]
 """Builds the group of a view whose numbers begin at a base, at a time."""
@@ -85,7 +85,7 @@ class Passage:
         self._primaries = primaries
         self._histories = histories
         self._unread: dict[GroupId, list[GroupId]] = {}
-        """By name, the groups whose first view the application has not read yet, in their order."""
+        """By name, the groups whose predecessors have deliveries that the application has not read, in their order."""
 
     def current(self, name: GroupId) -> NewtopGroup | None:
         """The group of that name that we are in."""
@@ -108,7 +108,7 @@ class Passage:
         return self._histories.digest(group)
 
     def is_unread(self, name: GroupId) -> bool:
-        """Whether our application is too far behind: each group holds windows of deliveries that it has not read."""
+        """Whether our application is too far behind: each group may hold windows of deliveries that it has not read."""
         return len(self._unread.get(name, ())) >= _UNREAD_MAX
 
     def viewed(self, group: GroupId) -> None:
@@ -143,6 +143,8 @@ class Passage:
         self.bounds.entered(frame.base, now)
         old = self.current(name)
         if old is not None:
+            if old.consumption.is_behind:
+                self._unread.setdefault(name, []).append(frame.group)
             undelivered = self._close(old, now, graceful=True, successor=frame.group)
             waiting, overdue = old.discipline.hand_over(undelivered)
         view = formed_view(frame.group, frame.base, frame.companies, self._me)
@@ -153,7 +155,6 @@ class Passage:
         group.begin_transfer(transfer)
         self._primaries.merged(name, transfer.held)
         self._histories.begin(view.group)
-        self._unread.setdefault(name, []).append(view.group)
         self._groups.enter(group)
         self._order.opened(group)
         group.suspector.rest(group, now)
