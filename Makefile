@@ -16,7 +16,8 @@ JUDGE_TESTS := tests/properties tests/planted
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-# Four lanes for two cores: tests with Spark and tests with processes wait most of their time.
+# Four lanes for two cores: tests with Spark and tests with processes wait most of their time. They come first, so that
+# the two lanes that only compute share both cores at the end.
 test: $(INSTALLED)
 	$(MAKE) --jobs 4 unit-spark unit-processes unit-rest unit-judges lint types imports
 
@@ -39,10 +40,10 @@ unit-processes: $(INSTALLED)
 	$(BIN)/pytest $(PROCESS_TESTS)
 
 unit-judges: $(INSTALLED)
-	$(BIN)/pytest $(JUDGE_TESTS)
+	nice -n 10 $(BIN)/pytest $(JUDGE_TESTS)
 
 unit-rest: $(INSTALLED)
-	$(BIN)/pytest $(patsubst %,--ignore=%,$(SPARK_TESTS) $(PROCESS_TESTS) $(JUDGE_TESTS))
+	nice -n 10 $(BIN)/pytest $(patsubst %,--ignore=%,$(SPARK_TESTS) $(PROCESS_TESTS) $(JUDGE_TESTS))
 
 # Do this tree and BASE leave the same traces? Every scenario of the repository, and 200 seeds of each campaign family.
 same: $(INSTALLED)
