@@ -36,7 +36,7 @@ _RESUME_S: Final = 2.0
 """A session without a connection ends after this time. Longer pauses are the core's business."""
 _REFUSALS: Final = 2
 """Calls in a row that must be refused before a peer is taken for dead."""
-_CALLS_MAX: Final = 10
+_CALLS_MAX: Final = 25
 _PAUSE_S: Final = 0.004
 """Calls of a peer whose connection was lost, and the pause between two of them."""
 _OFFER: Final = struct.Struct(">QQQ")

@@ -240,6 +240,8 @@ class TcpMesh:
             return Answer.OTHER
         try:
             link = await self._connect(address)
+        except ConnectionResetError:
+            return Answer.CLOSED
         except (OSError, ValueError) as error:
             return Answer.REFUSED if is_refusal(error) else Answer.OTHER
         await link.ended.wait()
