@@ -70,6 +70,7 @@ def test_a_sequencer_that_crashes_is_followed_by_the_next() -> None:
         (90, "where a view changes took a place in the sequencer's window (F1)"),
         (164, "likewise"),
         (1205, "an open window, and no sequencer to submit to: an endless drain"),
+        (1788, "a member that was excluded skipped places, and took the gap in the numbers for a violation"),
         (1857, "a new sequencer showed life by the number of the cut before it"),
         (1946, "likewise, on streams"),
         (2687, "signs of life were requested and acknowledged, and a member that missed them for a while seemed deaf"),

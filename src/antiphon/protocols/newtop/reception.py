@@ -25,7 +25,6 @@ from antiphon.protocols.newtop.frames import (
     NewtopFrame,
     Notice,
     RefuteFrame,
-    StatusFrame,
     SubmitFrame,
     SuspectFrame,
     ToSequencer,
@@ -98,11 +97,15 @@ class Reception:
         self._stirred[frame.group] = group
         ready = recovery.receive(frame, now)
         known = group.suspector.remember()
-        refused = [violation for each in ready if (violation := self.take_or_sever(each, now)) is not None]
+        refused = [
+            violation
+            for each in ready
+            if (violation := self.take_or_sever(each, now)) is not None and not recovery.has_skipped(each.sender)
+        ]
         group.suspector.recall(known)  # a copy proves only that the process that sent the copy is alive
         group.sign_of_life(frame.sender, now)
-        if refused and not isinstance(frame, StatusFrame):
-            raise refused[0]  # after a status the sender kept no copies for us: it has excluded us (E-78)
+        if refused:
+            raise refused[0]
 
     def take_or_sever(self, frame: Frame, now: int) -> ProtocolViolation | None:
         """Take a frame whose place in its stream is passed. If it is refused, the rest of the stream is useless.

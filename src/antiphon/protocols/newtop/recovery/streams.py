@@ -117,6 +117,11 @@ class Recovery:
         if stream is not None:
             stream.refuted(frame.sequence)
 
+    def has_skipped(self, process: ProcessId) -> bool:
+        """True if it kept no copies for us: it has probably excluded us, so a gap in its numbers is no lie (E-78)."""
+        stream = self._incoming.get(process)
+        return stream is not None and stream.skipped
+
     @property
     def waits(self) -> bool:
         """True if we wait for an acknowledgment or a repair."""
@@ -264,6 +269,8 @@ class _Incoming(_Store):
         """Number of requests since then."""
         self.relayed = 0
         """Consecutive copies from other members, since the origin itself last sent one."""
+        self.skipped = False
+        """Whether places that we lacked were skipped."""
         others = [member for member in view.members if member not in (origin, me)]
         self._origin = origin
         self._others = others
@@ -323,6 +330,7 @@ class _Incoming(_Store):
         """
         ready = [self._held[place] for place in sorted(self._held) if self._end < place <= settled]
         if settled > self._end:
+            self.skipped = self.skipped or len(ready) < settled - self._end
             self._end, self.lacks_since, self.asked = settled, now, 0
         return ready + self._following()
 
