@@ -7,7 +7,7 @@ import pytest
 
 from antiphon.properties.families import PROMISES
 from antiphon.properties.promises import JUDGED
-from tests.support.traces.changing_mutations import CHANGING_MUTATIONS
+from tests.support.traces.changing_mutations import CHANGING_MUTATIONS, details, entries, with_detail
 from tests.support.traces.changing_traces import changing_trace
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import Log, Mutation
@@ -51,3 +51,11 @@ def test_each_seeded_fault_is_caught(mutation: Mutation) -> None:
         if tried == TRACES:
             return
     pytest.fail(f"only {tried} traces offered a place for it")
+
+
+def test_places_of_no_class_are_ignored() -> None:
+    """A trace may say that classes are alike that do not exist."""
+    log = next(log for log in map(good_log, range(100)) if entries(log))
+    told = details(log)
+    wrong = {"alike": [[99, -3, "x", [0]], 5]}
+    assert violated(with_detail(log, {stay.at: told[stay.at] | wrong for stay in entries(log)})) == set()

@@ -124,7 +124,8 @@ def _first_places(history: History) -> dict[tuple[int, int], dict[int, int]]:
     for stay in np.flatnonzero(stays.formed).tolist():
         told = history.details.get(int(stays.row[stay]), {}).get("alike")
         if isinstance(told, list):
-            lists = [[place for place in same if isinstance(place, int)] for same in told if isinstance(same, list)]
+            places = range(len(stays.classes[stay]))  # a trace is not trusted: others are ignored
+            lists = [[place for place in same if place in places] for same in told if isinstance(same, list)]
             key = int(stays.group[stay]), int(stays.view[stay])
             found.setdefault(key, {place: min(same) for same in lists for place in same})
     return found
