@@ -131,6 +131,16 @@ def test_every_decision_that_is_cited_exists() -> None:
     assert missing == set()
 
 
+def test_the_track_record_names_tests_that_exist() -> None:
+    code = [path for path in files("src", "tests", "benchmarks", "tools", "examples") if path.suffix == ".py"]
+    names = {path.name for path in code}
+    tests = {name for path in code for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))}
+    cited = re.findall(r"([\w/]+\.py)(?:::(test_\w+))?", (ROOT / "docs/track-record.md").read_text(encoding="utf-8"))
+    assert len(cited) > 100
+    assert [file for file, _ in cited if file.rpartition("/")[2] not in names] == []
+    assert [test for _, test in cited if not any(name.startswith(test) for name in tests)] == []
+
+
 def test_errata_have_one_definition() -> None:
     defined = [code for name in NAMES if name.startswith("errata") for code in DEFINED.findall(spec(name))]
     assert len(defined) > 150

@@ -163,7 +163,7 @@ def test_the_judge_finds_what_the_printed_rules_break(monkeypatch: pytest.Monkey
     """A judge that catches nothing proves nothing: figure 4, T12, and late acknowledgments that count (T13)."""
     assert first_violation("timestamp", range(20), ("FIG-4",)) != "none"
     assert first_violation("transitive", range(180, 210), ("T12",)).startswith("(a)")
-    monkeypatch.setattr(Connections, "heeds", lambda _, peer, __: peer.acks_from is not None)
+    monkeypatch.setattr(Connections, "is_current", lambda _, peer, __: peer.acks_from is not None)
     assert first_violation("explicit", range(50, 80)).startswith("(6)")
 
 

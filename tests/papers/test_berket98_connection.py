@@ -217,7 +217,7 @@ def test_t13_an_acknowledgment_of_an_earlier_connection_does_not_count(kind: str
 
 def test_t13_if_it_counts_a_message_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """s takes r for a receiver that counts it; r does not, ignores the message, and acknowledges its clock (T8)."""
-    monkeypatch.setattr(Connections, "heeds", lambda *_: True)
+    monkeypatch.setattr(Connections, "is_current", lambda *_: True)
     cluster = come_back_with_an_old_acknowledgment_under_way("timestamp", "s")
     sent_to = next(view for view in cluster.views["s"] if view.receivers and view.previous is not None)
     assert sent_to.receivers == ("r",)

@@ -69,7 +69,7 @@ def _answering_at_install(patch: pytest.MonkeyPatch, answer: Callable[..., None]
     install = Steps._install
 
     def turned(self: Steps, frame: InstallFrame, now: int) -> None:
-        passage = self._grounds
+        passage = self._host
         assert isinstance(passage, Passage)
         answers, group = passage._answers, name_of(frame.group)
         before = answers.wanted, answers._answered
@@ -113,7 +113,7 @@ def leaves_at_once(patch: pytest.MonkeyPatch) -> None:
 
     def begin(self: Leaves, now: int) -> bool:
         for name in [*self._intentions.leaves]:
-            group = self._grounds.current(name)
+            group = self._host.current(name)
             if group is None or not (group.outgoing.outbox.waiting or group.transfer):
                 self.go(name, now, graceful=True)
                 return True
@@ -134,7 +134,7 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
 
     def begin(self: Leaves, now: int) -> bool:
         for name in [*self._intentions.leaves]:
-            group = self._grounds.current(name)
+            group = self._host.current(name)
             if group is None:
                 self.go(name, now, graceful=True)
                 return True
@@ -143,7 +143,7 @@ def leaves_in_order(patch: pytest.MonkeyPatch) -> None:
                 outbox.put(b"leave", 0)
                 group.donate(_LEAVE, outbox)
                 group.gate.hold(Reason.STOPPED)
-                self._grounds.stir()
+                self._host.stir()
                 return True
         return False
 
@@ -335,7 +335,7 @@ def the_waiting_take_part(patch: pytest.MonkeyPatch) -> None:
             group.transfer = transfer
 
     def on_propose(self: Steps, frame: ProposeFrame, now: int) -> None:
-        unaware(self._grounds.current(name_of(frame.group)), lambda: propose(self, frame, now))
+        unaware(self._host.current(name_of(frame.group)), lambda: propose(self, frame, now))
 
     patch.setattr(Steps, "on_propose", on_propose)
     patch.setattr(Search, "_free", lambda self, group: unaware(group, lambda: free(self, group)))

@@ -322,7 +322,7 @@ def pending_before_news(patch: pytest.MonkeyPatch) -> None:
         ):
             for held in self._pending.pop(frame.suspect, ()):
                 if isinstance(held, BlockFrame):
-                    self._around.accept(held, now)
+                    self._callbacks.accept(held, now)
                 else:
                     self._pending.setdefault(frame.suspect, []).append(held)
         on_refute(self, frame, now)

@@ -49,7 +49,7 @@ class Puppet:
 
     capabilities = Capabilities(suspects=True, changes=True)
     deadline: int | None = None
-    heeds_application = False
+    needs_consumed = False
 
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []

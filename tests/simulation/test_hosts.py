@@ -39,7 +39,7 @@ class Stubborn:
 
     capabilities = Capabilities()
     deadline: int | None = 10
-    heeds_application = True
+    needs_consumed = True
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...
     def receive(self, frame: Frame, now: int) -> None: ...

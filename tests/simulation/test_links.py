@@ -46,7 +46,7 @@ class Listener:
 
     capabilities = Capabilities(suspects=True, counts_connections=True)
     deadline: int | None = None
-    heeds_application = False
+    needs_consumed = False
 
     def __init__(self) -> None:
         self.connections = Connections(frozenset({GROUP}))

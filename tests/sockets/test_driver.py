@@ -23,7 +23,7 @@ class Desk:
     streams = False
     capabilities = Capabilities()
     deadline: int | None = None
-    heeds_application = False
+    needs_consumed = False
 
     def __init__(self) -> None:
         self.now = MS

@@ -1,4 +1,4 @@
-"""Multicast sockets with nothing beneath them (`sockets/transports/multicast.py`), and the weather on them."""
+"""Multicast sockets with nothing beneath them (`sockets/transports/multicast.py`), and the faults of its links."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from antiphon import ProcessId
 from antiphon.protocols.intergroup.frames import DataFrame, KeepAliveFrame
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr
-from antiphon.sockets.transports.multicast import MulticastMesh, Weather
+from antiphon.sockets.transports.multicast import LinkFaults, MulticastMesh
 from antiphon.types import GroupId, ViewId
 from antiphon.wire.codec import decode, encode
 from antiphon.wire.frame import Sealed
@@ -46,11 +46,11 @@ def message(sender: str, payload: bytes, group: GroupId = PRICES) -> bytes:
 
 
 async def meshes(
-    stack: AsyncExitStack, *names: str, weather: Weather | None = None, strangers: str = ""
+    stack: AsyncExitStack, *names: str, link_faults: LinkFaults | None = None, strangers: str = ""
 ) -> list[tuple[MulticastMesh, Ear]]:
     """One mesh for each name; all know each other except the strangers; all are in `prices`."""
     host, port = multicast_or_skip()
-    made = {ProcessId(name): (MulticastMesh(ProcessId(name), (LOOPBACK, 0), weather), Ear()) for name in names}
+    made = {ProcessId(name): (MulticastMesh(ProcessId(name), (LOOPBACK, 0), link_faults), Ear()) for name in names}
     for mesh, ear in made.values():
         await mesh.open(ear)
         stack.push_async_callback(mesh.close)
@@ -144,8 +144,8 @@ def test_frames_of_strangers_and_of_the_other_side_of_a_partition_are_dropped() 
 def test_losses_are_injected_where_datagrams_arrive() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            weather = Weather(random.Random(3), {ProcessId("a"): 1.0})
-            (lost, _), (kept, _), (_, ear) = await meshes(stack, "a", "b", "c", weather=weather)
+            link_faults = LinkFaults(random.Random(3), {ProcessId("a"): 1.0})
+            (lost, _), (kept, _), (_, ear) = await meshes(stack, "a", "b", "c", link_faults=link_faults)
             for mesh, sender in ((lost, "a"), (kept, "b")):
                 mesh.multicast(message(sender, b"hello"), PRICES)
                 mesh.flush()
@@ -155,10 +155,10 @@ def test_losses_are_injected_where_datagrams_arrive() -> None:
     within_deadline(test)
 
 
-def test_the_weather_is_that_of_the_scenario_and_the_same_for_the_same_seed() -> None:
+def test_the_faults_of_links_are_those_of_the_scenario_and_the_same_for_the_same_seed() -> None:
     def year(seed: int) -> list[list[float]]:
-        weather = Weather(random.Random(seed), {ProcessId("a"): 0.1}, duplicate=0.2, reorder=0.3, late_s=0.01)
-        return [weather.arrivals(ProcessId("a")) for _ in range(10_000)]
+        link_faults = LinkFaults(random.Random(seed), {ProcessId("a"): 0.1}, duplicate=0.2, reorder=0.3, late_s=0.01)
+        return [link_faults.arrivals(ProcessId("a")) for _ in range(10_000)]
 
     days = year(1)
     copies = [late for day in days for late in day]
@@ -167,14 +167,14 @@ def test_the_weather_is_that_of_the_scenario_and_the_same_for_the_same_seed() ->
     assert 0.15 < sum(len(day) == 2 for day in days) / 10_000 < 0.18
     assert 0.28 < sum(late > 0 for late in copies) / len(copies) < 0.32
     assert max(copies) <= 0.01
-    assert Weather().arrivals(ProcessId("a")) == [0.0]
+    assert LinkFaults().arrivals(ProcessId("a")) == [0.0]
 
 
 def test_a_late_datagram_is_not_delivered_to_a_closed_mesh() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            weather = Weather(random.Random(1), reorder=1.0, late_s=3.0)
-            (here, _), (there, ear) = await meshes(stack, "a", "b", weather=weather)
+            link_faults = LinkFaults(random.Random(1), reorder=1.0, late_s=3.0)
+            (here, _), (there, ear) = await meshes(stack, "a", "b", link_faults=link_faults)
             for number in range(20):
                 here.multicast(message("a", b"%d" % number), PRICES)
             here.flush()

@@ -19,7 +19,7 @@ from antiphon.sockets.transports import udp
 from antiphon.sockets.transports.choice import parse_address
 from antiphon.sockets.transports.contract import Transport
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr
-from antiphon.sockets.transports.pieces import Piece, Puzzles, cut
+from antiphon.sockets.transports.pieces import Piece, Reassembly, cut
 from antiphon.sockets.transports.udp import UdpMesh
 from antiphon.types import GroupId, formed_group, process_id
 from antiphon.wire.codec import encode
@@ -53,7 +53,10 @@ async def meshes(stack: AsyncExitStack, *names: str, host: str = LOOPBACK, **cho
     """Transports without members; each hears all others."""
     found: list[tuple[UdpMesh, Told]] = []
     for name in names:
-        mesh, told = UdpMesh(ProcessId(name), (host, 0), [each.address for each, _ in found[:1]], **chosen), Told()
+        mesh, told = (
+            UdpMesh(ProcessId(name), (host, 0), [each.address for each, _ in found[:1]], **chosen),
+            Told(),
+        )
         await mesh.open(told)
         stack.push_async_callback(mesh.close)
         found.append((mesh, told))
@@ -308,9 +311,9 @@ def test_a_second_try_needs_only_the_pieces_that_were_lost() -> None:
     whole = frame("a", random.Random(1).randbytes(50_000))
     pieces = [Piece(piece) for piece in cut(whole, ProcessId("a"), 1400)]
     assert len(pieces) > 30
-    puzzles = Puzzles()
-    assert [puzzles.add(piece) for piece in pieces[::2]] == [None] * len(pieces[::2])
-    assert [puzzles.add(piece) for piece in pieces[1::2]][-1] == whole
+    reassembly = Reassembly()
+    assert [reassembly.add(piece) for piece in pieces[::2]] == [None] * len(pieces[::2])
+    assert [reassembly.add(piece) for piece in pieces[1::2]][-1] == whole
 
 
 @pytest.mark.parametrize("body", [b"", b"\x01a", b"\x01a" + bytes(24), b"\x01a" + bytes(16) + b"\xff" * 8])
@@ -320,28 +323,28 @@ def test_a_piece_of_nothing_is_refused(body: bytes) -> None:
 
 
 def test_few_frames_are_kept_incomplete() -> None:
-    puzzles, first = Puzzles(), cut(bytes(5_000), ProcessId("a"), 1400)
-    puzzles.add(Piece(first[0]))
+    reassembly, first = Reassembly(), cut(bytes(5_000), ProcessId("a"), 1400)
+    reassembly.add(Piece(first[0]))
     for size in range(5_001, 5_006):
-        puzzles.add(Piece(cut(bytes(size), ProcessId("a"), 1400)[0]))
-    assert [puzzles.add(Piece(piece)) for piece in first[1:]] == [None] * (len(first) - 1)
+        reassembly.add(Piece(cut(bytes(size), ProcessId("a"), 1400)[0]))
+    assert [reassembly.add(Piece(piece)) for piece in first[1:]] == [None] * (len(first) - 1)
 
 
 def test_incomplete_frames_are_bounded_for_each_peer_and_in_total() -> None:
-    puzzles = Puzzles(10_000, 50_000)
+    reassembly = Reassembly(10_000, 50_000)
     for number in range(100):
         for piece in cut(bytes([number]) * 9_000, ProcessId(f"p{number}"), 1400)[:-1]:
-            puzzles.add(Piece(piece))
-            assert puzzles.held_bytes <= 50_000
-    assert puzzles.held_bytes > 30_000
+            reassembly.add(Piece(piece))
+            assert reassembly.held_bytes <= 50_000
+    assert reassembly.held_bytes > 30_000
     for whole, size in ((bytes(20_000), 1400), (bytes(9_000), 150)):  # many small pieces cost more than their content
         pieces = [Piece(piece) for piece in cut(whole, ProcessId("large"), size)]
         with pytest.raises(ProtocolViolation, match="exceed the limit"):
-            _ = [puzzles.add(piece) for piece in pieces]
-    held = puzzles.held_bytes
-    puzzles.add(Piece(cut(bytes(9_000), ProcessId("gone"), 1400)[0]))
-    puzzles.forget(ProcessId("gone"))
-    assert puzzles.held_bytes <= held
+            _ = [reassembly.add(piece) for piece in pieces]
+    held = reassembly.held_bytes
+    reassembly.add(Piece(cut(bytes(9_000), ProcessId("gone"), 1400)[0]))
+    reassembly.forget(ProcessId("gone"))
+    assert reassembly.held_bytes <= held
 
 
 def test_strange_datagrams_do_no_harm() -> None:

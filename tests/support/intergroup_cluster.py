@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Weather:
+class LinkFaults:
     loss: float = 0.0
     duplicate: float = 0.0
     latency: tuple[int, int] = (5 * MS, 5 * MS)
@@ -31,17 +31,17 @@ class Cluster:
         senders: int,
         receivers: Mapping[str, Service] | None = None,
         *,
-        weather: Weather = Weather(),  # noqa: B008
+        link_faults: LinkFaults = LinkFaults(),  # noqa: B008
         settings: InterGroupSettings | None = None,
         seed: int = 1,
         services: Mapping[str, Service] | None = None,
         absent: frozenset[str] = frozenset(),
         skew: Mapping[str, int] | None = None,
     ) -> None:
-        self.random, self._weather = random.Random(seed), weather
+        self.random, self._link_faults = random.Random(seed), link_faults
         names = [ProcessId(f"s{number}") for number in range(1, senders + 1)]
         view = first_view(GROUP, frozenset(names))
-        settings = replace(settings or InterGroupSettings(), tracing=True, distance=lambda _: weather.latency[1])
+        settings = replace(settings or InterGroupSettings(), tracing=True, distance=lambda _: link_faults.latency[1])
         plans: dict[ProcessId, InterGroupPlan] = {
             name: InterGroupPlan(view, (services or {}).get(name, "total")) for name in names
         }
@@ -178,7 +178,8 @@ class Cluster:
         others = [name for name in self.cores if name != sender] if effect.to is Scope.GROUP else [effect.to]
         for other in others:
             assert isinstance(other, str)
-            copies = (self.random.random() >= self._weather.loss) + (self.random.random() < self._weather.duplicate)
+            faults, draw = self._link_faults, self.random.random
+            copies = (draw() >= faults.loss) + (draw() < faults.duplicate)
             for _ in range(copies):
-                arrives = self.now + self.random.randint(*self._weather.latency)
+                arrives = self.now + self.random.randint(*faults.latency)
                 heappush(self._events, (arrives, next(self._order), ProcessId(other), effect.frame))

@@ -59,7 +59,7 @@ class FixedSequencer:
     """One process with all its groups; offers `antiphon.core.contract.Core`."""
 
     capabilities: ClassVar = Capabilities()
-    heeds_application: ClassVar[bool] = False
+    needs_consumed: ClassVar[bool] = False
     deadline: ClassVar[int | None] = None
 
     def __init__(self, me: ProcessId, views: Mapping[ProcessId, list[View]]) -> None:

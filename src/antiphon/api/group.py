@@ -139,7 +139,7 @@ class Group:
         incoming = self._incoming
         incoming.shown.append(effect)
         if incoming.reader is not None:
-            incoming.rouse()
+            incoming.wake()
         if not is_delivery:
             self._note(effect)
         if self.leaving:
@@ -273,7 +273,7 @@ class Group:
         self._left.set()
         self._transfers.close()
         self._outgoing.close()
-        self._incoming.rouse()
+        self._incoming.wake()
 
     async def __aenter__(self) -> Self:
         return self

@@ -56,7 +56,7 @@ class Incoming:
         self._waived: dict[GroupId, int] = {}
         """Once the process leaves: by group, the number of deliveries that count as taken."""
 
-    def rouse(self) -> None:
+    def wake(self) -> None:
         """Wake the task that waits for an event."""
         if self.reader is not None and not self.reader.done():
             self.reader.set_result(None)
@@ -65,7 +65,7 @@ class Incoming:
         """Add an error or a notice, after everything that waits already."""
         self.shown.append(item)
         self._member.queue(self._group)
-        self.rouse()
+        self.wake()
 
     @property
     def reader_ended(self) -> bool:

@@ -57,7 +57,7 @@ class Core(Protocol):
         """When `tick` is due, or None. An O(1) read after `drain`; after `tick` and `drain` it lies in the future."""
 
     @property
-    def heeds_application(self) -> bool:
+    def needs_consumed(self) -> bool:
         """True if `consumed` has an effect; otherwise a driver may skip the call."""
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None:

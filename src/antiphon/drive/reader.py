@@ -27,7 +27,7 @@ class Reader:
     __slots__ = ("_changing", "_core", "_recorder", "_scribe", "_taken", "_viewed", "counts")
 
     def __init__(self, core: Core, scribe: Scribe | None) -> None:
-        self.counts = core.heeds_application
+        self.counts = core.needs_consumed
         """Whether the core needs to know what the application has consumed."""
         self._core = core
         self._scribe = scribe

@@ -19,7 +19,7 @@ from antiphon.scenario.topology import paths_between
 from antiphon.sim.network import REORDER_LATENCIES
 from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.contract import Address
-from antiphon.sockets.transports.multicast import MulticastMesh, Weather
+from antiphon.sockets.transports.multicast import LinkFaults, MulticastMesh
 from antiphon.types import GroupId, ProcessId, ViewId
 
 
@@ -33,7 +33,7 @@ class MulticastPlayer(Player):
         assert is_joining(core), "its processes join and leave without an agreement"
         self._core = core
         self._framing = core if is_framing(core) else None
-        self._mesh = MulticastMesh(process, (host, 0), _weather(scenario, process))
+        self._mesh = MulticastMesh(process, (host, 0), _link_faults(scenario, process))
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
@@ -178,11 +178,11 @@ class MulticastPlayer(Player):
         }
 
 
-def _weather(scenario: Scenario, process: ProcessId) -> Weather:
+def _link_faults(scenario: Scenario, process: ProcessId) -> LinkFaults:
     """The faults of the scenario's network on datagrams to a process, except delays."""
     network, paths = scenario.network, paths_between(scenario)
     lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
-    return Weather(
+    return LinkFaults(
         random.Random(f"{scenario.seed}/{process}/network"),
         {
             ProcessId(name): 1 - (1 - network.loss) * (1 - lost_on_path.get(name, 0.0))

@@ -138,7 +138,7 @@ class Sockets:
     """Scenarios that real processes cannot play."""
     reconnects: bool = False
     """After a partition, connections carry messages again, also if groups never change."""
-    weather: bool = False
+    link_faults: bool = False
     """Processes drop, duplicate and reorder received datagrams themselves, as in the scenario's network."""
 
 

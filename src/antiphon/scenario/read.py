@@ -135,7 +135,7 @@ def with_transport(scenario: Scenario, transport: Literal["stream", "datagram"])
     """
     network = msgspec.structs.replace(scenario.network, transport=transport)
     sockets = family_of(scenario).sockets
-    if sockets is None or not sockets.weather:
+    if sockets is None or not sockets.link_faults:
         network = msgspec.structs.replace(network, loss=0.0, duplicate=0.0, reorder=0.0)
     return msgspec.structs.replace(scenario, network=network)
 

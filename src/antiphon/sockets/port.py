@@ -28,16 +28,16 @@ class Port:
 
     def install(self, view: View) -> None:
         self.others[view.group] = tuple(member for member in view.members if member != self._me)
-        self._heed()
+        self._tell_members()
 
     def leave(self, effect: Left) -> None:
         self.others.pop(effect.group, None)
         if effect.successor is None:
-            self._heed()
+            self._tell_members()
             self._labels.parted(name_of(effect.group))
 
-    def _heed(self) -> None:
-        self._transport.heed(frozenset(member for others in self.others.values() for member in others))
+    def _tell_members(self) -> None:
+        self._transport.set_members(frozenset(member for others in self.others.values() for member in others))
 
     def copies(self, effect: Transmit) -> int:
         """One copy of a multicast frame leaves; the number of listeners is not known here."""

@@ -198,7 +198,7 @@ class Port:
                 other = connection.other(self)
                 self._network.carry(connection, other, other.came, connection, sealed)
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Does nothing: this transport has no backpressure."""
 
     def fall_silent(self) -> None:

@@ -66,7 +66,7 @@ def test_the_schedules_reach_what_they_are_for() -> None:
         (Shape("total", rules=replace(ADOPTED, refuses_the_lost=False)), 200),
         (Shape("fifo", rules=replace(ADOPTED, refuses_the_lost=False)), 450),
     ],
-    ids=["N1", "N1 without crashes", "total heeds the lost", "fifo heeds the lost"],
+    ids=["N1", "N1 without crashes", "total is_current the lost", "fifo is_current the lost"],
 )
 def test_wrong_rules_are_found(shape: Shape, within: int) -> None:
     assert any(faults(run_schedule(seed, shape)) for seed in range(within))

@@ -40,7 +40,7 @@ class Puppet:
 
     capabilities = Capabilities()
     deadline: int | None = None
-    heeds_application = False
+    needs_consumed = False
 
     def __init__(self, *batches: list[Effect]) -> None:
         self.batches = deque(batches)

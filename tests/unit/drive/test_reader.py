@@ -27,7 +27,7 @@ class Puppet:
     deadline: int | None = None
 
     def __init__(self, *, counts: bool = True) -> None:
-        self.heeds_application = counts
+        self.needs_consumed = counts
         self.told: list[tuple[Any, ...]] = []
 
     def send(self, group: GroupId, payload: bytes, now: int, label: int = 0) -> None: ...

@@ -7,9 +7,9 @@ import pytest
 from antiphon.protocols.intergroup.frames import DataFrame, KeepAliveFrame, RepairFrame
 from antiphon.protocols.intergroup.settings import InterGroupSettings, Service
 from antiphon.types import ProcessId
-from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
+from tests.support.intergroup_cluster import GROUP, MS, Cluster, LinkFaults
 
-ROUGH = Weather(loss=0.2, duplicate=0.1, latency=(2 * MS, 25 * MS))
+ROUGH = LinkFaults(loss=0.2, duplicate=0.1, latency=(2 * MS, 25 * MS))
 
 
 def busy(cluster: Cluster, senders: int, messages: int, every_ms: float = 20) -> list[bytes]:
@@ -32,7 +32,7 @@ def test_all_processes_deliver_the_same_messages_in_one_order() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_lost_messages_are_repaired_and_then_freed(seed: int) -> None:
-    cluster = Cluster(3, {"r1": "total", "r2": "fifo"}, weather=ROUGH, seed=seed)
+    cluster = Cluster(3, {"r1": "total", "r2": "fifo"}, link_faults=ROUGH, seed=seed)
     cluster.run(5000)
     sent = busy(cluster, 3, 30)
     cluster.run(20_000)
@@ -49,7 +49,7 @@ def test_services_differ_from_member_to_member() -> None:
     cluster = Cluster(
         2,
         {"u": "unreliable", "v": "unreliable-fifo", "w": "unreliable-total", "t": "total"},
-        weather=Weather(loss=0.2, latency=(2 * MS, 40 * MS)),
+        link_faults=LinkFaults(loss=0.2, latency=(2 * MS, 40 * MS)),
         services={"s2": "fifo"},
     )
     cluster.run(3000)
@@ -66,7 +66,7 @@ def test_services_differ_from_member_to_member() -> None:
 
 def test_a_receiver_that_comes_later_begins_where_it_is_told_and_misses_nothing_after() -> None:
     cluster = Cluster(
-        3, {"r1": "total", "late": "total", "r2": "fifo"}, weather=ROUGH, absent=frozenset({"late", "r2"})
+        3, {"r1": "total", "late": "total", "r2": "fifo"}, link_faults=ROUGH, absent=frozenset({"late", "r2"})
     )
     cluster.run(3000)
     busy(cluster, 3, 20)
@@ -190,7 +190,7 @@ def test_delivery_takes_no_longer_than_the_corrected_bound(skew_ms: int) -> None
     distance, silence = 30, 50
     cluster = Cluster(
         3,
-        weather=Weather(latency=(distance * MS, distance * MS)),
+        link_faults=LinkFaults(latency=(distance * MS, distance * MS)),
         settings=InterGroupSettings(keep_alive_ns=(silence * MS, silence * MS)),
         skew={"s3": -skew_ms * MS},
     )
@@ -207,7 +207,7 @@ def test_delivery_takes_no_longer_than_the_corrected_bound(skew_ms: int) -> None
 
 def test_a_framed_receiver_is_told_what_it_lacks_and_gets_what_it_requests() -> None:
     """6.4: names are counted by container; keep-alives tell the counts; every message is delivered once."""
-    cluster = Cluster(2, {"r1": "framed", "r2": "total"}, weather=ROUGH)
+    cluster = Cluster(2, {"r1": "framed", "r2": "total"}, link_faults=ROUGH)
     cluster.run(500)
     sent = [cluster.send(sender, name=f"{kind}/{number}") for number in range(40) for kind, sender in NAMED]
     cluster.run(20_000)

@@ -8,7 +8,7 @@ from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, HOLD_NS, InterGroupSettings
 from antiphon.protocols.intergroup.stability.stability import Stability
 from antiphon.types import ProcessId, ViewId
-from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
+from tests.support.intergroup_cluster import GROUP, MS, Cluster, LinkFaults
 
 A, B, R = ProcessId("a"), ProcessId("b"), ProcessId("r")
 STALL = 5_000
@@ -109,7 +109,7 @@ def test_a_joiner_that_receives_no_answer_does_not_stop_the_senders() -> None:
 
 def test_any_holder_of_a_message_can_repair_it() -> None:
     """T4: the sender is cut off when the message is requested."""
-    cluster = Cluster(3, weather=Weather(latency=(5 * MS, 5 * MS)))
+    cluster = Cluster(3, link_faults=LinkFaults(latency=(5 * MS, 5 * MS)))
     cluster.run(500)
     cluster.cut.add(ProcessId("s3"))
     payload = cluster.send("s1")

@@ -29,7 +29,7 @@ from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.scenario.read import parse_scenario
 from antiphon.sim.run import simulate
 from antiphon.types import ProcessId
-from tests.support.intergroup_cluster import GROUP, MS, Cluster, Weather
+from tests.support.intergroup_cluster import GROUP, MS, Cluster, LinkFaults
 from tests.support.intergroup_said import Said
 
 S1, S2, R1, LATE = map(ProcessId, ("s1", "s2", "r1", "late"))
@@ -37,7 +37,7 @@ DISTANCE = 5
 SUSPECT = 200
 QUICK = InterGroupSettings(suspect_after_ns=SUSPECT * MS)
 Kind = TypeVar("Kind")
-ROUGH = Weather(loss=0.2, duplicate=0.1, latency=(2 * MS, 25 * MS))
+ROUGH = LinkFaults(loss=0.2, duplicate=0.1, latency=(2 * MS, 25 * MS))
 
 
 def frames(cluster: Cluster, kind: type[Kind], since: int = 0) -> Iterator[tuple[int, Kind]]:
@@ -60,7 +60,7 @@ def members(cluster: Cluster, name: ProcessId) -> list[tuple[ProcessId, ...]]:
 
 def test_a_repair_is_the_message_unchanged() -> None:
     """4.1."""
-    cluster = Cluster(2, {"r1": "total"}, weather=ROUGH)
+    cluster = Cluster(2, {"r1": "total"}, link_faults=ROUGH)
     cluster.run(3000)
     for _ in range(60):
         cluster.send("s1")
@@ -117,7 +117,7 @@ class Honest(Cluster):
 
 def test_a_process_that_acknowledges_a_stamp_has_delivered_all_up_to_it() -> None:
     """T3, J0: also messages that have arrived and wait for their turn."""
-    cluster = Honest(3, weather=ROUGH)
+    cluster = Honest(3, link_faults=ROUGH)
     for _ in range(20):
         for name in ("s1", "s2", "s3"):
             cluster.send(name)

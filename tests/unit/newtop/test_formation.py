@@ -490,7 +490,7 @@ def test_a_member_that_left_is_gone_even_if_others_refute_it() -> None:
     cluster = Forming("a", "b", "c", "d")
     cluster.send("d", b"x")
     cluster.move_one_way("d", "b", "c")
-    formations(cluster, "d").steps._grounds.depart(GROUP, cluster.now, graceful=False)
+    formations(cluster, "d").steps._host.depart(GROUP, cluster.now, graceful=False)
     cluster.settle("d")
     assert isinstance(cluster.channels["d", "b"][-1], LeavingFrame)
     cluster.move_one_way("d", "b")

@@ -9,7 +9,7 @@ from antiphon.core.clocks import BlockCounter
 from antiphon.core.effects import Effect, Transmit
 from antiphon.protocols.newtop.frames import BlockFrame, MapStamp, RelativeStamp, Stamp
 from antiphon.protocols.newtop.group import NewtopGroup
-from antiphon.protocols.newtop.membership.agreement import Surroundings
+from antiphon.protocols.newtop.membership.agreement import AgreementCallbacks
 from antiphon.protocols.newtop.ordering.contract import Order
 from antiphon.protocols.newtop.rules import ADOPTED
 from antiphon.protocols.newtop.settings import NewtopSettings, Service
@@ -26,7 +26,7 @@ SERVICES: Final[tuple[Service, ...]] = (
     "causal-vector",
 )
 Entry = tuple[str, str, int]
-_NO_FAILURES = Surroundings(lambda *_: None, lambda *_: False, lambda *_: None)
+_NO_FAILURES = AgreementCallbacks(lambda *_: None, lambda *_: False, lambda *_: None)
 
 
 class Bench:

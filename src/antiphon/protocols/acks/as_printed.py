@@ -55,7 +55,7 @@ class UncheckedConnections(Connections):
     sender set that it began with.
     """
 
-    def heeds(self, peer: Peer, frame: Acknowledgment) -> bool:  # noqa: ARG002
+    def is_current(self, peer: Peer, frame: Acknowledgment) -> bool:  # noqa: ARG002
         return True
 
     def _answered(self, peer: Peer, *, unasked: bool) -> None:

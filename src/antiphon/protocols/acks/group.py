@@ -135,7 +135,7 @@ class AcksGroup:
 
     def _acknowledged(self, frame: Acknowledgment) -> None:
         peer = self.links.peers.get(frame.sender)
-        if peer is None or not self.connections.heeds(peer, frame):
+        if peer is None or not self.connections.is_current(peer, frame):
             return
         if isinstance(frame, AckFrame):
             self._clock.witness(frame.time)

@@ -20,7 +20,7 @@ class AcksProcess:
     """One participant; it is in a group from the start, or joins it later."""
 
     capabilities: ClassVar = Capabilities(told_of_losses=True, joins=True, counts_costs=True)
-    heeds_application: ClassVar[bool] = False
+    needs_consumed: ClassVar[bool] = False
     unfinished: ClassVar[bool] = False
 
     def __init__(

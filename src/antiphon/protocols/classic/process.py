@@ -54,7 +54,7 @@ class _Group(NamedTuple):
 
 class ClassicProcess:
     capabilities: ClassVar = Capabilities(told_of_losses=True, asks=True)
-    heeds_application: ClassVar[bool] = False
+    needs_consumed: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -54,5 +54,5 @@ FAMILY: Final = Family(
         ),
     ),
     variants=Variants(adapt=_adapt),
-    sockets=Sockets(player="multicast", problems=_socket_problems, reconnects=True, weather=True),
+    sockets=Sockets(player="multicast", problems=_socket_problems, reconnects=True, link_faults=True),
 )

@@ -37,7 +37,7 @@ class InterGroupProcess:
     """One participant; it is in a group from the start, or joins it later."""
 
     capabilities: ClassVar = Capabilities(joins=True, leaves_in_order=True, names_messages=True)
-    heeds_application: ClassVar[bool] = True
+    needs_consumed: ClassVar[bool] = True
 
     def __init__(
         self,

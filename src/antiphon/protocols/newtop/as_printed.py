@@ -21,7 +21,7 @@ from antiphon.protocols.newtop.frames import (
     SuspectFrame,
 )
 from antiphon.protocols.newtop.group import NewtopGroup
-from antiphon.protocols.newtop.membership.agreement import Agreement, Detection, Surroundings
+from antiphon.protocols.newtop.membership.agreement import Agreement, AgreementCallbacks, Detection
 from antiphon.protocols.newtop.membership.suspector import Suspector
 from antiphon.protocols.newtop.membership.views import ClosedChange, RemoveChange, SequencerChange, ViewChange
 from antiphon.protocols.newtop.ordering.blocks import SlowOrder, TotalOrder
@@ -148,8 +148,10 @@ class OpenRowsOnly(Suspector):
 class ObedientAgreement(Agreement):
     """E-20, Macedo94 §6.3.2 with ch. 8: messages of the agreement are numbered like others, so they obey the window."""
 
-    def __init__(self, me: ProcessId, group: NewtopGroup, settings: NewtopSettings, around: Surroundings) -> None:
-        super().__init__(me, group, settings, around)
+    def __init__(
+        self, me: ProcessId, group: NewtopGroup, settings: NewtopSettings, callbacks: AgreementCallbacks
+    ) -> None:
+        super().__init__(me, group, settings, callbacks)
         self._waiting: deque[MembershipFrame] = deque()
 
     def _tell(self, frame: MembershipFrame, now: int) -> None:

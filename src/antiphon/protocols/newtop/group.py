@@ -31,7 +31,7 @@ from antiphon.protocols.newtop.frames import WORD, AliveFrame, BlockFrame, Membe
 from antiphon.protocols.newtop.gate import Gate, Reason
 from antiphon.protocols.newtop.holdings import Holdings
 from antiphon.protocols.newtop.leaving import Leaving
-from antiphon.protocols.newtop.membership.agreement import Detection, Surroundings
+from antiphon.protocols.newtop.membership.agreement import AgreementCallbacks, Detection
 from antiphon.protocols.newtop.membership.concerns import Concerns
 from antiphon.protocols.newtop.membership.roster import Roster
 from antiphon.protocols.newtop.membership.views import ViewChange
@@ -85,7 +85,7 @@ class NewtopGroup:
         counter: BlockCounter,
         settings: NewtopSettings,
         rules: "Rules",
-        around: Surroundings,
+        callbacks: AgreementCallbacks,
         early: list[Effect],
         base: int = 0,
         now: int = 0,
@@ -117,7 +117,7 @@ class NewtopGroup:
         """In a formed group, the state transfers between its members."""
         self.suspector = (rules.steady if sequenced else rules.suspector)(size, settings, now)
         self.concerns = Concerns(settings, sequenced=sequenced)
-        self.agreement = rules.agreement(me, self, settings, around)
+        self.agreement = rules.agreement(me, self, settings, callbacks)
         sequencer_change = rules.sequencing() if sequenced else None
         self.change: ViewChange = sequencer_change or rules.change(settings)
         self.discipline: Discipline = (

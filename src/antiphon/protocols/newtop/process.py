@@ -33,7 +33,7 @@ from antiphon.protocols.newtop.formation.transfer import Transfer
 from antiphon.protocols.newtop.frames import BlockFrame, ProposeFrame
 from antiphon.protocols.newtop.group import NewtopGroup
 from antiphon.protocols.newtop.groups import Groups
-from antiphon.protocols.newtop.membership.agreement import Detection, Surroundings
+from antiphon.protocols.newtop.membership.agreement import AgreementCallbacks, Detection
 from antiphon.protocols.newtop.membership.cuts import Cuts
 from antiphon.protocols.newtop.membership.installer import ViewInstaller
 from antiphon.protocols.newtop.ordering.contract import FormingOrder, Order
@@ -55,11 +55,11 @@ class NewtopProcess:
     ) -> None:
         post = Post(datagrams=settings.datagrams)
         self.counter = counter = BlockCounter()
-        around = Surroundings(self._take, self._relayed, self._confirmed)
+        callbacks = AgreementCallbacks(self._take, self._relayed, self._confirmed)
 
         def new_group(view: View, base: int = 0, now: int = 0) -> NewtopGroup:
             own = counter if rules.one_counter else BlockCounter()
-            return NewtopGroup(me, view, own, settings, rules, around, post.early, base, now)
+            return NewtopGroup(me, view, own, settings, rules, callbacks, post.early, base, now)
 
         if settings.primary is not None:  # views are voted on
             views = {name: replace(view, primary=False) for name, view in views.items()}
@@ -93,9 +93,9 @@ class NewtopProcess:
             groups, self._order, self._cuts, self._answers, held_back, self._states, rules, self._formations,
             primaries, post.early,
         )  # fmt: skip
-        self.heeds_application = bool(settings.flow_control)
+        self.needs_consumed = bool(settings.flow_control)
         """True if `consumed` has an effect; otherwise a driver may skip the call."""
-        plain = not self.heeds_application and not primaries.on
+        plain = not self.needs_consumed and not primaries.on
         self._delivery = Delivery(groups, self._installer, held_back, self._states, histories, plain=plain)
         self._reception = Reception(
             groups, self._order, self._answers, self._delivery, self._connections, self._formations, bounds,
@@ -154,7 +154,7 @@ class NewtopProcess:
 
     def consumed(self, group: GroupId, position: int, now: int) -> bool:  # noqa: ARG002
         """The application has consumed messages: flow control counts them as complete here (Δ)."""
-        own = self._groups.get(group) if self.heeds_application else None
+        own = self._groups.get(group) if self.needs_consumed else None
         if own is None:
             return False  # consumption is not counted, or the group is gone
         own.consumption.took(position)

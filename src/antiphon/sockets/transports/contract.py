@@ -102,7 +102,7 @@ class Transport(Protocol):
     def flush(self) -> None:
         """Write all frames that were kept."""
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Apply backpressure only for these peers, which are in views with us."""
 
     async def close(self) -> None:

@@ -126,7 +126,7 @@ class MemoryTransport:
             if other is not None and number is not None:
                 self._loop.call_soon(other.arrive, self.me, number, frames)
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Does nothing: this transport has no backpressure."""
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ from antiphon.wire.codec import sender_of
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class LinkFaults:
     """Faults that are added to incoming datagrams, all drawn from one seeded random stream."""
 
     chance: random.Random = field(default_factory=random.Random)
@@ -49,11 +49,11 @@ class MulticastMesh:
     seeds: Final[tuple[Seed, ...]] = ()
     offenders: tuple[Offence, ...] = ()
 
-    def __init__(self, me: ProcessId, bind: Address, weather: Weather | None = None) -> None:
+    def __init__(self, me: ProcessId, bind: Address, link_faults: LinkFaults | None = None) -> None:
         self.address = bind
         """Where others find us; with port 0, known once we are bound."""
         self._me = me
-        self._weather = weather or Weather()
+        self._link_faults = link_faults or LinkFaults()
         self._log = LimitedLog("antiphon.multicast")
         self._peers: dict[ProcessId, Address] = {}
         self._groups: dict[GroupId, Address] = {}
@@ -110,7 +110,7 @@ class MulticastMesh:
         for to, datagrams in waiting.items():
             self._socket.send(datagrams, to)
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Does nothing: no peer can block a datagram socket."""
 
     def forbid(self, names: frozenset[str]) -> None:
@@ -135,7 +135,7 @@ class MulticastMesh:
             return
         if sender not in self._peers or split_process_id(sender)[0] in self._forbidden:
             return
-        for late_s in self._weather.arrivals(sender):
+        for late_s in self._link_faults.arrivals(sender):
             if late_s:
                 self._loop.call_later(late_s, self._hand_over, sender, datagram)
             else:

@@ -54,7 +54,7 @@ class Piece:
             raise ProtocolViolation("body", f"there is no piece {self.place} of {self.count}")
 
 
-class _Puzzle:
+class _Partial:
     """The pieces of one incomplete frame."""
 
     __slots__ = ("content", "size_bytes")
@@ -65,14 +65,14 @@ class _Puzzle:
         """Including the overhead of the pieces."""
 
 
-class Puzzles:
+class Reassembly:
     """The incomplete frames of all members, or of all other peers.
 
     Invariant: no peer has more than `each_bytes`, and all together have no more than `total_bytes`.
     """
 
     def __init__(self, each_bytes: int = MEMBER_BYTES_MAX[0], total_bytes: int = MEMBER_BYTES_MAX[1]) -> None:
-        self._open: dict[tuple[ProcessId, bytes], _Puzzle] = {}  # the oldest first
+        self._open: dict[tuple[ProcessId, bytes], _Partial] = {}  # the oldest first
         self._held: dict[ProcessId, tuple[int, int]] = {}  # by peer, how many frames and bytes
         self.held_bytes = 0
         """Bytes that are kept now."""
@@ -82,22 +82,22 @@ class Puzzles:
     def add(self, piece: Piece) -> bytes | None:
         """Add a piece; returns the frame if this completes it."""
         key = piece.sender, piece.digest
-        puzzle = self._open.get(key)
-        if puzzle is None:
-            puzzle = self._open[key] = _Puzzle()
+        partial = self._open.get(key)
+        if partial is None:
+            partial = self._open[key] = _Partial()
             self._count(piece.sender, 1, 0)
-        if piece.place not in puzzle.content:
-            puzzle.content[piece.place] = piece.content
-            puzzle.size_bytes += len(piece.content) + _PIECE_BYTES
+        if piece.place not in partial.content:
+            partial.content[piece.place] = piece.content
+            partial.size_bytes += len(piece.content) + _PIECE_BYTES
             self._count(piece.sender, 0, len(piece.content) + _PIECE_BYTES)
-        if puzzle.size_bytes > self._each_bytes:
+        if partial.size_bytes > self._each_bytes:
             self._forget(key)
             raise ProtocolViolation("length", "the pieces of a frame exceed the limit")
-        if len(puzzle.content) < piece.count:
+        if len(partial.content) < piece.count:
             self._make_room(piece.sender)
             return None
         self._forget(key)
-        whole = b"".join(puzzle.content[place] for place in sorted(puzzle.content))
+        whole = b"".join(partial.content[place] for place in sorted(partial.content))
         if _digest(whole) != piece.digest:
             raise ProtocolViolation("checksum", "the pieces of a frame do not match its digest")
         return whole

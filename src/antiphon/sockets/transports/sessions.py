@@ -265,7 +265,7 @@ class Sessions:
         for peer in [*peers]:
             self._end(self.open[peer])
 
-    def bury(self, known: Container[ProcessId], ended: ProcessId | None = None) -> None:
+    def report_dead(self, known: Container[ProcessId], ended: ProcessId | None = None) -> None:
         """Report peers without a known address as dead: they said farewell, or another process has the address.
 
         `ended`: the connection of this one has just ended.

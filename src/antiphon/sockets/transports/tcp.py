@@ -125,7 +125,7 @@ class TcpMesh:
         """One write for each connection."""
         self._sessions.flush()
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Apply backpressure only for these. A full connection of another process ends.
 
         The addresses of members are kept: after a long cut they must find each other again.
@@ -282,7 +282,7 @@ class TcpMesh:
         self._addresses.forget_oldest(self._links.keys() | self._members)
         self._addresses.note(peer, (hello.host, hello.port))
         self._addresses.forget(self._displaced_by(peer))
-        self._sessions.bury(self._addresses.known)
+        self._sessions.report_dead(self._addresses.known)
         if link.called:
             self._answer(link, peer, size_bytes)
         if (self._me < peer) is link.called:
@@ -361,7 +361,7 @@ class TcpMesh:
             if not self._addresses.has_room_for(peer, link.peer, trusted=trusted):
                 self._offenders.note(link.source, "tells of too many processes", link.peer)
             elif self._addresses.note(peer, (host, port)):
-                self._sessions.bury(self._addresses.known)
+                self._sessions.report_dead(self._addresses.known)
                 self._call((host, port))
 
     def _is_present(self, peer: ProcessId) -> bool:
@@ -417,7 +417,7 @@ class TcpMesh:
         if self._closing:
             return
         if link.peer not in self._addresses.known:
-            self._sessions.bury(self._addresses.known, link.peer)  # it said that it ends, or it has restarted
+            self._sessions.report_dead(self._addresses.known, link.peer)  # it said that it ends, or it has restarted
             return
         if link.peer not in self._members and len(self._sessions.tasks) >= _GUESTS_LOOKED_FOR_MAX:
             link.is_ended_for_good = True

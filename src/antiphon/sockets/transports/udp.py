@@ -22,7 +22,7 @@ from antiphon.sockets.transports.challenges import Challenges
 from antiphon.sockets.transports.contacts import Contact
 from antiphon.sockets.transports.contract import Address, Receiver, Seed, Unreached
 from antiphon.sockets.transports.datagrams import DatagramSocket, Sockaddr, bound_socket, listening_socket
-from antiphon.sockets.transports.pieces import GUEST_BYTES_MAX, PIECE, Piece, Puzzles, cut
+from antiphon.sockets.transports.pieces import GUEST_BYTES_MAX, PIECE, Piece, Reassembly, cut
 from antiphon.sockets.transports.seeds import Companions, Seeds, reason_of
 from antiphon.sockets.transports.udp_greeting import HELLO, TOLD_MAX, Hello, hello_in
 from antiphon.types import ProcessId, split_process_id
@@ -80,7 +80,7 @@ class UdpMesh:
         """The peers in views with us."""
         self._offenders = Offenders("antiphon.udp")
         self._challenges = Challenges()
-        self._puzzles = Puzzles(), Puzzles(*GUEST_BYTES_MAX)
+        self._reassembly = Reassembly(), Reassembly(*GUEST_BYTES_MAX)
         """Pieces of frames from members, and from other peers."""
 
     async def open(self, receiver: Receiver) -> None:
@@ -152,7 +152,7 @@ class UdpMesh:
         """Send datagrams to one address."""
         self._sockets[0].send(datagrams, to)
 
-    def heed(self, members: frozenset[ProcessId]) -> None:
+    def set_members(self, members: frozenset[ProcessId]) -> None:
         """Members may tell us of more addresses and send larger frames. There is no backpressure.
 
         Members are called for ever: after a long partition they must find each other again.
@@ -342,7 +342,7 @@ class UdpMesh:
     def _join(self, piece: Piece, *, overheard: bool) -> None:
         if piece.sender not in self._met:
             return
-        whole = self._puzzles[piece.sender not in self._members].add(piece)
+        whole = self._reassembly[piece.sender not in self._members].add(piece)
         if whole is not None:
             self._hand_over(piece.sender, [whole], overheard=overheard)
 
@@ -451,8 +451,8 @@ class UdpMesh:
                 self._stop_calling(contact)
 
     def _drop_pieces(self, peer: ProcessId) -> None:
-        for puzzles in self._puzzles:
-            puzzles.forget(peer)
+        for each in self._reassembly:
+            each.forget(peer)
 
     def _stop_calling(self, contact: Contact) -> None:
         if self._hears(contact):

@@ -139,7 +139,7 @@ class Connections:
 
     # The sets
 
-    def heeds(self, peer: Peer, frame: Acknowledgment) -> bool:
+    def is_current(self, peer: Peer, frame: Acknowledgment) -> bool:
         """True if the acknowledgment was made in this connection: no other one counts (T13)."""
         return peer.acks_from is not None and frame.number >= peer.acks_from
 

@@ -16,7 +16,7 @@ from typing import Any
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
 from antiphon.protocols.newtop.formation.attempts import Attempts
 from antiphon.protocols.newtop.formation.freezes import Freezes
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.inquiries import Inquiries
 from antiphon.protocols.newtop.formation.intentions import Intentions, Wish
 from antiphon.protocols.newtop.formation.leaves import Leaves
@@ -62,7 +62,7 @@ class Formations:
         "steps",
     )
 
-    def __init__(self, me: ProcessId, settings: NewtopSettings, grounds: Grounds) -> None:
+    def __init__(self, me: ProcessId, settings: NewtopSettings, host: FormationHost) -> None:
         self.busy = False
         """True if `advance` may have work; a plain attribute like `at`, because both are read at every drain."""
         self.at: int | None = None
@@ -75,14 +75,14 @@ class Formations:
         self.intentions = intentions = Intentions(settings.invitations)
         freezes = Freezes(settings.form_within_ns)
         self.acquaintances = known = Acquaintances(me, pause_ns, settings.merge_every_ns)
-        terms = Terms(me, settings, grounds, intentions, known)
-        self.steps = steps = Steps(me, settings, grounds, stage, attempts, intentions, known, terms, freezes)
-        self.leaves = Leaves(me, grounds, stage, steps, intentions, known)
+        terms = Terms(me, settings, host, intentions, known)
+        self.steps = steps = Steps(me, settings, host, stage, attempts, intentions, known, terms, freezes)
+        self.leaves = Leaves(me, host, stage, steps, intentions, known)
         self.search = search = Search(
-            me, pause_ns, grounds, stage, steps, attempts, intentions, known, terms,
+            me, pause_ns, host, stage, steps, attempts, intentions, known, terms,
             doubts_restarts=settings.doubts_restarts,
         )  # fmt: skip
-        self.inquiries = inquiries = Inquiries(me, grounds, stage, intentions)
+        self.inquiries = inquiries = Inquiries(me, host, stage, intentions)
         self._handlers: Mapping[type[FormationFrame], Callable[[Any, int], None]] = {
             ProposeFrame: steps.on_propose,
             VoteFrame: steps.on_vote,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from antiphon.core.contract import Answer, Presence
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.procedure import Stage
 from antiphon.protocols.newtop.frames import InquireFrame, PresenceFrame
@@ -34,11 +34,11 @@ class _Inquiry:
 class Inquiries:
     """Invariant: answers are kept only for groups that we ask for, one for each process."""
 
-    __slots__ = ("_grounds", "_intentions", "_me", "_open", "_round", "_stage")
+    __slots__ = ("_host", "_intentions", "_me", "_open", "_round", "_stage")
 
-    def __init__(self, me: ProcessId, grounds: Grounds, stage: Stage, intentions: Intentions) -> None:
+    def __init__(self, me: ProcessId, host: FormationHost, stage: Stage, intentions: Intentions) -> None:
         self._me = me
-        self._grounds = grounds
+        self._host = host
         self._stage = stage
         self._intentions = intentions
         self._open: dict[GroupId, _Inquiry] = {}
@@ -52,7 +52,7 @@ class Inquiries:
         inquiry.answers = {peer: answer for peer, answer in inquiry.answers.items() if peer in peers}
         question = InquireFrame(name, self._me, self._round, self._presence(name))
         for peer in peers:
-            self._grounds.transmit(question, peer)
+            self._host.transmit(question, peer)
 
     def answers(self, name: GroupId) -> Mapping[ProcessId, Answer]:
         """What processes have said about that group since our first question."""
@@ -69,7 +69,7 @@ class Inquiries:
         inquiry = self._open.get(name)
         if inquiry is not None:
             inquiry.answers = {**inquiry.answers, frame.sender: Answer(frame.presence, now)}
-        self._grounds.transmit(PresenceFrame(name, self._me, frame.round, self._presence(name)), frame.sender)
+        self._host.transmit(PresenceFrame(name, self._me, frame.round, self._presence(name)), frame.sender)
 
     def on_presence(self, frame: PresenceFrame, now: int) -> None:
         """An answer."""
@@ -78,7 +78,7 @@ class Inquiries:
             inquiry.answers = {**inquiry.answers, frame.sender: Answer(frame.presence, now)}
 
     def _presence(self, name: GroupId) -> Presence:
-        if self._grounds.current(name) is not None:
+        if self._host.current(name) is not None:
             return Presence.MEMBER
         formation = self._stage.formation
         if formation is not None and name_of(formation.group) == name:

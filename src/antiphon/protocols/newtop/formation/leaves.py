@@ -1,7 +1,7 @@
 """Leaving a group (docs/spec/newtop.md 11.2 rule 2): when all members have what we sent, or after a timeout."""
 
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.procedure import Leave, Stage
 from antiphon.protocols.newtop.formation.steps import Steps
@@ -13,19 +13,19 @@ from antiphon.types import GroupId, ProcessId, name_of
 class Leaves:
     """Invariant: while we leave a group, nothing above the number that must be stable is delivered."""
 
-    __slots__ = ("_acquaintances", "_grounds", "_intentions", "_me", "_stage", "_steps")
+    __slots__ = ("_acquaintances", "_host", "_intentions", "_me", "_stage", "_steps")
 
     def __init__(
         self,
         me: ProcessId,
-        grounds: Grounds,
+        host: FormationHost,
         stage: Stage,
         steps: Steps,
         intentions: Intentions,
         acquaintances: Acquaintances,
     ) -> None:
         self._me = me
-        self._grounds = grounds
+        self._host = host
         self._stage = stage
         self._steps = steps
         self._intentions = intentions
@@ -34,18 +34,18 @@ class Leaves:
     def begin(self, now: int) -> bool:
         """When the application's messages have left: stop delivering, and ask all members to complete what was sent."""
         for name, until in [*self._intentions.leaves.items()]:
-            group = self._grounds.current(name)
+            group = self._host.current(name)
             if group is None:
                 self.go(name, now, graceful=True)
                 return True
             if group.outgoing.outbox.waiting or group.discipline.awaits_return or group.transfer is not None:
                 continue
-            if self._grounds.votes(group):
+            if self._host.votes(group):
                 continue  # a member that knows the outcome can pass its vote on (15 rule 7)
-            number = self._grounds.counter.value
+            number = self._host.counter.value
             self._stage.begin(Leave(group, number, until), number)
             group.gate.hold(Reason.STOPPED)
-            self._grounds.reach(number, now)
+            self._host.reach(number, now)
             group.leaving.wait_for(number, now)
             group.multicast(WantFrame(group.view.group, self._me, group.numbers.sent, number), now)
             return True
@@ -53,14 +53,14 @@ class Leaves:
 
     def go_on(self, leave: Leave, now: int) -> bool:
         """Check stability; True if everything is stable and we have left."""
-        if not self._grounds.passed(leave.number) or leave.group.progress.stable_block < leave.number:
+        if not self._host.passed(leave.number) or leave.group.progress.stable_block < leave.number:
             return False
         self.go(name_of(leave.group.view.group), now, graceful=True)
         return True
 
     def go(self, name: GroupId, now: int, *, graceful: bool) -> None:
         """We are neither in the group nor joining it."""
-        procedure, group = self._stage.procedure, self._grounds.current(name)
+        procedure, group = self._stage.procedure, self._host.current(name)
         formation = self._stage.formation
         if formation is not None and name_of(formation.group) == name:
             self._steps.abandon(formation, now)
@@ -68,5 +68,5 @@ class Leaves:
             self._stage.end()
         self._intentions.gone(name)
         self._acquaintances.forget(name)
-        self._grounds.depart(name, now, graceful=graceful)
-        self._grounds.stir()
+        self._host.depart(name, now, graceful=graceful)
+        self._host.stir()

@@ -30,7 +30,7 @@ NewGroup = Callable[[View, int, int], NewtopGroup]
 
 
 class Passage:
-    """The process, as formations see it; implements `Grounds`.
+    """The process, as formations see it; implements `FormationHost`.
 
     Invariant: a group is entered and left in all parts of the process at once.
     """

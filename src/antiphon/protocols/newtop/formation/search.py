@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances, earlier, is_succeeded
 from antiphon.protocols.newtop.formation.attempts import Attempts
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.intentions import Intentions, Wish
 from antiphon.protocols.newtop.formation.procedure import Stage
 from antiphon.protocols.newtop.formation.steps import Steps
@@ -23,7 +23,7 @@ class Search:
         "_acquaintances",
         "_attempts",
         "_doubts_restarts",
-        "_grounds",
+        "_host",
         "_intentions",
         "_me",
         "_pause_ns",
@@ -36,7 +36,7 @@ class Search:
         self,
         me: ProcessId,
         pause_ns: int,
-        grounds: Grounds,
+        host: FormationHost,
         stage: Stage,
         steps: Steps,
         attempts: Attempts,
@@ -48,7 +48,7 @@ class Search:
     ) -> None:
         self._me = me
         self._pause_ns = pause_ns
-        self._grounds = grounds
+        self._host = host
         self._stage = stage
         self._steps = steps
         self._attempts = attempts
@@ -60,7 +60,7 @@ class Search:
     def attempt(self, name: GroupId, wish: Wish, now: int) -> None:
         """Ask the next contact; or propose."""
         wish.tried(now, self._pause_ns, self._acquaintances.spread(name))
-        if self._grounds.current(name) is not None:
+        if self._host.current(name) is not None:
             self._intentions.fulfilled(name)
         elif not wish.forms and wish.processes:
             self._probe(name, wish.contact, joins=True)
@@ -76,7 +76,7 @@ class Search:
     def look_around(self, name: GroupId, now: int) -> None:
         """Probe one lost process of the group."""
         self._acquaintances.look_later(name, now)
-        group = self._grounds.current(name)
+        group = self._host.current(name)
         lost = None if group is None else self._acquaintances.lost(name, group.roster.ranks)
         if lost is not None:
             self._probe(name, lost, joins=False)
@@ -84,12 +84,12 @@ class Search:
     def on_probe(self, frame: ProbeFrame, now: int) -> None:
         """Answer; or propose the group that we are in and the joiner."""
         name = name_of(frame.group)
-        group = self._grounds.current(name)
+        group = self._host.current(name)
         if group is None or self._terms.refuses(frame):
             return
         if not frame.joins:
             self._acquaintances.hear_of(name, (frame.sender,))
-            self._grounds.transmit(FoundFrame(group.view.group, self._me, group.view.members), frame.sender)
+            self._host.transmit(FoundFrame(group.view.group, self._me, group.view.members), frame.sender)
             return
         for old in earlier(frame.sender, group.roster.ranks):
             if not self._may_live(group, old):
@@ -104,7 +104,7 @@ class Search:
     def on_found(self, frame: FoundFrame, now: int) -> None:
         """A process outside our view is alive: propose to merge with its view."""
         name = name_of(frame.group)
-        group = self._grounds.current(name)
+        group = self._host.current(name)
         if group is None or frame.sender in group.roster.ranks or not self._free(group):
             return
         self._attempts.require(frame.group, now)
@@ -120,7 +120,7 @@ class Search:
         self._steps.propose(name, {**others, **self._with_us(group)}, now)
 
     def _probe(self, name: GroupId, process: ProcessId, *, joins: bool) -> None:
-        self._grounds.transmit(ProbeFrame(name, self._me, joins, self._terms.of(name)), process)
+        self._host.transmit(ProbeFrame(name, self._me, joins, self._terms.of(name)), process)
 
     def _may_live(self, group: "NewtopGroup", old: ProcessId) -> bool:
         """Whether an earlier incarnation may run beside the later one: then it is proposed too, and votes no.

@@ -10,7 +10,7 @@ from antiphon.errors import ProtocolViolation
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances, is_succeeded
 from antiphon.protocols.newtop.formation.attempts import Attempts
 from antiphon.protocols.newtop.formation.freezes import STRANGERS, Freezes
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.formation.procedure import Formation, Stage
 from antiphon.protocols.newtop.formation.terms import Terms
@@ -37,7 +37,7 @@ class Steps:
         "_attempts",
         "_datagrams",
         "_freezes",
-        "_grounds",
+        "_host",
         "_intentions",
         "_me",
         "_patience_ns",
@@ -52,7 +52,7 @@ class Steps:
         self,
         me: ProcessId,
         settings: NewtopSettings,
-        grounds: Grounds,
+        host: FormationHost,
         stage: Stage,
         attempts: Attempts,
         intentions: Intentions,
@@ -63,7 +63,7 @@ class Steps:
         self.introduced: dict[GroupId, tuple[InstallFrame, int]] = {}
         """On datagrams: our `install` of a group, and when to repeat it."""
         self._me = me
-        self._grounds = grounds
+        self._host = host
         self._stage = stage
         self._attempts = attempts
         self._intentions = intentions
@@ -79,7 +79,7 @@ class Steps:
 
     def propose(self, name: GroupId, members: dict[ProcessId, GroupId | None], now: int) -> None:
         """Step 0; not while our application is too far behind."""
-        if self._grounds.is_unread(name):
+        if self._host.is_unread(name):
             return
         group = self._attempts.next_group(name, self._me, members)
         if group is None:
@@ -96,12 +96,12 @@ class Steps:
         settings = self._terms.of(name_of(formation.group))
         frame, unanswered = formation.ask(self._me, settings, now + self._repeat_ns)
         for member in unanswered:
-            self._grounds.transmit(frame, member)
+            self._host.transmit(frame, member)
 
     def on_propose(self, frame: ProposeFrame, now: int) -> None:
         """Step 1."""
         self._require_epoch(frame, now)
-        current = self._grounds.current(name_of(frame.group))
+        current = self._host.current(name_of(frame.group))
         if current is not None and current.view.group == frame.group:
             return  # it is formed already
         known = self._stage.formation_of(frame.group)
@@ -120,7 +120,7 @@ class Steps:
     def on_vote(self, frame: VoteFrame, now: int) -> None:
         """Step 2; or a no, step 6."""
         if frame.number is not None:
-            self._grounds.bounds.require_vote(frame.number, now)
+            self._host.bounds.require_vote(frame.number, now)
         self._attempts.heard(frame.group, frame.sender, frame.epoch, now)
         self._attempts.voted(frame.sender)
         formation = self._stage.formation
@@ -139,23 +139,23 @@ class Steps:
         if formation is None or frame.sender != formation.initiator:
             return
         if formation.base is None:
-            self._grounds.bounds.require_base(frame.base, now)
+            self._host.bounds.require_base(frame.base, now)
             if frame.base < formation.number:
                 raise ProtocolViolation("number", f"base {frame.base:,} is below our vote {formation.number:,}")
             formation.extend(formation.begun + self._patience_ns)
             self._flush(formation, frame.base, now)
         elif formation.ready is not None:
-            self._grounds.transmit(formation.ready, formation.initiator)
+            self._host.transmit(formation.ready, formation.initiator)
 
     def go_on(self, formation: Formation, now: int) -> bool:
         """Something may have been delivered; True if that ends the flush."""
-        if formation.base is None or formation.ready is not None or not self._grounds.passed(formation.base):
+        if formation.base is None or formation.ready is not None or not self._host.passed(formation.base):
             return False
         return self._get_ready(formation, now)
 
     def _get_ready(self, formation: Formation, now: int) -> bool:
         """All up to the base is delivered. No view of the predecessor follows before the outcome is known (E-57)."""
-        predecessor = self._grounds.current(name_of(formation.group))
+        predecessor = self._host.current(name_of(formation.group))
         if predecessor is not None and (predecessor.parts or predecessor.discipline.in_doubt):
             # Its view does not show what it has discarded (E-88), or what others have delivered elsewhere (E-94).
             self.abandon(formation, now)
@@ -164,14 +164,14 @@ class Steps:
             ready = ReadyFrame(formation.group, self._me, None, (), False)
         else:
             view = predecessor.view
-            last = self._grounds.last_primary(name_of(formation.group))
-            history = self._grounds.history(view.group)
+            last = self._host.last_primary(name_of(formation.group))
+            history = self._host.history(view.group)
             ready = ReadyFrame(formation.group, self._me, view.id, view.members, view.primary, last, history)
         formation.get_ready(ready)
         if formation.initiator == self._me:
             self.on_ready(ready, now)
         else:
-            self._grounds.transmit(ready, formation.initiator)
+            self._host.transmit(ready, formation.initiator)
         return True
 
     @property
@@ -198,7 +198,7 @@ class Steps:
 
     def on_install(self, frame: InstallFrame, now: int) -> None:
         """Step 5, if we take part; if we are already in the group, a sign of life of the sender."""
-        formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
+        formation, group = self._stage.formation_of(frame.group), self._host.current(name_of(frame.group))
         if formation is not None:
             if frame.sender not in formation.members or (formation.has_predecessors and formation.ready is None):
                 return  # no member has seen all answers yet
@@ -213,7 +213,7 @@ class Steps:
 
     def viewed(self, group: GroupId) -> None:
         """Our application has read a view of that group."""
-        self._grounds.viewed(group)
+        self._host.viewed(group)
 
     def entered(self, group: "NewtopGroup", now: int) -> None:
         """We have entered this group: remember its members, to search for them after a partition."""
@@ -225,10 +225,10 @@ class Steps:
 
     def introduce(self, name: GroupId, frame: InstallFrame, now: int) -> None:
         """On datagrams: repeat `install` to members that were not heard in the group yet."""
-        group = self._grounds.current(name_of(name))
+        group = self._host.current(name_of(name))
         unheard = [] if group is None or group.view.group != name else group.unheard
         for member in unheard:
-            self._grounds.transmit(frame, member)
+            self._host.transmit(frame, member)
         if unheard:
             self.introduced[name] = frame, now + self._repeat_ns
         else:
@@ -239,11 +239,11 @@ class Steps:
     def stranger(self, group: GroupId, sender: ProcessId) -> None:
         """A frame of a group that we are not in: its sender may believe that we are."""
         if group in self._attempts.refused:
-            self._grounds.transmit(AbortFrame(group, self._me), sender)
+            self._host.transmit(AbortFrame(group, self._me), sender)
 
     def on_abort(self, frame: AbortFrame, now: int) -> None:
         """The sender will never be in that group."""
-        formation, group = self._stage.formation_of(frame.group), self._grounds.current(name_of(frame.group))
+        formation, group = self._stage.formation_of(frame.group), self._host.current(name_of(frame.group))
         if formation is not None:
             if frame.sender in formation.members:
                 self.abandon(formation, now)
@@ -257,26 +257,26 @@ class Steps:
         self._freezes.cost(self._cause(formation), now - formation.begun, now)
         self._attempts.refuse(formation.group)
         self._stage.end()
-        group = self._grounds.current(name_of(formation.group))
+        group = self._host.current(name_of(formation.group))
         if group is not None:
             group.stop_at(None)
         for member in formation.members:
             if member != self._me:
-                self._grounds.transmit(AbortFrame(formation.group, self._me), member)
-        self._grounds.stir()
+                self._host.transmit(AbortFrame(formation.group, self._me), member)
+        self._host.stir()
 
     def _cause(self, formation: Formation) -> ProcessId:
         """The process that is charged for a failed formation: its initiator, if that is a member; else all strangers.
 
         A formation that we initiate may have been requested by a stranger.
         """
-        group = self._grounds.current(name_of(formation.group))
+        group = self._host.current(name_of(formation.group))
         known = group is not None and formation.initiator != self._me and formation.initiator in group.roster.ranks
         return formation.initiator if known else STRANGERS
 
     def may_stop_us(self, process: ProcessId, name: GroupId, now: int) -> bool:
         """Whether this process has not yet cost us too much time by failed formations."""
-        group = self._grounds.current(name)
+        group = self._host.current(name)
         return self._freezes.allows(process if group is not None and process in group.roster.ranks else STRANGERS, now)
 
     def note_mute(self, formation: Formation, now: int) -> None:
@@ -286,7 +286,7 @@ class Steps:
         """
         if formation.initiator != self._me or formation.base is not None:
             return
-        group = self._grounds.current(name_of(formation.group))
+        group = self._host.current(name_of(formation.group))
         self._attempts.forget_mute(now)
         for member in [member for member in formation.members if member not in formation.votes]:
             self._attempts.did_not_vote(member, now)
@@ -305,7 +305,7 @@ class Steps:
     def _require_outcome(self, formation: Formation, frame: InstallFrame, now: int) -> None:
         """Refuse an outcome that differs from the known base, or from the view that we reported."""
         if formation.base is None:
-            self._grounds.bounds.require_base(frame.base, now)
+            self._host.bounds.require_base(frame.base, now)
         elif frame.base != formation.base:
             raise ProtocolViolation("number", f"base {frame.base:,} is not the base {formation.base:,} of this group")
         ready = formation.ready
@@ -321,10 +321,10 @@ class Steps:
         self, group: GroupId, initiator: ProcessId, members: dict[ProcessId, GroupId | None], now: int
     ) -> Formation:
         """Step 1: stop delivering in all groups, and sending in the predecessor."""
-        current = self._grounds.current(name_of(group))
+        current = self._host.current(name_of(group))
         if current is not None:
-            self._grounds.counter.witness(current.progress.promised)
-        number = self._grounds.counter.value
+            self._host.counter.witness(current.progress.promised)
+        number = self._host.counter.value
         formation = Formation(group, initiator, members, now, number)
         formation.extend(now + self._patience_ns)
         self._stage.begin(formation, number)
@@ -333,7 +333,7 @@ class Steps:
         return formation
 
     def _is_willing(self, frame: ProposeFrame, current: "NewtopGroup | None", now: int) -> bool:
-        ready = self._is_settled(current) and not self._grounds.is_unread(name_of(frame.group))
+        ready = self._is_settled(current) and not self._host.is_unread(name_of(frame.group))
         return self._yields(frame.sender) and self._may_join(frame, now) and ready
 
     def _yields(self, initiator: ProcessId) -> bool:
@@ -353,7 +353,7 @@ class Steps:
         Its initiator must not have stopped us too often.
         """
         members, name, intentions = dict(frame.members), name_of(frame.group), self._intentions
-        current = self._grounds.current(name)
+        current = self._host.current(name)
         if name in intentions.leaves or self._me not in members or not self._attempts.is_new(frame.group):
             return False
         if is_succeeded(self._me, members) or not self.may_stop_us(frame.sender, name, now):
@@ -370,7 +370,7 @@ class Steps:
 
     def _vote(self, group: GroupId, initiator: ProcessId, number: int | None) -> None:
         epoch = self._attempts.epoch(name_of(group))
-        self._grounds.transmit(VoteFrame(group, self._me, number, epoch), initiator)
+        self._host.transmit(VoteFrame(group, self._me, number, epoch), initiator)
 
     def _count(self, formation: Formation, now: int) -> None:
         """All have voted: flush the predecessors first; without any, the group is formed."""
@@ -386,23 +386,23 @@ class Steps:
     def _flush(self, formation: Formation, base: int, now: int) -> None:
         formation.flush(base)
         self._stage.stop_at(base)
-        group = self._grounds.current(name_of(formation.group))
+        group = self._host.current(name_of(formation.group))
         if group is not None:
             group.stop_at(base)
-        self._grounds.counter.witness(base)
-        self._grounds.reach(base, now)
-        self._grounds.stir()
+        self._host.counter.witness(base)
+        self._host.reach(base, now)
+        self._host.stir()
 
     def _install(self, frame: InstallFrame, now: int) -> None:
         """Step 5: go over, and tell all members."""
         own = InstallFrame(frame.group, self._me, frame.base, frame.companies)
         self._stage.end()
-        group = self._grounds.go_over(own, now)
+        group = self._host.go_over(own, now)
         self.entered(group, now)
         for member in group.view.members:
             if member != self._me:
-                self._grounds.transmit(own, member)
+                self._host.transmit(own, member)
         group.sign_of_life(frame.sender, now)
         if self._datagrams:
             self.introduced[frame.group] = own, now + self._repeat_ns
-        self._grounds.stir()
+        self._host.stir()

@@ -10,7 +10,7 @@ from typing import Final
 
 from antiphon.core.effects import Difference, Refused
 from antiphon.protocols.newtop.formation.acquaintances import Acquaintances
-from antiphon.protocols.newtop.formation.grounds import Grounds
+from antiphon.protocols.newtop.formation.host import FormationHost
 from antiphon.protocols.newtop.formation.intentions import Intentions
 from antiphon.protocols.newtop.frames import ProbeFrame, ProposeFrame, RefuseFrame
 from antiphon.protocols.newtop.settings import NewtopSettings, Values
@@ -22,20 +22,20 @@ _SEQUENCED: Final = "sequenced"
 class Terms:
     """The settings of one process. Invariant: without values, none are sent and none differ."""
 
-    __slots__ = ("_acquaintances", "_asymmetric", "_grounds", "_intentions", "_me", "_values")
+    __slots__ = ("_acquaintances", "_asymmetric", "_host", "_intentions", "_me", "_values")
 
     def __init__(
         self,
         me: ProcessId,
         settings: NewtopSettings,
-        grounds: Grounds,
+        host: FormationHost,
         intentions: Intentions,
         acquaintances: Acquaintances,
     ) -> None:
         self._me = me
         self._values = settings.agreed
         self._asymmetric = settings.asymmetric
-        self._grounds = grounds
+        self._host = host
         self._intentions = intentions
         self._acquaintances = acquaintances
 
@@ -51,8 +51,8 @@ class Terms:
         differences = self._differences(name, frame.settings)
         if not differences:
             return False
-        self._grounds.tell(Refused(name, frame.sender, differences))
-        self._grounds.transmit(RefuseFrame(name, self._me, self.of(name)), frame.sender)
+        self._host.tell(Refused(name, frame.sender, differences))
+        self._host.transmit(RefuseFrame(name, self._me, self.of(name)), frame.sender)
         return True
 
     def on_refuse(self, frame: RefuseFrame, now: int) -> None:  # noqa: ARG002
@@ -62,7 +62,7 @@ class Terms:
         asked = chain(() if wish is None else wish.processes, self._acquaintances.known.get(name, ()))
         differences = self._differences(name, frame.settings)
         if differences and frame.sender in asked:
-            self._grounds.tell(Refused(name, frame.sender, differences))
+            self._host.tell(Refused(name, frame.sender, differences))
 
     def _differences(self, name: GroupId, told: Values) -> tuple[Difference, ...]:
         ours, theirs = dict(self.of(name)), dict(told)

@@ -48,7 +48,7 @@ class Detection(NamedTuple):
         return min(last for _, last in self.failed)
 
 
-class Surroundings(NamedTuple):
+class AgreementCallbacks(NamedTuple):
     """Callbacks of the process that the agreement needs."""
 
     take: Callable[[Frame, int], None]
@@ -71,7 +71,7 @@ class Agreement:
     """Invariant: frames of the members in `suspicions` are not accepted: they wait in `_pending` (9.3)."""
 
     __slots__ = (
-        "_around",
+        "_callbacks",
         "_contradicted",
         "_examined",
         "_gone",
@@ -91,7 +91,9 @@ class Agreement:
         "wary",
     )
 
-    def __init__(self, me: ProcessId, group: "NewtopGroup", settings: NewtopSettings, around: Surroundings) -> None:
+    def __init__(
+        self, me: ProcessId, group: "NewtopGroup", settings: NewtopSettings, callbacks: AgreementCallbacks
+    ) -> None:
         self.suspicions: dict[ProcessId, int] = {}
         """The members that we suspect, each with the last number that we have from it."""
         self.failed: dict[ProcessId, int] = {}
@@ -111,7 +113,7 @@ class Agreement:
         self._me = me
         self._group = group
         self._grace_ns = settings.suspect_after_ns
-        self._around = around
+        self._callbacks = callbacks
         self._handlers: Mapping[type[MembershipFrame], Callable[[Any, int], None]] = {
             SuspectFrame: self._on_suspect,
             RefuteFrame: self._on_refute,
@@ -285,7 +287,7 @@ class Agreement:
         news = False
         for message in following:
             if not self.excludes_me(message) and group.discipline.follows(message):
-                news = self._around.accept(message, now) or news
+                news = self._callbacks.accept(message, now) or news
         if news:
             if suspect in self.suspicions:
                 self._clear(suspect, now)
@@ -353,7 +355,7 @@ class Agreement:
         """Handle held frames as new: each one passes the filter again, because the first may raise a new suspicion."""
         self._examined = {each for each in self._examined if each[0] != process}
         for frame in self._pending.pop(process, ()):
-            self._around.take(frame, now)
+            self._callbacks.take(frame, now)
 
     def _confirm(self, failed: tuple[Suspicion, ...], now: int) -> None:
         """(vii) Confirm these failures, and tell the whole view. The failed members are told too, because of (viii)."""
@@ -374,7 +376,7 @@ class Agreement:
         members = tuple(member for member in group.view.members if member not in self.failed)
         self._tell(ConfirmedFrame(group.view.group, self._me, group.numbers.sent, failed), now)
         group.voice.early.append(Confirmed(group.view.group, failed, members))
-        self._around.confirmed(group, Detection(failed, left, now), now)
+        self._callbacks.confirmed(group, Detection(failed, left, now), now)
 
     # Parts
 

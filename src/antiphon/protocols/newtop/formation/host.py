@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from antiphon.protocols.newtop.group import NewtopGroup
 
 
-class Grounds(Protocol):
+class FormationHost(Protocol):
     """The process, as formations see it."""
 
     @property
