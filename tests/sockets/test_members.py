@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import antiphon
 from antiphon import ConfigurationError, Group, Member, Message, NotAMember, Reset, View
 from antiphon.protocols.newtop.process import NewtopProcess
+from antiphon.sockets.transports.tcp import TcpMesh
 from antiphon.types import name_of
 from tests.support.loopback import (
     FAST,
@@ -45,6 +47,20 @@ async def test_messages_come_in_the_same_order_everywhere() -> None:
         for place, member in enumerate(found):
             own = [message.payload for message in seen[0] if message.sender == member.id]
             assert own == [f"{place}/{number}".encode() for number in range(50)]
+
+
+@on_loopback
+async def test_no_connection_waits_for_delayed_acknowledgments() -> None:
+    """Accepted connections once had Nagle's algorithm on: one message in a hundred took 40 ms."""
+    async with members(3) as found:
+        await until(lambda: all(len(member.peers) == 2 for member in found))
+        for member in found:
+            mesh = member._process.driver.transport
+            assert isinstance(mesh, TcpMesh)
+            for link in mesh._links.values():
+                assert link._transport is not None
+                connected = link._transport.get_extra_info("socket")
+                assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @on_loopback

@@ -84,7 +84,7 @@ def compare(
     """Run one workload under many protocols, and compare what each costs and which properties it keeps.
 
     Every property is judged for every protocol, promised or not. Exit code 0: every protocol keeps its promises. 1: one
-    does not. 2: not judged.
+    does not. 3: not judged.
     """
     request = _request(read_scenario(scenario), protocols, seeds)
     check_free(out_directory, [run for entry in request.entries for run in entry.runs], force=force)

@@ -3,6 +3,7 @@
 import asyncio
 import mmap
 import secrets
+import socket
 from typing import Final, Literal, Protocol
 
 from antiphon.errors import ProtocolViolation
@@ -163,6 +164,9 @@ class Link(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.source = (transport.get_extra_info("peername") or ("?",))[0]
+        # asyncio does it only for sockets that name their protocol. Without it, an answer may wait 40 ms for a
+        # delayed acknowledgment of the peer.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(high=GUEST_BYTES_MAX)
         self._beginning = asyncio.get_running_loop().call_later(GREETING_S, self._give_up)
         self._mesh.opened(self)
