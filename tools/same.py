@@ -11,11 +11,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parent
+_LOOK_EVERY_S = 0.5
 
 
 def checked_out(revision: str, into: Path) -> Path:
@@ -29,29 +31,29 @@ def checked_out(revision: str, into: Path) -> Path:
     return into
 
 
-def started(tree: Path, arguments: list[str]) -> subprocess.Popen[str]:
-    """A process that prints the hashes of a tree."""
-    environment = os.environ | {"PYTHONPATH": str(tree / "src")}
-    command = [sys.executable, str(HERE / "fingerprints.py"), str(tree), *arguments]
-    return subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+class Hashing:
+    """A process that hashes the runs of one tree. Its output goes to files, because a full pipe would stop it."""
 
+    def __init__(self, tree: Path, arguments: list[str], into: Path) -> None:
+        self._printed, self._progress = into.with_suffix(".json"), into.with_suffix(".txt")
+        environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+        command = [sys.executable, str(HERE / "fingerprints.py"), str(tree), *arguments]
+        with self._printed.open("w") as printed, self._progress.open("w") as progress:
+            self._process = subprocess.Popen(command, cwd=tree, env=environment, stdout=printed, stderr=progress)
 
-def counted(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The hashes that it prints; progress goes to the terminal."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if sys.stderr.isatty():
-            print(f"\r{len(lines)} runs, {line.strip():<60}", end="", file=sys.stderr)
-    printed = process.stdout.read()
-    if process.wait():
-        sys.exit("a revision could not be run:\n" + "".join(lines[-20:]))
-    hashes: dict[str, str] = json.loads(printed)
-    return hashes
+    def hashes(self) -> dict[str, str]:
+        """Wait for the end; progress goes to the terminal."""
+        while self._process.poll() is None:
+            if sys.stderr.isatty():
+                print(f"\r{len(self._lines())} runs", end="", file=sys.stderr)
+            time.sleep(_LOOK_EVERY_S)
+        if self._process.returncode:
+            sys.exit("a revision could not be run:\n" + "\n".join(self._lines()[-20:]))
+        found: dict[str, str] = json.loads(self._printed.read_text(encoding="utf-8"))
+        return found
+
+    def _lines(self) -> list[str]:
+        return self._progress.read_text(encoding="utf-8").splitlines()
 
 
 def main() -> int:
@@ -63,9 +65,10 @@ def main() -> int:
     arguments = parser.parse_args()
     passed = ["--seeds", arguments.seeds, *(word for family in arguments.family for word in ("--family", family))]
     with tempfile.TemporaryDirectory() as directory:
-        base = started(checked_out(arguments.base, Path(directory) / "base"), passed)
-        here = started(TREE, passed)
-        before, after = counted(base), counted(here)
+        aside = Path(directory)
+        base = Hashing(checked_out(arguments.base, aside / "base"), passed, aside / "of-base")
+        here = Hashing(TREE, passed, aside / "of-here")
+        before, after = base.hashes(), here.hashes()
     expected: dict[str, str] = tomllib.loads((HERE / "same.toml").read_text(encoding="utf-8"))
     different = sorted(name for name in before.keys() & after.keys() if before[name] != after[name])
     only = sorted(before.keys() ^ after.keys())

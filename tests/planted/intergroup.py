@@ -35,6 +35,7 @@ from tests.planted.newtop import Bug, Traits
 
 Patch = pytest.MonkeyPatch
 _FAR: Final = 2**62
+_HOUR_US: Final = 3_600_000_000
 
 
 def _hindered(traits: Traits) -> bool:
@@ -74,8 +75,8 @@ def one_is_missing_from_the_minimum(patch: Patch) -> None:
     """Stability does not wait for one member."""
     begin = Stability.__init__
 
-    def without_one(self: Stability, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int) -> None:
-        begin(self, me, members, start, stall_ns)
+    def without_one(self: Stability, *settings: Any) -> None:
+        begin(self, *settings)
         if self._members:
             del self._members[max(self._members)]
 
@@ -141,7 +142,9 @@ def listeners_claim_everything(patch: Patch) -> None:
     transmit = Outlet.transmit
 
     def boastful(self: Outlet, frame: InterGroupFrame, to: ProcessId | Scope = Scope.GROUP) -> None:
-        transmit(self, replace(frame, ack=_FAR) if isinstance(frame, ReportFrame) and frame.sources else frame, to)
+        if isinstance(frame, ReportFrame) and frame.sources:
+            frame = replace(frame, ack=frame.ack + _HOUR_US)
+        transmit(self, frame, to)
 
     patch.setattr(Outlet, "transmit", boastful)
 

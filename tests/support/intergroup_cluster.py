@@ -7,7 +7,20 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
 
-from antiphon.core.effects import Deliver, Discard, Effect, Frame, Gauge, InstallView, Missing, Scope, Transmit
+from antiphon.core.effects import (
+    ClockAhead,
+    Deliver,
+    Discard,
+    Effect,
+    Frame,
+    Gauge,
+    InstallView,
+    Missing,
+    Reset,
+    Scope,
+    Transmit,
+    Unavailable,
+)
 from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.types import GroupId, ProcessId, View, first_view
@@ -69,6 +82,7 @@ class Cluster:
         """Processes with applications that consume nothing."""
         self.missed: dict[ProcessId, list[Missing]] = defaultdict(list)
         self.gauges: dict[ProcessId, list[Gauge]] = defaultdict(list)
+        self.notices: dict[str, list[ClockAhead | Reset | Unavailable]] = defaultdict(list)
         self.wants = True
         """True if applications request missing messages."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
@@ -156,6 +170,8 @@ class Cluster:
                     self.cores[name].request(effect, self.clock(name))
             elif isinstance(effect, Gauge):
                 self.gauges[name].append(effect)
+            elif isinstance(effect, ClockAhead | Reset | Unavailable):
+                self.notices[name].append(effect)
             elif isinstance(effect, InstallView):
                 self.views[name].append(effect.view)
             elif isinstance(effect, Discard):

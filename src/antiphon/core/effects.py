@@ -207,6 +207,32 @@ class Missing(NamedTuple):
     """No process has them any more: requests are useless."""
 
 
+class Unavailable(NamedTuple):
+    """A source that the application chose has not answered; it is asked again when it is heard (InterGroup)."""
+
+    group: GroupId
+    source: ProcessId
+
+
+class Reset(NamedTuple):
+    """We could not follow the group and begin again: messages may be missing between the views before and after.
+
+    `reason`: `behind` (messages that we lack are gone), `stalled` (no progress although senders are heard), `beyond`
+    (we delivered more than the others agreed on), `unsponsored` (no sender let us send).
+    """
+
+    group: GroupId
+    reason: str
+
+
+class ClockAhead(NamedTuple):
+    """The clock of a process is far ahead of ours (P1)."""
+
+    group: GroupId
+    process: ProcessId
+    ahead_us: int
+
+
 class Suspected(NamedTuple):
     """We suspect a member; `reason` as in `Departure`."""
 
@@ -331,6 +357,9 @@ Effect = (
     | Left
     | Refused
     | Missing
+    | Unavailable
+    | Reset
+    | ClockAhead
     | Suspected
     | Refuted
     | Confirmed

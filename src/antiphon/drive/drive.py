@@ -12,6 +12,7 @@ from antiphon.core.contract import Core
 from antiphon.core.effects import (
     Answered,
     Blocked,
+    ClockAhead,
     Concern,
     Confirmed,
     Deliver,
@@ -29,10 +30,12 @@ from antiphon.core.effects import (
     Reach,
     Refused,
     Refuted,
+    Reset,
     Stable,
     Suspected,
     Transitional,
     Transmit,
+    Unavailable,
     Unblocked,
 )
 from antiphon.drive.reader import Reader
@@ -49,6 +52,9 @@ Shown = (
     | Answered
     | Query
     | Missing
+    | Unavailable
+    | Reset
+    | ClockAhead
     | Blocked
     | Unblocked
     | Concern
@@ -57,7 +63,7 @@ Shown = (
 )
 """The effects for applications, in one order over all groups of the process.
 
-`Query`, `Missing`, `Blocked`, `Unblocked`, `Concern`, `Evicted` and `Refused` have no place in that order.
+Those from `Query` on have no place in that order.
 """
 
 
@@ -181,7 +187,7 @@ class Drive:
             self.scribe.told(effect, time)
 
 
-_WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Concern})
+_WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Concern, Unavailable, Reset, ClockAhead})
 """Effects for the trace or for information only: they never lead to new frames."""
 
 _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
@@ -194,6 +200,9 @@ _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] =
     Answered: Drive._show,
     Query: Drive._show,
     Missing: Drive._show,
+    Unavailable: Drive._show,
+    Reset: Drive._show,
+    ClockAhead: Drive._show,
     Refused: Drive._show,
     Concern: Drive._show,
     Evicted: Drive._show,

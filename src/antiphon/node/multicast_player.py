@@ -4,13 +4,25 @@ It uses the same driver as all members. The application takes deliveries as they
 reports that to the core, which acknowledges them. The application has no state to transfer.
 """
 
+import logging
 import random
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from antiphon.core.contract import is_framing, is_joining
-from antiphon.core.effects import Blocked, Deliver, Frame, InstallView, Left, Missing, Unblocked
+from antiphon.core.effects import (
+    Blocked,
+    ClockAhead,
+    Deliver,
+    Frame,
+    InstallView,
+    Left,
+    Missing,
+    Reset,
+    Unavailable,
+    Unblocked,
+)
 from antiphon.drive.drive import Shown
 from antiphon.node.player import Player
 from antiphon.protocols.assembly import core_builder, listened_to
@@ -21,6 +33,8 @@ from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.multicast import LinkFaults, MulticastMesh
 from antiphon.types import GroupId, ProcessId, ViewId
+
+_LOG: Final = logging.getLogger("antiphon")
 
 
 class MulticastPlayer(Player):
@@ -109,6 +123,8 @@ class MulticastPlayer(Player):
         if isinstance(effect, Missing):
             if self._framing is not None and not effect.gone:
                 self._framing.request(effect, now)
+        elif isinstance(effect, Unavailable | Reset | ClockAhead):
+            _LOG.warning("%s: %s", self._process, effect)
         elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)

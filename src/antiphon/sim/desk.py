@@ -12,6 +12,7 @@ from antiphon.core.contract import Core, is_framing
 from antiphon.core.effects import (
     Answered,
     Blocked,
+    ClockAhead,
     Concern,
     Deliver,
     Evicted,
@@ -22,7 +23,9 @@ from antiphon.core.effects import (
     Missing,
     Primary,
     Query,
+    Reset,
     Transitional,
+    Unavailable,
     Unblocked,
 )
 from antiphon.drive.drive import Shown
@@ -183,11 +186,13 @@ class Desk:
         if self._framing is not None and not effect.gone:
             self._framing.request(effect, now)
 
-    def _ignore(self, _effect: Blocked | Unblocked | Concern | Evicted, _now: int) -> None:
-        """The simulated application ignores flow control when it sends, and leaves when the scenario says so."""
+    def _ignore(self, _effect: Shown, _now: int) -> None:
+        """The simulated application ignores notices and flow control, and leaves when the scenario says so."""
 
 
-_OUTSIDE_THE_ORDER: Final = frozenset({Query, Missing, Blocked, Unblocked, Concern, Evicted})
+_OUTSIDE_THE_ORDER: Final = frozenset(
+    {Query, Missing, Unavailable, Reset, ClockAhead, Blocked, Unblocked, Concern, Evicted}
+)
 _TAKEN: Final[dict[type[Shown], Callable[[Desk, Any, int], None]]] = {
     Deliver: Desk._deliver,
     InstallView: Desk._enter,
@@ -198,6 +203,9 @@ _TAKEN: Final[dict[type[Shown], Callable[[Desk, Any, int], None]]] = {
     Answered: Desk._answered,
     Query: Desk._ask,
     Missing: Desk._request,
+    Unavailable: Desk._ignore,
+    Reset: Desk._ignore,
+    ClockAhead: Desk._ignore,
     Blocked: Desk._ignore,
     Concern: Desk._ignore,
     Evicted: Desk._ignore,

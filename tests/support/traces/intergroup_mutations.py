@@ -473,7 +473,8 @@ def _silent_for_long(scene: Scene, rng: random.Random, chosen: set[str]) -> pa.T
     """All that an unhindered process transmits in a while."""
     hindered = {json.loads(row["detail"]).get("process") for _, row in rows_of(scene.rows, "fault")}
     period = scene.options["keep_alive"].get("high", scene.options["keep_alive"].get("value"))
-    bound = 2 * max(Duration.parse(period), Duration.parse(scene.options["ack_every"]))
+    turn = Duration.parse(scene.options["report_every"]) * len({row["process"] for row in scene.rows})
+    bound = 2 * max(Duration.parse(period), turn)
     said: dict[str, list[int]] = {}
     for at, row in rows_of(scene.rows, "transmit"):
         said.setdefault(row["process"], []).append(at)

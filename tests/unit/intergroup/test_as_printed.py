@@ -30,7 +30,7 @@ def rules(erratum: str, *, literal: bool) -> Rules:
 
 
 def test_there_is_a_class_for_each() -> None:
-    assert ERRATA == ("R1", "R2", "T5", "T6", "D1", "D5")
+    assert ERRATA == ("R1", "R2", "T3", "T5", "T6", "D1", "D5")
 
 
 @pytest.mark.parametrize("literal", [True, False])

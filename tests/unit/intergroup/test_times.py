@@ -208,15 +208,9 @@ def test_a_receiver_in_source_order_acknowledges_as_far_as_its_slowest_source() 
     assert max(report.ack for report in reports) <= stopped // 1000
 
 
-def test_receivers_report_five_times_a_second_and_are_given_up_after_five_suspicions() -> None:
-    """ACK_INTERVAL, RECV_STALL (J16)."""
+def test_a_receiver_is_given_up_after_five_suspicions() -> None:
+    """RECV_STALL (J16)."""
     assert InterGroupSettings().stall_ns == 5 * InterGroupSettings().suspect_after_ns
-    cluster = Cluster(2, {"r1": "total"})
-    cluster.run(41_000)
-    at = [at for at, _ in frames(cluster, ReportFrame)]
-    gaps = [later - earlier for earlier, later in pairwise(at)]
-    assert 100 * MS <= min(gaps) <= max(gaps) <= 300 * MS
-    assert len(at) == pytest.approx(200, rel=0.05)
 
 
 # -------------------------------------------------------------------------------- 5: clock, transmission, flow control

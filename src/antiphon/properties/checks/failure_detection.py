@@ -110,7 +110,7 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     """
     if history.world.is_open:
         return not_quiet(history, promises, "L10")
-    bound = _bounds(membership)
+    bound = _bounds(membership, np.logical_or.reduce(promises.onlooking, axis=1))
     bound[_hindered(history) | ~history.in_part] = 0
     asked = membership.stays_promising("L10", private=True)
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
@@ -143,12 +143,13 @@ def _has_company(history: History, membership: Membership, stay: int) -> bool:
     return bool(others) and not history.left[process, group]
 
 
-def _bounds(membership: Membership) -> IntArray:
-    """For each process how long it may be silent; 0 if there is no bound."""
+def _bounds(membership: Membership, onlooking: BoolArray) -> IntArray:
+    """For each process how long it may be silent; 0 if there is no bound. Onlookers take turns to report."""
     suspectors = membership.suspectors
     probed = 2 * (suspectors.probe + suspectors.silence) + suspectors.after
     by_probe = np.where((suspectors.after > 0) & (suspectors.probe > 0), probed, 0)
-    return np.where(suspectors.keep_alive > 0, 2 * suspectors.keep_alive, by_probe)
+    period = np.where(onlooking, np.maximum(suspectors.keep_alive, suspectors.report), suspectors.keep_alive)
+    return np.where(period > 0, 2 * period, by_probe)
 
 
 def _hindered(history: History) -> BoolArray:

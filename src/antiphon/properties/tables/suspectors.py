@@ -48,6 +48,8 @@ class Suspectors:
         self._changes = len(history.of_kind("join", "leave")) > 0 or bool(history.stays.formed.any())
         self.keep_alive: IntArray = np.zeros(total, np.int64)
         """If members transmit periodically, their longest period."""
+        self.report: IntArray = np.zeros(total, np.int64)
+        """If processes that only receive report in turn, the longest time until one of them has its turn."""
         self.off: BoolArray = np.zeros(total, np.bool_)
         """True if the `start` row says that members are never suspected."""
         self.unprobed: BoolArray = np.zeros(total, np.bool_)
@@ -98,6 +100,8 @@ class Suspectors:
         alive = options.get("keep_alive")
         longest = alive.get("high", alive.get("value")) if isinstance(alive, dict) else None
         self.keep_alive[process] = max(*periods, _nanoseconds(history, process, "keep_alive", longest))
+        every = _nanoseconds(history, process, "report_every", options.get("report_every"))
+        self.report[process] = every * len(history.processes)
 
 
 def _nanoseconds(history: History, process: int, name: str, value: Any) -> int:

@@ -78,9 +78,12 @@ class HastyKeepAlive(Stream[Message]):
             self.horizon = max(self.horizon, clock)
 
 
+# T3, §3.5: a process reports the stamp of the last message that it has delivered. Of a receiver in source order that is
+# the largest stamp of any source, so it acknowledges what it lacks of the others. There is no class: `max` is the rule.
 _PRINTED: Final[Mapping[str, Mapping[str, Any]]] = {
     "R1": {"requests": EveryRequestCounts},
     "R2": {"requests": AskedOnce},
+    "T3": {"relevant": max},
     "T5": {"stability": NoHold},
     "T6": {"clock": WallClock},
     "D1": {"stream": AfterTheFirst},

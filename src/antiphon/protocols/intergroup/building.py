@@ -43,7 +43,7 @@ def build(scenario: Scenario, chance: random.Random) -> Build:
 def _settings(scenario: Scenario, options: InterGroupOptions, process: ProcessId) -> InterGroupSettings:
     return InterGroupSettings(
         keep_alive_ns=_keep_alive(options),
-        report_every_ns=options.ack_every,
+        report_every_ns=options.report_every,
         suspect_after_ns=options.suspect_after,
         window=options.window,
         rate=RateSettings(None if options.rate is None else options.rate / 8),

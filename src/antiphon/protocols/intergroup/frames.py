@@ -178,3 +178,20 @@ InterGroupFrame = (
     | SourceRequestFrame
     | SourceAcceptFrame
 )
+
+
+def highest_stamp(frame: InterGroupFrame) -> int:
+    """The largest time in a frame that can change the clock or the acknowledgments of its receiver."""
+    match frame:
+        case DataFrame() | KeepAliveFrame():
+            return max(frame.stamp, frame.ack)
+        case RepairFrame():
+            return max(frame.message.stamp, frame.message.ack)
+        case ReportFrame():
+            return frame.ack
+        case JoinRequestFrame():
+            return frame.floor
+        case JoinInfoFrame() | SourceAcceptFrame():
+            return frame.start
+        case _:
+            return 0

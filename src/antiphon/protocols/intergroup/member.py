@@ -1,12 +1,19 @@
 """One process in one group: checks each frame, dispatches it to the role of the process, and collects the effects."""
 
-from antiphon.core.effects import Effect, Gauge, Left
+from antiphon.core.effects import ClockAhead, Effect, Gauge, Left
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
-from antiphon.protocols.intergroup.frames import DataFrame, InterGroupFrame, KeepAliveFrame, RepairFrame, RequestFrame
+from antiphon.protocols.intergroup.frames import (
+    DataFrame,
+    InterGroupFrame,
+    KeepAliveFrame,
+    RepairFrame,
+    RequestFrame,
+    highest_stamp,
+)
 from antiphon.protocols.intergroup.outlet import Outlet, Views
 from antiphon.protocols.intergroup.role import Handlers, Role
-from antiphon.protocols.intergroup.settings import CLOCK_AHEAD_US
+from antiphon.protocols.intergroup.settings import CLOCK_AHEAD_US, STAMP_AHEAD_MAX_US
 from antiphon.protocols.intergroup.tickets import Ticket
 
 
@@ -55,7 +62,7 @@ class GroupMember:
     def receive(self, frame: InterGroupFrame, now: int) -> None:
         """Receive a frame; one that comes before joining or after leaving is ignored."""
         handler = self._handlers.get(type(frame))
-        if self._joined and handler is not None:
+        if self._joined and handler is not None and highest_stamp(frame) <= now // 1000 + STAMP_AHEAD_MAX_US:
             handler(frame, now)
 
     def consumed(self, position: int) -> None:
@@ -112,7 +119,9 @@ class GroupMember:
 
     def _note_clock(self, frame: DataFrame | KeepAliveFrame, now: int) -> None:
         """P1: a clock far ahead drags the clocks of all others along. That is tolerated, and reported."""
-        ahead_us = frame.stamp - now // 1000
-        if ahead_us > self._gauge_above_us and self._context.settings.tracing:
+        ahead_us, context = frame.stamp - now // 1000, self._context
+        if ahead_us > self._gauge_above_us:
             self._gauge_above_us = 2 * ahead_us
-            self._outlet.add(Gauge(self._context.group, "clock_ahead_us", ahead_us, frame.sender))
+            self._outlet.add(ClockAhead(context.group, frame.sender, ahead_us))
+            if context.settings.tracing:
+                self._outlet.add(Gauge(context.group, "clock_ahead_us", ahead_us, frame.sender))

@@ -11,8 +11,8 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
 
     keep_alive: Fixed | Uniform = Uniform(low=Duration(25_000_000), high=Duration(75_000_000))
     """An idle sender transmits a keep-alive after this time."""
-    ack_every: Duration = Duration(50_000_000)
-    """The mean interval between the acknowledgments of a member that does not send."""
+    report_every: Duration = Duration(20_000_000)
+    """The mean interval between the acknowledgments of all members that do not send, taken together."""
     suspect_after: Duration = Duration(500_000_000)
     """FD_TIMEOUT."""
     window: int = 64

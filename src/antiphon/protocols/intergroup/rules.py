@@ -1,5 +1,6 @@
 """The classes that implement the rules: the adopted ones, unless `as_printed.py` replaces some by printed ones."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ class Rules:
     requests: type[Requests] = Requests
     stream: type[Stream[Any]] = Stream
     stability: type[Stability] = Stability
+    relevant: Callable[[list[int]], int] = min
+    """Of the horizons of its sources, the stamp that a receiver in source order acknowledges (T3)."""
 
 
 ADOPTED: Final = Rules()

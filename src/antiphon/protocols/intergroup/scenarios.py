@@ -83,7 +83,7 @@ def _options(chance: random.Random, shape: str) -> InterGroupOptions:
     ]
     return InterGroupOptions(
         keep_alive=chance.choice(kinds),
-        ack_every=Duration(chance.choice([50, 200]) * MS),
+        report_every=Duration(chance.choice([10, 20]) * MS),
         suspect_after=Duration(_SUSPECT_AFTER * MS),
         window=chance.choice([2, 8]) if shape == "pressed" else chance.choice([16, 256]),
         repair_timers=chance.choice(["default", "default", "srm"]),

@@ -22,6 +22,12 @@ ASK_EVERY_NS: Final = SECOND
 """The interval between the questions of a joiner."""
 CLOCK_AHEAD_US: Final = 60_000_000
 """A clock that is further ahead than this is reported (P1)."""
+STAMP_AHEAD_MAX_US: Final = 10 * 365 * 24 * 3_600 * 1_000_000
+"""Ten years. A stamp or a floor further ahead of our clock is no time: the frame is ignored.
+
+If it were merged, later stamps of ours would be beyond what a frame can carry. The limit counts from the wall clock, so
+repeated frames do not move it.
+"""
 SOURCE_TRIES: Final = 5
 """How often a source is asked before it counts as unavailable."""
 
@@ -36,10 +42,10 @@ class InterGroupSettings:
 
     keep_alive_ns: tuple[int, int] = (25_000_000, 75_000_000)
     """An idle sender transmits a keep-alive after a random time in this range."""
-    report_every_ns: int = SECOND // 5
-    """The mean interval between the acknowledgments of a process that does not send."""
-    suspect_after_ns: int = SECOND
-    """FD_TIMEOUT."""
+    report_every_ns: int = SECOND // 50
+    """The mean interval between the acknowledgments of all processes that do not send, taken together."""
+    suspect_after_ns: int = 2 * SECOND
+    """FD_TIMEOUT (M22)."""
     window: int = 256
     """The number of its own messages that may be unstable before a sender waits."""
     rate: RateSettings = field(default_factory=RateSettings)

@@ -55,8 +55,8 @@ def _option_problems(scenario: Scenario) -> Problems:
         yield "options.keep_alive", "must be above zero"
     if isinstance(options.keep_alive, Uniform) and options.keep_alive.low > options.keep_alive.high:
         yield "options.keep_alive.low", "is above options.keep_alive.high"
-    if not options.ack_every:
-        yield "options.ack_every", "must be above zero"
+    if not options.report_every:
+        yield "options.report_every", "must be above zero"
     if scenario.fault and scenario.quiet < _QUIET_SUSPICIONS * options.suspect_after:
         why = "a receiver may need that time to notice that it cannot follow"
         yield "quiet", f"must be at least {_QUIET_SUSPICIONS} times options.suspect_after: {why}"

@@ -7,32 +7,46 @@ share one container.
 
 from typing import Final
 
+from antiphon.errors import ConfigurationError
 from antiphon.protocols.intergroup.delivery.stream import GAP_MAX
 from antiphon.protocols.intergroup.tickets import Ticket, container_of
 from antiphon.types import ProcessId
 
 CONTAINERS_TOLD: Final = 32
-"""A keep-alive tells of at most this number of containers, those used last."""
+"""A keep-alive tells of at most this number of containers; the next one tells of the following ones."""
+CONTAINERS_MAX: Final = 65_536
+"""A sender uses at most this number of containers in a group: each has a counter for as long as the process lives."""
 
 
 class ContainerCounts:
     """How many messages a sender has sent in each of its containers."""
 
     def __init__(self) -> None:
-        self._counts: dict[bytes, int] = {}  # in the order of last use
+        self._counts: dict[bytes, int] = {}
+        self._containers: list[bytes] = []  # in the order of first use
+        self._next = 0
+        """The place of the container that the next keep-alive begins with."""
+
+    def admit(self, name: bytes) -> None:
+        """Refuse a name whose container would be one too many."""
+        if len(self._counts) >= CONTAINERS_MAX and container_of(name) not in self._counts:
+            raise ConfigurationError(f"a sender has at most {CONTAINERS_MAX:,} containers in a group")
 
     def next_place(self, name: bytes) -> int:
         """The number of the next message in the container of that name."""
         container = container_of(name)
-        count = self._counts.pop(container, 0) + 1
-        self._counts[container] = count
-        if len(self._counts) > CONTAINERS_TOLD:
-            del self._counts[next(iter(self._counts))]
+        if container not in self._counts:
+            self._containers.append(container)
+        self._counts[container] = count = self._counts.get(container, 0) + 1
         return count
 
     def told(self) -> tuple[tuple[bytes, int], ...]:
-        """What keep-alives tell: containers used last, with their numbers of messages."""
-        return tuple(self._counts.items())
+        """What the next keep-alive tells: some containers with their numbers of messages, in turn."""
+        part = self._containers[self._next : self._next + CONTAINERS_TOLD]
+        self._next += CONTAINERS_TOLD
+        if self._next >= len(self._containers):
+            self._next = 0
+        return tuple((container, self._counts[container]) for container in part)
 
 
 class _Places:
@@ -63,18 +77,23 @@ class _Places:
 
 
 class CollectedMessages:
-    """What a receiver has of each container, from the first message on."""
+    """What a receiver has of each container, from the first message on. Containers that are too many do not exist."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[ProcessId, bytes], _Places] = {}
+        self._places: dict[ProcessId, dict[bytes, _Places]] = {}
 
     def add(self, ticket: Ticket) -> bool:
         """Note that a message is here; False if it was here before."""
-        return self._of(ticket.sender, ticket.container).add(ticket.seq)
+        places = self._of(ticket.sender, ticket.container)
+        return places is not None and places.add(ticket.seq)
 
     def newly_missing(self, sender: ProcessId, container: bytes, upto: int) -> tuple[int, ...]:
         """What is newly known to be missing, now that the container is known to have `upto` messages."""
-        return self._of(sender, container).newly_missing(upto)
+        places = self._of(sender, container)
+        return () if places is None else places.newly_missing(upto)
 
-    def _of(self, sender: ProcessId, container: bytes) -> _Places:
-        return self._places.setdefault((sender, container), _Places())
+    def _of(self, sender: ProcessId, container: bytes) -> _Places | None:
+        known = self._places.setdefault(sender, {})
+        if container not in known and len(known) >= CONTAINERS_MAX:
+            return None
+        return known.setdefault(container, _Places())

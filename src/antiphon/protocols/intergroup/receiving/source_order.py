@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from antiphon.core.effects import Unavailable
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
 from antiphon.protocols.intergroup.delivery.orders import SourceOrder
@@ -20,6 +21,7 @@ from antiphon.protocols.intergroup.outlet import Outlet, Views
 from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, SOURCE_TRIES
+from antiphon.protocols.intergroup.stability.schedule import ReportSchedule
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
 
@@ -46,7 +48,7 @@ class SourceOrderReceiver(Role):
         """By source, when something was last heard of it."""
         self._gone: dict[Ticket, int] = {}
         """Messages that we lack and that no process holds any more, with the time at which we were told."""
-        self._report_at = 0
+        self._reports = ReportSchedule(context.me, context.settings.report_every_ns, context.draw)
         self._acked = 0
         """The largest stamp that we have acknowledged."""
         self._consumed_at = 0
@@ -87,7 +89,7 @@ class SourceOrderReceiver(Role):
 
     @property
     def handlers(self) -> Handlers:
-        return {SourceAcceptFrame: self._accepted, GoneFrame: self._note_gone}
+        return {SourceAcceptFrame: self._accepted, GoneFrame: self._note_gone, ReportFrame: self._reports.note}
 
     def _note_gone(self, frame: GoneFrame, now: int) -> None:
         if frame.ticket in self._recovery:
@@ -105,7 +107,7 @@ class SourceOrderReceiver(Role):
         self._order.activate(frame.sender, frame.first, frame.start)
         self._heard[frame.sender] = now
         self._install_view(self._order.streams)
-        self._report_at = now  # the report names the source, and so ends its hold (J9)
+        self._reports.begin(now)  # the report names the source, and so ends its hold (J9)
 
     # Consequences
 
@@ -123,7 +125,7 @@ class SourceOrderReceiver(Role):
         for source, activation in [*self._activating.items()]:
             if now >= activation.next_at and not self._handoff:
                 self._try(source, activation, now)
-        if self._order.streams and now >= self._report_at:
+        if self._order.streams and self._reports.is_due(now):
             self._report(now)
 
     def _report(self, now: int) -> None:
@@ -131,14 +133,15 @@ class SourceOrderReceiver(Role):
         self._acked = max(self._acked, ack)
         sources = tuple(sorted(self._order.streams))
         self._outlet.transmit(ReportFrame(context.group, context.me, context.epoch, ack, sources))
-        self._report_at = now + int(context.settings.report_every_ns * (0.5 + context.draw()))
+        self._reports.sent(now)
 
     def _acknowledgeable(self, now: int) -> int:
         """What we have of all sources.
 
         While a source is to begin, it is no more than before: the source may begin below that (T3).
         """
-        has = self._handoff.acknowledgeable(int(min(stream.horizon for stream in self._order.streams.values())))
+        horizons = [int(stream.horizon) for stream in self._order.streams.values()]
+        has = self._handoff.acknowledgeable(self._context.rules.relevant(horizons))
         if any(self._may_accept(source, activation, now) for source, activation in self._activating.items()):
             return min(has, self._acked)
         return has
@@ -172,6 +175,9 @@ class SourceOrderReceiver(Role):
         if activation.tries < SOURCE_TRIES or self._heard.get(source, -1) >= activation.next_at - ASK_EVERY_NS:
             activation.tries += 1
             self._outlet.transmit(SourceRequestFrame(context.group, context.me, activation.nonce), source)
+        elif activation.tries == SOURCE_TRIES:
+            activation.tries += 1  # tell it once
+            self._outlet.add(Unavailable(context.group, source))
         activation.next_at = now + ASK_EVERY_NS
 
     def _install_view(self, sources: Iterable[ProcessId]) -> None:
@@ -183,7 +189,7 @@ class SourceOrderReceiver(Role):
         waits += [at + settings.suspect_after_ns for at in self._gone.values()]
         if self._handoff and streams:
             waits.append(self._consumed_at + settings.stall_ns)
-        reports = [self._report_at] if streams else []
+        reports = [self._reports.next_at] if streams else []
         asking = [each.next_at for each in self._activating.values()] if not self._handoff else []
         return (*self._recovery.deadlines(), *waits, *reports, *asking)
 

@@ -5,11 +5,13 @@ From docs/spec/intergroup.md 7.3 and 7.7; errata M16, M27, J8 to J10, J13.
 
 from collections.abc import Iterable
 
+from antiphon.core.effects import Reset
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
 from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
 from antiphon.protocols.intergroup.frames import (
     DataFrame,
+    GoneFrame,
     JoinInfoFrame,
     JoinRequestFrame,
     KeepAliveFrame,
@@ -22,6 +24,7 @@ from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS
 from antiphon.protocols.intergroup.stability.log import OrderedLog
+from antiphon.protocols.intergroup.stability.schedule import ReportSchedule
 from antiphon.types import ProcessId, View, ViewId
 
 
@@ -34,6 +37,7 @@ class TotalOrderReceiver(Role):
         self._floor = 0
         """The largest stamp up to which the application has seen messages."""
         self._resets = 0
+        self._reports = ReportSchedule(context.me, context.settings.report_every_ns, context.draw)
         self._heard: dict[ProcessId, int] = {}
         """By sender, when something was last heard of it."""
         self._forget(0)
@@ -45,7 +49,8 @@ class TotalOrderReceiver(Role):
         self._log = OrderedLog(self._context, self._outlet, self._handoff, order)
         self._recovery.reset()
         self._asked = 0
-        self._next_at = now  # the time of the next question or, while following, of the next report
+        self._is_behind = False
+        self._next_at = now  # the time of the next question
         self._acked, self._moved_at = 0, now  # what we acknowledge, and when that last rose
 
     def begin(self, now: int) -> None:
@@ -79,9 +84,14 @@ class TotalOrderReceiver(Role):
 
     @property
     def handlers(self) -> Handlers:
-        return {ReportFrame: self._reported, JoinInfoFrame: self._admitted}
+        return {ReportFrame: self._reported, JoinInfoFrame: self._admitted, GoneFrame: self._note_gone}
+
+    def _note_gone(self, frame: GoneFrame, now: int) -> None:  # noqa: ARG002
+        """A message that we lack is gone: we are behind stability, and our own watchdog will end that (R9, J13)."""
+        self._is_behind = self._is_behind or (frame.epoch == self._context.epoch and frame.ticket in self._recovery)
 
     def _reported(self, frame: ReportFrame, now: int) -> None:
+        self._reports.note(frame, now)
         self._log.reported(frame, now)
 
     def _note_heard(self, sender: ProcessId, now: int) -> None:
@@ -101,7 +111,8 @@ class TotalOrderReceiver(Role):
         self._following, self._floor = True, info.start
         self._log.follow(GroupTimestamp(None, first, info.start, context.rules.stream))
         self._install(f"{info.start:020d}.3.{info.epoch}", tuple(sorted(first)))
-        self._next_at = self._moved_at = now  # the first report tells that we have begun (J9)
+        self._moved_at = now
+        self._reports.begin(now)  # the first report tells that we have begun (J9)
 
     # Consequences
 
@@ -121,13 +132,13 @@ class TotalOrderReceiver(Role):
             if not self._handoff:
                 self._ask(now)
             return
-        if now >= self._next_at:
+        if self._reports.is_due(now):
             self._report(ack, now)
 
     def _report(self, ack: int, now: int) -> None:
         context = self._context
         self._outlet.transmit(ReportFrame(context.group, context.me, context.epoch, ack, None))
-        self._next_at = now + int(context.settings.report_every_ns * (0.5 + context.draw()))
+        self._reports.sent(now)
 
     def _is_stalled(self) -> bool:
         """True if senders are heard and yet we make no progress (J13); in an idle group, keep-alives bring progress.
@@ -153,6 +164,7 @@ class TotalOrderReceiver(Role):
         """We cannot follow: a view of our own ends what the view before it promised (M16)."""
         me = self._context.me
         self._resets += 1
+        self._outlet.add(Reset(self._context.group, "behind" if self._is_behind else "stalled"))
         self._install(f"{self._floor:020d}.4.{me}.{self._resets:06d}", (me,))
         self._forget(now)
 
@@ -168,7 +180,7 @@ class TotalOrderReceiver(Role):
         if not self._following:
             return () if self._handoff else (self._next_at,)
         stall = (self._moved_at + self._context.settings.stall_ns,) if self._is_stalled() else ()
-        return (*self._recovery.deadlines(), *self._log.deadlines(), self._next_at, *stall)
+        return (*self._recovery.deadlines(), *self._log.deadlines(), self._reports.next_at, *stall)
 
     @property
     def unstable(self) -> int:

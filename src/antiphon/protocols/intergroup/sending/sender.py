@@ -58,6 +58,7 @@ class Sender(Role):
         self._rearm(now)
 
     def send(self, payload: bytes, label: int, name: bytes) -> None:
+        self._containers.admit(name)
         self._outbox.append((payload, label, name))
 
     def set_writable(self, ready: bool) -> None:

@@ -30,7 +30,9 @@ class OrderedLog:
         self._order = order
         self._buffer = Buffer()
         self._repairs = Repairs(context.draw, settings.profile)
-        self._stability = context.rules.stability(context.me, context.plan.view.members, 0, settings.stall_ns)
+        self._stability = context.rules.stability(
+            context.me, context.plan.view.members, 0, settings.stall_ns, settings.report_every_ns
+        )
 
     def __len__(self) -> int:
         """Number of messages held."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, HOLD_NS
+from antiphon.protocols.intergroup.stability.schedule import FORGET_AFTER, REPORTERS_MAX
 from antiphon.types import ProcessId
 
 
@@ -23,8 +24,10 @@ class _Receiver:
 class Stability:
     """Stability in one group, as far as one process knows."""
 
-    def __init__(self, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int) -> None:
-        self._me, self._stall_ns = me, stall_ns
+    def __init__(
+        self, me: ProcessId, members: Iterable[ProcessId], start: int, stall_ns: int, report_every_ns: int = 0
+    ) -> None:
+        self._me, self._least_stall_ns, self._report_every_ns = me, stall_ns, report_every_ns
         self._members = dict.fromkeys((member for member in members if member != me), 0)
         self._receivers: dict[ProcessId, _Receiver] = {}
         self._holds: dict[ProcessId, list[tuple[int, int]]] = {}
@@ -37,6 +40,11 @@ class Stability:
         """Number of known processes that do not send."""
         return len(self._receivers)
 
+    @property
+    def _stall_ns(self) -> int:
+        """RECV_STALL: a receiver without progress for this time does not count; many receivers report rarely."""
+        return max(self._least_stall_ns, FORGET_AFTER * self._report_every_ns * len(self._receivers))
+
     def told(self, member: ProcessId, ack: int) -> None:
         """A member of the view acknowledges; a late frame changes nothing."""
         if ack > self._members.get(member, ack):
@@ -47,13 +55,15 @@ class Stability:
         known = self._receivers.get(receiver)
         if known is None:
             self._forget_lost(now)
-            self._receivers[receiver] = _Receiver(ack, now)
+            if len(self._receivers) < REPORTERS_MAX:
+                self._receivers[receiver] = _Receiver(ack, now)
         elif ack > known.ack:
             known.ack, known.rose = ack, now
 
     def _forget_lost(self, now: int) -> None:
         """Remove receivers that have not counted for long, so that crashed ones do not accumulate."""
-        lost = [each for each, known in self._receivers.items() if now - known.rose >= 2 * self._stall_ns]
+        stall_ns = self._stall_ns
+        lost = [each for each, known in self._receivers.items() if now - known.rose >= 2 * stall_ns]
         for receiver in lost:
             del self._receivers[receiver]
 
@@ -91,7 +101,8 @@ class Stability:
 
     def conclude(self, own_ack: int, now: int) -> bool:
         """Update `stable`; True if it has risen."""
-        counting = (each.ack for each in self._receivers.values() if now - each.rose < self._stall_ns)
+        stall_ns = self._stall_ns
+        counting = (each.ack for each in self._receivers.values() if now - each.rose < stall_ns)
         stable = min([own_ack, *self._members.values(), *counting])
         if stable <= self.stable:
             return False
