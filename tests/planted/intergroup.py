@@ -27,7 +27,7 @@ from antiphon.protocols.intergroup.repair.repairs import Repairs
 from antiphon.protocols.intergroup.repair.requests import Pending, Requests
 from antiphon.protocols.intergroup.sending.sender import Sender
 from antiphon.protocols.intergroup.sending.window import SendWindow
-from antiphon.protocols.intergroup.stability.log import OrderedLog
+from antiphon.protocols.intergroup.stability.log import Changed, OrderedLog
 from antiphon.protocols.intergroup.stability.stability import Stability
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
@@ -73,22 +73,25 @@ def one_is_missing_from_the_acknowledgment(patch: Patch) -> None:
 
 def one_is_missing_from_the_minimum(patch: Patch) -> None:
     """Stability does not wait for one member."""
-    begin = Stability.__init__
+    conclude = Stability.conclude
 
-    def without_one(self: Stability, *settings: Any) -> None:
-        begin(self, *settings)
-        if self._members:
-            del self._members[max(self._members)]
+    def without_one(self: Stability, own_ack: int, now: int, leaver_ns: int = 0) -> bool:
+        members, missing = self._members, max(self._members, default=None)
+        self._members = {member: ack for member, ack in members.items() if member != missing}
+        try:
+            return conclude(self, own_ack, now, leaver_ns)
+        finally:
+            self._members = members
 
-    patch.setattr(Stability, "__init__", without_one)
+    patch.setattr(Stability, "conclude", without_one)
 
 
 def freed_on_receipt(patch: Patch) -> None:
     """Delivered messages are not kept for others (T4)."""
     advance = OrderedLog.advance
 
-    def forgetful(self: OrderedLog, now: int) -> list[DataFrame]:
-        stable = advance(self, now)
+    def forgetful(self: OrderedLog, changed: Changed, now: int) -> list[DataFrame]:
+        stable = advance(self, changed, now)
         freed = self._buffer.free(_FAR)
         for message in freed:
             self._repairs.freed(Ticket(message.sender, message.seq))
@@ -119,7 +122,7 @@ def receivers_do_not_count(patch: Patch) -> None:
 def the_stalled_count(patch: Patch) -> None:
     """J16: a receiver counts for ever, even if it is silent."""
 
-    def conclude(self: Stability, own_ack: int, now: int) -> bool:
+    def conclude(self: Stability, own_ack: int, now: int, leaver_ns: int = 0) -> bool:
         stable = min([own_ack, *self._members.values(), *(each.ack for each in self._receivers.values())])
         risen, self.stable = stable > self.stable, max(stable, self.stable)
         return risen

@@ -7,6 +7,9 @@ from antiphon.core.effects import Frame
 from antiphon.protocols.acks import frames as acks
 from antiphon.protocols.classic import frames as classic
 from antiphon.protocols.intergroup import frames as intergroup
+from antiphon.protocols.intergroup.membership import frames as membership
+from antiphon.protocols.intergroup.membership.claims import NO_END, Claim
+from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.protocols.newtop.frames import (
     WORD,
@@ -189,6 +192,8 @@ ACKS: Final[dict[str, Frame]] = {
     "close": acks.CloseFrame(G, P2, 1),
 }
 _EPOCH: Final = ViewId("0000.000000.0123456789abcdef")
+_NEXT = view_id(12, Kind.CONSENSUS, P1, 1)
+_CLAIM, _LEFT = Claim(1, 17, 8), Claim(2, 5, NO_END)
 _SAID: Final = intergroup.DataFrame(G, P1, 17, 1_700_000_000_000_000, _EPOCH, 1_699_999_999_000_000, (b"hello",), 41)
 INTERGROUP: Final[dict[str, Frame]] = {
     "data": _SAID,
@@ -203,9 +208,34 @@ INTERGROUP: Final[dict[str, Frame]] = {
     "report on some sources": intergroup.ReportFrame(G, P2, _EPOCH, 1_699_999_999_000_000, (P1,)),
     "report of who leaves": intergroup.ReportFrame(G, P2, _EPOCH, 1_699_999_999_000_000, ()),
     "join request": intergroup.JoinRequestFrame(G, P2, 5),
-    "join info": intergroup.JoinInfoFrame(G, P1, P2, _EPOCH, 1_700_000_000_000_000, ((P1, 18), (P3, 4))),
+    "join info": intergroup.JoinInfoFrame(
+        G, P1, P2, _EPOCH, _EPOCH, 5, 1_700_000_000_000_000, ((P1, 18), (P3, 4)), ((P1, 1), (P3, 2)), ((P2, 1, 7),), ()
+    ),
     "source request": intergroup.SourceRequestFrame(G, P2, 3),
     "source accept": intergroup.SourceAcceptFrame(G, P1, P2, 3, _EPOCH, (P1, P3), 18, 1_700_000_000_000_000),
+    "message that adds a sender": intergroup.DataFrame(G, P1, 19, 7, _EPOCH, 6, (), change=(P2, 3)),
+    "message that leaves": intergroup.DataFrame(G, P1, 20, 8, _EPOCH, 6, (), change=(P1, 0)),
+    "proposal": membership.ProposalFrame(G, P1, 4, 2, _EPOCH, 9, (P1, P2, P3), (P3,)),
+    "recovery info": membership.RecoveryInfoFrame(
+        G, P1, _EPOCH, "0f1e2d3c4b5a", 0, 9, 8, 20, 1, ((P2, _CLAIM), (P3, _LEFT)), ((P3, _CLAIM),), 7
+    ),
+    "ready": membership.ReadyFrame(G, P1, _EPOCH, "0f1e2d3c4b5a", 1, 9, 21, ((P1, 20), (P3, 5)), ((P1, 1), (P3, 2))),
+    "change": membership.ChangeFrame(
+        G,
+        P1,
+        _NEXT,
+        12,
+        "0f1e2d3c4b5a",
+        0,
+        ((P1, _EPOCH), (P2, _EPOCH)),
+        (membership.EpochEnd(_EPOCH, ((P1, 20),), ((P1, 1),), 8),),
+        ((P1, 21), (P2, 3)),
+    ),
+    "change request": membership.ChangeRequestFrame(G, P2, _EPOCH),
+    "cut": membership.CutFrame(G, P2, _EPOCH, 8, ((P1, _CLAIM),)),
+    "probe": membership.ProbeFrame(G, P2),
+    "probe answer": membership.ProbeAnswerFrame(G, P1),
+    "sponsor request": membership.SponsorRequestFrame(G, P2, _EPOCH, 3),
 }
 SAMPLES: Final[dict[str, Frame]] = {
     f"{family}: {name}": frame

@@ -6,3 +6,4 @@ from typing import NamedTuple
 class Said(NamedTuple):
     seq: int
     clock: int
+    is_leave: bool = False

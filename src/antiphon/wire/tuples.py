@@ -29,13 +29,15 @@ def tuple_wire(
     stamp_bytes: Count,
     message: type[Any] | None = None,
     is_complete: Callable[[Any], bool] = lambda _frame: True,
+    payloads: Callable[[Any], int] = lambda _frame: 1,
 ) -> Wire:
     """The layout of a family that writes all its frames as tuples.
 
     `message`: the class of frames that carry one application message each, if other frames may hold copies of them.
     `is_complete`: whether a message has all that it must have when it travels, and nothing that it gets later.
+    `payloads`: how many payloads a message has, if it is not always one.
     """
-    messages = _Messages(message, is_complete)
+    messages = _Messages(message, is_complete, payloads)
     return Wire(
         writers={frame: _writer(kind, frame) for kind, frame in kinds.items()},
         readers={kind: _reader(kind, frame, messages) for kind, frame in kinds.items()},
@@ -84,9 +86,12 @@ def _reader(kind: int, frame: type[Any], messages: "_Messages") -> Read:
 class _Messages:
     """Checks messages of a peer, both alone and as copies in other frames."""
 
-    def __init__(self, message: type[Any] | None, is_complete: Callable[[Any], bool]) -> None:
+    def __init__(
+        self, message: type[Any] | None, is_complete: Callable[[Any], bool], payloads: Callable[[Any], int]
+    ) -> None:
         self._message = message
         self._is_complete = is_complete
+        self._payloads = payloads
 
     def require(self, frame: Frame, group: GroupId) -> None:
         if self._message is None:
@@ -98,7 +103,7 @@ class _Messages:
 
     def _require_message(self, frame: Frame, group: GroupId) -> None:
         """A message travels in frames of its own group, alone, and without what delivery adds to it."""
-        if len(frame.payloads) != 1 or not self._is_complete(frame):
+        if len(frame.payloads) != self._payloads(frame) or not self._is_complete(frame):
             raise ProtocolViolation("body", f"a message with {len(frame.payloads)} payloads or a stamp is invalid")
         if frame.group != group:
             raise ProtocolViolation("body", f"a frame of group {group} contains a message of group {frame.group}")

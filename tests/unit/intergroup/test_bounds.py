@@ -33,7 +33,7 @@ def hostile(cluster: Cluster, number: int) -> list[InterGroupFrame]:
         KeepAliveFrame(GROUP, S2, 0, number, epoch, 0),
         KeepAliveFrame(GROUP, S2, 0, 1, epoch, number),
         ReportFrame(GROUP, R1, epoch, number, None),
-        JoinInfoFrame(GROUP, S2, R1, epoch, number, ((S1, 1), (S2, 1))),
+        JoinInfoFrame(GROUP, S2, R1, epoch, epoch, 0, number, ((S1, 1), (S2, 1)), ((S1, 1), (S2, 1)), (), ()),
         SourceAcceptFrame(GROUP, S2, R1, 1, epoch, (S1, S2), 1, number),
     ]
 

@@ -5,13 +5,15 @@ From docs/spec/intergroup.md 4.5, 7.3, 7.7; errata T4, T5, J8 to J16, P1.
 
 from antiphon.core.effects import Gauge
 from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
-from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, HOLD_NS, InterGroupSettings
+from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, InterGroupSettings
 from antiphon.protocols.intergroup.stability.stability import Stability
 from antiphon.types import ProcessId, ViewId
 from tests.support.intergroup_cluster import GROUP, MS, Cluster, LinkFaults
 
 A, B, R = ProcessId("a"), ProcessId("b"), ProcessId("r")
 STALL = 5_000
+
+HOLD_NS = InterGroupSettings().hold_ns
 
 
 def known(*, b: int, own: int = 100) -> Stability:
@@ -62,10 +64,10 @@ def test_stability_does_not_wait_for_a_receiver_that_left() -> None:
 def test_the_start_promised_to_a_joiner_is_kept_until_it_begins_or_for_ten_seconds() -> None:
     """T5, J9."""
     stability = known(b=200)
-    stability.hold(R, 120, until=HOLD_NS)
+    stability.hold(R, 120, until=HOLD_NS, now=0)
     assert stability.own_ack(180, now=HOLD_NS - 1) == 120
     assert stability.own_ack(180, now=HOLD_NS) == 180
-    stability.hold(R, 120, until=2 * HOLD_NS)
+    stability.hold(R, 120, until=2 * HOLD_NS, now=HOLD_NS)
     stability.reported(R, 130, now=HOLD_NS)
     assert stability.own_ack(180, now=HOLD_NS) == 120  # the report may name other senders
     stability.begun(R)
@@ -75,8 +77,8 @@ def test_the_start_promised_to_a_joiner_is_kept_until_it_begins_or_for_ten_secon
 def test_a_joiner_that_got_two_answers_may_begin_at_either() -> None:
     """T5: the network repeats requests, and a second answer must not cancel the first."""
     stability = known(b=200)
-    stability.hold(R, 120, until=HOLD_NS)
-    stability.hold(R, 150, until=HOLD_NS + 1)
+    stability.hold(R, 120, until=HOLD_NS, now=0)
+    stability.hold(R, 150, until=HOLD_NS + 1, now=1)
     assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 120
     stability.begun(R)
     assert stability.own_ack(180, now=2 * ASK_EVERY_NS) == 180
@@ -87,7 +89,7 @@ def test_a_joiner_that_asks_for_ever_does_not_block_stability_for_long() -> None
     stability = known(b=200)
     for number in range(100):
         now = number * ASK_EVERY_NS
-        stability.hold(R, 120 + number, until=now + HOLD_NS)
+        stability.hold(R, 120 + number, until=now + HOLD_NS, now=now)
         assert stability.own_ack(1000, now=now) >= 120 + number - 2
     assert stability.own_ack(1000, now=now + HOLD_NS) == 1000
 
@@ -151,7 +153,7 @@ def test_a_newcomer_does_not_begin_by_what_a_stranger_says_or_by_another_sender_
     r1, epoch = ProcessId("r1"), cluster.views[ProcessId("s1")][0].id
     both = ((ProcessId("s1"), 1), (ProcessId("s2"), 1))
     for sender, told, first in (("x", epoch, both), ("s1", ViewId("other"), both), ("s1", epoch, both[:1])):
-        cluster.hand("r1", JoinInfoFrame(GROUP, ProcessId(sender), r1, told, 2**60, first))
+        cluster.hand("r1", JoinInfoFrame(GROUP, ProcessId(sender), r1, told, told, 0, 2**50, first, first, (), ()))
     assert cluster.views[r1] == []
     cluster.run(500)
     assert [view.members for view in cluster.views[r1]] == [("s1", "s2")]

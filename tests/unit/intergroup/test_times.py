@@ -187,10 +187,10 @@ def test_one_of_two_equal_stamps_does_not_acknowledge_the_other() -> None:
     order: GroupTimestamp[Said] = GroupTimestamp(None, {a: 1, b: 1}, start=0)
     order.data(a, Said(1, 20))
     order.streams[b].keep_alive(0, 19)
-    assert order.deliverable(0) == []
+    assert [*order.deliverable(0)] == []
     assert order.gate == 19
     order.data(b, Said(1, 20))
-    assert len(order.deliverable(0)) == 2
+    assert len([*order.deliverable(0)]) == 2
     assert order.gate == 20
 
 

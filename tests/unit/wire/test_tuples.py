@@ -22,6 +22,8 @@ from antiphon.protocols.classic.frames import (
     Stamp,
 )
 from antiphon.protocols.intergroup import frames as intergroup
+from antiphon.protocols.intergroup.membership import frames as membership
+from antiphon.protocols.intergroup.membership.claims import Claim
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import GroupId, ProcessId, ViewId
 from antiphon.wire.codec import decode, encode, header_bytes, payload_bytes, stamp_bytes
@@ -94,10 +96,35 @@ said = st.builds(
     numbers,
     st.binary(max_size=20),
     numbers,
+    st.none(),
+)
+changes = st.builds(
+    lambda frame, change: frame._replace(payloads=(), change=change), said, st.tuples(processes, numbers)
+)
+claims = st.lists(st.tuples(processes, st.builds(Claim, numbers, numbers, numbers)), max_size=2).map(tuple)
+proposed = st.lists(processes, max_size=3).map(tuple)
+texts = st.text("0123456789abcdef", min_size=1, max_size=24)
+epoch_ends = st.lists(st.builds(membership.EpochEnd, views, ids, ids, numbers), max_size=2).map(tuple)
+origins = st.lists(st.tuples(processes, views), max_size=3).map(tuple)
+membership_frames = st.one_of(
+    st.builds(membership.ProposalFrame, groups, processes, numbers, numbers, views, numbers, proposed, proposed),
+    st.builds(
+        membership.RecoveryInfoFrame,
+        *(groups, processes, views, texts, numbers, numbers, numbers, numbers, numbers, claims, claims, numbers),
+    ),
+    st.builds(membership.ReadyFrame, groups, processes, views, texts, numbers, numbers, numbers, ids, ids),
+    st.builds(membership.ChangeFrame, groups, processes, views, numbers, texts, numbers, origins, epoch_ends, ids),
+    st.builds(membership.ChangeRequestFrame, groups, processes, views),
+    st.builds(membership.CutFrame, groups, processes, views, numbers, claims),
+    st.builds(membership.ProbeFrame, groups, processes),
+    st.builds(membership.ProbeAnswerFrame, groups, processes),
+    st.builds(membership.SponsorRequestFrame, groups, processes, views, numbers),
 )
 counts = st.lists(st.tuples(st.binary(max_size=20), numbers), max_size=3).map(tuple)
 intergroup_frames = st.one_of(
     said,
+    changes,
+    membership_frames,
     st.builds(intergroup.KeepAliveFrame, groups, processes, numbers, numbers, views, numbers, counts),
     st.builds(intergroup.RequestFrame, groups, processes, tickets),
     st.builds(lambda sender, frame: intergroup.RepairFrame(frame.group, sender, frame), processes, said),
@@ -111,7 +138,20 @@ intergroup_frames = st.one_of(
         st.none() | st.lists(processes, max_size=3).map(tuple),
     ),
     st.builds(intergroup.JoinRequestFrame, groups, processes, numbers),
-    st.builds(intergroup.JoinInfoFrame, groups, processes, processes, views, numbers, ids),
+    st.builds(
+        intergroup.JoinInfoFrame,
+        groups,
+        processes,
+        processes,
+        views,
+        views,
+        numbers,
+        numbers,
+        ids,
+        ids,
+        st.lists(st.tuples(processes, numbers, numbers), max_size=2).map(tuple),
+        st.lists(views, max_size=2).map(tuple),
+    ),
     st.builds(intergroup.SourceRequestFrame, groups, processes, numbers),
     st.builds(
         intergroup.SourceAcceptFrame,

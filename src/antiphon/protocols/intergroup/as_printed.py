@@ -46,7 +46,7 @@ class AskedOnce(Requests):
 class NoHold(Stability):
     """T5, §4.7.1: only the joiner itself freezes what it reports, and the others learn that too late."""
 
-    def hold(self, joiner: ProcessId, start: int, until: int) -> None: ...
+    def hold(self, joiner: ProcessId, start: int, until: int, now: int) -> None: ...
 
 
 class WallClock(TimestampClock):

@@ -5,9 +5,21 @@ Every other frame may be lost, and is repeated while it matters. Frames are deep
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from antiphon.core.frames import FrameDefaults
+from antiphon.protocols.intergroup.membership.frames import (
+    ChangeFrame,
+    ChangeRequestFrame,
+    CutFrame,
+    Numbers,
+    ProbeAnswerFrame,
+    ProbeFrame,
+    ProposalFrame,
+    ReadyFrame,
+    RecoveryInfoFrame,
+    SponsorRequestFrame,
+)
 from antiphon.protocols.intergroup.tickets import Ticket, container_of
 from antiphon.types import GroupId, ProcessId, ViewId
 
@@ -30,12 +42,26 @@ class _DataFields(NamedTuple):
     """The name that the application gave it, a path; may be empty (`delivery/containers.py`)."""
     place: int = 0
     """Its number in the container that the name begins with."""
+    change: tuple[ProcessId, int] | None = None
+    """A message of the membership, with no payload: PAdd, the process added and its first number; or PLeave, the sender
+    itself and 0."""
 
 
 class DataFrame(_DataFields, FrameDefaults):
     """A message on its sender's stream."""
 
     __slots__ = ()
+
+    @property
+    def is_leave(self) -> bool:
+        """PLeave: the last message of its sender, until another process adds it again."""
+        return self.change is not None and self.change[0] == self.sender
+
+    @property
+    def kind(self) -> str:
+        if self.change is None:
+            return "data"
+        return "leave" if self.is_leave else "add"
 
     @property
     def ticket(self) -> Ticket:
@@ -136,10 +162,19 @@ class JoinInfoFrame(FrameDefaults):
     sender: ProcessId
     to: ProcessId
     epoch: ViewId
+    view: ViewId
+    """The base id of the view that the joiner is in from the start."""
+    entered: int
+    """The stamp at which the epoch began."""
     start: int
     """T: messages with stamps above it are delivered."""
-    first: tuple[tuple[ProcessId, int], ...]
+    first: Numbers
     """For each member, the number of the first message to be delivered; sorted."""
+    stints: Numbers
+    left: tuple[tuple[ProcessId, int, int], ...]
+    """The processes that left in order in this epoch, each with its stint and the number of its last message."""
+    predecessors: tuple[ViewId, ...]
+    """Earlier epochs that the answering process knows of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +212,22 @@ InterGroupFrame = (
     | JoinInfoFrame
     | SourceRequestFrame
     | SourceAcceptFrame
+    | ProposalFrame
+    | RecoveryInfoFrame
+    | ReadyFrame
+    | ChangeFrame
+    | ChangeRequestFrame
+    | CutFrame
+    | ProbeFrame
+    | ProbeAnswerFrame
+    | SponsorRequestFrame
 )
+_TIMES: Final = ("stamp", "ack", "floor", "start", "gate")
 
 
 def highest_stamp(frame: InterGroupFrame) -> int:
     """The largest time in a frame that can change the clock or the acknowledgments of its receiver."""
-    match frame:
-        case DataFrame() | KeepAliveFrame():
-            return max(frame.stamp, frame.ack)
-        case RepairFrame():
-            return max(frame.message.stamp, frame.message.ack)
-        case ReportFrame():
-            return frame.ack
-        case JoinRequestFrame():
-            return frame.floor
-        case JoinInfoFrame() | SourceAcceptFrame():
-            return frame.start
-        case _:
-            return 0
+    if isinstance(frame, RepairFrame):
+        return highest_stamp(frame.message)
+    times = [getattr(frame, name) for name in _TIMES if hasattr(frame, name)]
+    return max(times, default=0)

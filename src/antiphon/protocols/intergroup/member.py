@@ -53,7 +53,7 @@ class GroupMember:
             self._views.clear()
             self._outlet.add(Left(self._context.group, graceful=True))
 
-    def send(self, payload: bytes, label: int, name: bytes) -> None:
+    def send(self, payload: bytes, label: int, name: bytes, now: int) -> None:  # noqa: ARG002
         self._role.send(payload, label, name)
 
     def request(self, ticket: Ticket, now: int) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar, Final, get_args
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.core.timers import Timers
+from antiphon.protocols.intergroup.changing_member import ChangingMember
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.frames import InterGroupFrame
 from antiphon.protocols.intergroup.member import GroupMember
@@ -50,9 +51,8 @@ class InterGroupProcess:
         self.deadline: int | None = None
         """A plain attribute, because drivers read it after every event."""
         clock = rules.clock(physical=True)
-        self._members: dict[GroupId, GroupMember] = {
-            name: GroupMember(MemberContext(me, plan, settings, clock, draw, rules), _role(me, plan))
-            for name, plan in groups.items()
+        self._members: dict[GroupId, GroupMember | ChangingMember] = {
+            name: _member(MemberContext(me, plan, settings, clock, draw, rules)) for name, plan in groups.items()
         }
         self._to_join = [name for name, plan in groups.items() if plan.present]
         """The groups that the process is in from the start; it joins at the first input, which tells the time."""
@@ -60,9 +60,9 @@ class InterGroupProcess:
         """The groups in which something has happened since the last `drain`, in order."""
         self._timers: Timers[tuple[GroupId]] = Timers()
 
-    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:  # noqa: ARG002
+    def send(self, group: GroupId, payload: bytes, now: int, label: int = 0, name: bytes = b"") -> None:
         """Queue a message until `drain` transmits it; a name begins with a container, as in `bids/7`."""
-        self._touch(group).send(payload, label, name)
+        self._touch(group).send(payload, label, name, now)
 
     def receive(self, frame: Frame, now: int) -> None:
         """Receive a frame; those of other groups and families are ignored."""
@@ -98,6 +98,28 @@ class InterGroupProcess:
     def leave(self, group: GroupId, now: int) -> None:  # noqa: ARG002
         self._touch(group).leave()
 
+    def promote(self, group: GroupId, now: int) -> None:
+        """Become a sender of a group whose senders change."""
+        self._touch(group)
+        self.changing(group).promote(now)
+
+    def demote(self, group: GroupId, now: int) -> None:  # noqa: ARG002
+        """Become a receiver of a group whose senders change."""
+        self._touch(group)
+        self.changing(group).demote()
+
+    def suspect(self, process: ProcessId, now: int) -> None:
+        """Suspect a process in all groups whose senders change, as a wrong timeout would."""
+        for name, member in self._members.items():
+            if isinstance(member, ChangingMember):
+                self._touch(name)
+                member.suspect(process, now)
+
+    def changing(self, group: GroupId) -> ChangingMember:
+        member = self._members[group]
+        assert isinstance(member, ChangingMember), f"the senders of {group} do not change"
+        return member
+
     @property
     def unfinished(self) -> bool:
         """True if it still joins some group, or messages wait to be transmitted."""
@@ -123,12 +145,14 @@ class InterGroupProcess:
             self._members[name].join(now)
         self._to_join.clear()
 
-    def _touch(self, group: GroupId) -> GroupMember:
+    def _touch(self, group: GroupId) -> GroupMember | ChangingMember:
         self._touched[group] = None
         return self._members[group]
 
 
-def _role(me: ProcessId, plan: InterGroupPlan) -> type[Role]:
-    if me in plan.view.members:
-        return Sender
-    return _RECEIVERS.get(plan.service, UnreliableReceiver)
+def _member(context: MemberContext) -> GroupMember | ChangingMember:
+    plan = context.plan
+    if plan.changing:
+        return ChangingMember(context)
+    role = Sender if context.me in plan.view.members else _RECEIVERS.get(plan.service, UnreliableReceiver)
+    return GroupMember(context, role)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.protocols.intergroup.delivery.stream import Stream
+from antiphon.protocols.intergroup.repair.buffer import Buffer
 from antiphon.protocols.intergroup.repair.requests import Requests
 from antiphon.protocols.intergroup.stability.stability import Stability
 
@@ -18,6 +19,7 @@ class Rules:
     requests: type[Requests] = Requests
     stream: type[Stream[Any]] = Stream
     stability: type[Stability] = Stability
+    buffer: type[Buffer] = Buffer
     relevant: Callable[[list[int]], int] = min
     """Of the horizons of its sources, the stamp that a receiver in source order acknowledges (T3)."""
 

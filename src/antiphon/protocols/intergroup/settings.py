@@ -16,8 +16,6 @@ Distance = Callable[[ProcessId], int]
 
 DISTANCE_MIN: Final = SECOND // 1000
 """MIN_DISTANCE."""
-HOLD_NS: Final = 10 * SECOND
-"""HOLD_TIMEOUT: how long messages are kept for a joiner that was told where to begin."""
 ASK_EVERY_NS: Final = SECOND
 """The interval between the questions of a joiner."""
 CLOCK_AHEAD_US: Final = 60_000_000
@@ -46,6 +44,8 @@ class InterGroupSettings:
     """The mean interval between the acknowledgments of all processes that do not send, taken together."""
     suspect_after_ns: int = 2 * SECOND
     """FD_TIMEOUT (M22)."""
+    hold_ns: int = 10 * SECOND
+    """HOLD_TIMEOUT: how long messages are kept for a joiner that was told where to begin."""
     window: int = 256
     """The number of its own messages that may be unstable before a sender waits."""
     rate: RateSettings = field(default_factory=RateSettings)
@@ -56,6 +56,39 @@ class InterGroupSettings:
     distance: Distance = _near
     tracing: bool = False
     """Whether effects that only a trace needs are built."""
+
+    idle_ns: int | None = None
+    """IDLE_TIME: a sender without a message of its application for this time becomes a receiver; None: never."""
+
+    @property
+    def ask_ns(self) -> int:
+        """How often a process that joins, or follows a change, repeats its question."""
+        return self.suspect_after_ns // 2
+
+    @property
+    def repeat_ns(self) -> int:
+        """JOIN_INTERVAL: how often the announcements of a repair are repeated."""
+        return self.suspect_after_ns // 10
+
+    @property
+    def consensus_ns(self) -> int:
+        """CONSENSUS_TIMEOUT."""
+        return self.suspect_after_ns
+
+    @property
+    def recover_ns(self) -> int:
+        """RECOVER_TIMEOUT."""
+        return 5 * self.suspect_after_ns // 2
+
+    @property
+    def sponsor_ns(self) -> int:
+        """SPONSOR_TIMEOUT."""
+        return 3 * self.suspect_after_ns // 2
+
+    @property
+    def old_keep_ns(self) -> int:
+        """OLD_KEEP: how long the messages of an old epoch are kept for those that still recover (J18)."""
+        return 4 * self.suspect_after_ns
 
     @property
     def stall_ns(self) -> int:
@@ -74,3 +107,7 @@ class InterGroupPlan:
     """The senders from which a receiver in source order receives."""
     present: bool = True
     """Whether the process is in the group from the start."""
+    changing: bool = False
+    """Whether the senders of the group change: by orderly joins and leaves, by failures, partitions and merges."""
+    sends: bool = False
+    """If they change: whether the process wants to be a sender when it joins."""

@@ -1,4 +1,4 @@
-"""The frames of InterGroup as bytes: kinds 51 to 60."""
+"""The frames of InterGroup as bytes: kinds 39 to 47 and 51 to 60."""
 
 from typing import Final
 
@@ -14,6 +14,17 @@ from antiphon.protocols.intergroup.frames import (
     RequestFrame,
     SourceAcceptFrame,
     SourceRequestFrame,
+)
+from antiphon.protocols.intergroup.membership.frames import (
+    ChangeFrame,
+    ChangeRequestFrame,
+    CutFrame,
+    ProbeAnswerFrame,
+    ProbeFrame,
+    ProposalFrame,
+    ReadyFrame,
+    RecoveryInfoFrame,
+    SponsorRequestFrame,
 )
 from antiphon.wire.layout import Wire
 from antiphon.wire.tuples import NUMBER_BYTES, tuple_wire
@@ -38,7 +49,17 @@ WIRE: Final[Wire] = tuple_wire(
         58: JoinInfoFrame,
         59: SourceRequestFrame,
         60: SourceAcceptFrame,
+        39: ProposalFrame,
+        40: RecoveryInfoFrame,
+        41: ReadyFrame,
+        42: ChangeFrame,
+        43: ChangeRequestFrame,
+        44: CutFrame,
+        45: ProbeFrame,
+        46: ProbeAnswerFrame,
+        47: SponsorRequestFrame,
     },
     stamp_bytes=_stamp_bytes,
     message=DataFrame,
+    payloads=lambda frame: 1 if frame.change is None else 0,
 )

@@ -16,9 +16,8 @@ class Handoff:
 
     def __init__(self, context: MemberContext, outlet: Outlet, capacity: int | None = None) -> None:
         """`capacity`: while this number of messages is unconsumed, further ones are dropped; None: none are."""
-        plan = context.plan
         self._clock, self._outlet, self._capacity = context.clock, outlet, capacity
-        self._service = delivery_service(plan.service, context.settings, plan.view.members)
+        self._service = delivery_service(context.plan, context.settings)
         self._unconsumed = Unconsumed()
 
     def __len__(self) -> int:
@@ -32,11 +31,13 @@ class Handoff:
 
     def arrived(self, message: DataFrame, *, repair: bool) -> None:
         self.heard(message.sender, message.stamp)
-        self.deliver(self._service.arrived(message, repair=repair))
+        if message.change is None:
+            self.deliver(self._service.arrived(message, repair=repair))
 
     def in_source_order(self, message: DataFrame) -> None:
-        """It is the next message of its sender."""
-        self.deliver(self._service.in_source_order(message))
+        """It is the next message of its sender. A message of the membership is not for the application."""
+        if message.change is None:
+            self.deliver(self._service.in_source_order(message))
 
     def in_group_order(self, message: DataFrame) -> None:
         """It is the next message in the order of the whole group."""

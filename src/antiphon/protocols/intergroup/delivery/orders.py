@@ -5,12 +5,14 @@ service its application chose (D10), because its gate is what the sender acknowl
 Section numbers below are those of docs/spec/intergroup.md.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from typing import Generic
+from typing import Final, Generic
 
 from antiphon.protocols.intergroup.delivery.stream import Message, Stream
 from antiphon.types import ProcessId
+
+_SILENT_WAITS: Final = 20
 
 
 class GroupTimestamp(Generic[Message]):
@@ -28,14 +30,17 @@ class GroupTimestamp(Generic[Message]):
         `me`: set if this process is one of the members. Then our clock is our horizon, and we have no stream of ours.
         """
         self._me = me
+        self._stream = stream
         self.streams: dict[ProcessId, Stream[Message]] = {
             member: stream(first, start) for member, first in members.items() if member != me
         }
         self.gate = start
         """Everything with a stamp up to here has been delivered."""
         self.delivered = {member: first - 1 for member, first in members.items()}
-        """For each member, the number of its message delivered last."""
+        """For each process that is or was a member, the number of its message delivered last."""
         self._ready: list[tuple[int, ProcessId, int, Message]] = []
+        self._last = start  # the stamp of the message delivered last
+        self._has_changed = False
 
     def own(self, message: Message) -> None:
         """A message of ours leaves."""
@@ -49,18 +54,39 @@ class GroupTimestamp(Generic[Message]):
             heappush(self._ready, (following.clock, sender, following.seq, following))
         return in_order
 
-    def deliverable(self, clock: int) -> list[Message]:
-        """Take out what is delivered next, given our own clock."""
-        horizon = min(
-            [stream.horizon for stream in self.streams.values()] + ([clock] if self._me else []), default=clock
-        )
-        self.gate = max(self.gate, int(horizon))
-        delivered = []
-        while self._ready and self._ready[0][0] <= self.gate:
-            _, sender, seq, message = heappop(self._ready)
+    def add(self, member: ProcessId, first: int, horizon: int, *, is_me: bool) -> None:
+        """A message just delivered adds a member (PAdd); its stamps are above `horizon`."""
+        self.delivered[member] = first - 1
+        self._has_changed = True
+        if is_me:
+            self._me = member
+        else:
+            self.streams[member] = self._stream(first, horizon)
+
+    def remove(self, member: ProcessId) -> None:
+        """A message just delivered is the last one of a member (PLeave)."""
+        self._has_changed = True
+        if member == self._me:
+            self._me = None
+        else:
+            del self.streams[member]
+
+    def deliverable(self, clock: int) -> Iterator[Message]:
+        """Take out what is delivered next, given our own clock. The caller may add and remove members after each."""
+        least = self._least_horizon(clock)
+        while self._ready and self._ready[0][0] <= least:
+            self._last, sender, seq, message = heappop(self._ready)
             self.delivered[sender] = seq
-            delivered.append(message)
-        return delivered
+            yield message
+            if self._has_changed:
+                least, self._has_changed = self._least_horizon(clock), False
+        self.gate = max(self.gate, int(least))
+
+    def _least_horizon(self, clock: int) -> float:
+        horizons = [stream.horizon for stream in self.streams.values()]
+        if self._me is not None:
+            horizons.append(clock)
+        return min(horizons, default=max(self.gate, self._last))
 
 
 class SourceOrder(Generic[Message]):
@@ -99,17 +125,25 @@ class UnreliableSourceOrder(Generic[Message]):
 
 
 class UnreliableTimestampOrder(Generic[Message]):
-    """By (timestamp, sender); ignores gaps, and waits for no sender longer than `wait_us` (6.4)."""
+    """By (timestamp, sender); ignores gaps, and waits for no sender longer than `wait_us` (6.4).
 
-    def __init__(self, members: Iterable[ProcessId], wait_us: int) -> None:
+    It waits for these members. If they change, it waits for those that it has heard lately.
+    """
+
+    def __init__(self, members: Iterable[ProcessId], wait_us: int, *, changing: bool = False) -> None:
         self._seen = dict.fromkeys(members, 0)
+        self._changing = changing
+        self._heard_us: dict[ProcessId, int] = {}
+        self._fresh = {*self._seen}
+        """The senders heard since the last `deliverable`, which tells the time."""
         self._wait_us = wait_us
         self._ready: list[tuple[int, ProcessId, int, Message]] = []
         self._last: tuple[int, ProcessId] = (-1, ProcessId(""))
 
     def seen(self, sender: ProcessId, clock: int) -> None:
-        """Some frame of that member has this stamp."""
+        """Some frame of that sender has this stamp."""
         self._seen[sender] = max(self._seen.get(sender, 0), clock)
+        self._fresh.add(sender)
 
     def data(self, sender: ProcessId, message: Message) -> None:
         """Add a message; it is dropped if a higher one was delivered before."""
@@ -122,10 +156,20 @@ class UnreliableTimestampOrder(Generic[Message]):
 
     def deliverable(self, wall_us: int) -> list[Message]:
         """Take out what is delivered next."""
-        gate, delivered = min(self._seen.values()), []
+        if self._changing:
+            self._forget_silent(wall_us)
+        gate, delivered = min(self._seen.values(), default=0), []
         while self._ready and (self._ready[0][0] <= gate or wall_us >= self._ready[0][0] + self._wait_us):
             clock, sender, _, message = heappop(self._ready)
             if (clock, sender) > self._last:  # a duplicate is not above
                 self._last = clock, sender
                 delivered.append(message)
         return delivered
+
+    def _forget_silent(self, wall_us: int) -> None:
+        """A sender that is silent for many waits delays nothing any more."""
+        for sender in self._fresh:
+            self._heard_us[sender] = wall_us
+        self._fresh.clear()
+        for sender in [each for each, at in self._heard_us.items() if wall_us - at > _SILENT_WAITS * self._wait_us]:
+            del self._heard_us[sender], self._seen[sender]

@@ -10,7 +10,7 @@ from typing import Final
 from antiphon.protocols.intergroup.delivery.containers import CollectedMessages
 from antiphon.protocols.intergroup.delivery.orders import UnreliableSourceOrder, UnreliableTimestampOrder
 from antiphon.protocols.intergroup.frames import DataFrame
-from antiphon.protocols.intergroup.settings import InterGroupSettings, Service
+from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
 from antiphon.types import ProcessId
 
 
@@ -86,8 +86,10 @@ class UnreliablySourceOrdered(DeliveryService):
 class UnreliablyGroupOrdered(DeliveryService):
     """Delivers in the order of the stamps; a message that comes too late is dropped."""
 
-    def __init__(self, settings: InterGroupSettings, members: tuple[ProcessId, ...]) -> None:
-        self._order: UnreliableTimestampOrder[DataFrame] = UnreliableTimestampOrder(members, settings.wait_us)
+    def __init__(self, plan: InterGroupPlan, settings: InterGroupSettings) -> None:
+        self._order: UnreliableTimestampOrder[DataFrame] = UnreliableTimestampOrder(
+            plan.view.members, settings.wait_us, changing=plan.changing
+        )
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:
         if not repair:
@@ -116,8 +118,8 @@ _PLAIN: Final[dict[Service, type[DeliveryService]]] = {
 }
 
 
-def delivery_service(service: Service, settings: InterGroupSettings, members: tuple[ProcessId, ...]) -> DeliveryService:
-    """The service of that name in a group with these senders."""
-    if service == "unreliable-total":
-        return UnreliablyGroupOrdered(settings, members)
-    return _PLAIN[service]()
+def delivery_service(plan: InterGroupPlan, settings: InterGroupSettings) -> DeliveryService:
+    """The service that a process chose."""
+    if plan.service == "unreliable-total":
+        return UnreliablyGroupOrdered(plan, settings)
+    return _PLAIN[plan.service]()

@@ -20,6 +20,9 @@ class Numbered(Protocol):
     def seq(self) -> int: ...
     @property
     def clock(self) -> int: ...
+    @property
+    def is_leave(self) -> bool:
+        """True for the last message of a stream."""
 
 
 Message = TypeVar("Message", bound=Numbered)
@@ -28,7 +31,7 @@ Message = TypeVar("Message", bound=Numbered)
 class Stream(Generic[Message]):
     """The stream of one sender at one receiver."""
 
-    __slots__ = ("_keep_alive", "_stored", "expected", "horizon", "last")
+    __slots__ = ("_has_ended", "_keep_alive", "_stored", "expected", "horizon", "last")
 
     def __init__(self, first: int, horizon: int) -> None:
         """`first`: the number of the first message to be delivered."""
@@ -37,11 +40,12 @@ class Stream(Generic[Message]):
         self.horizon: float = horizon
         """Everything that the sender has stamped up to here has arrived (T3)."""
         self._stored: dict[int, Message] = {}
+        self._has_ended = False
         self._keep_alive = (first - 1, horizon)  # the greatest (number, clock); it may be ahead of a gap
 
     def lacks(self, seq: int) -> bool:
         """True if the message of that number is to be delivered and has not arrived."""
-        return seq > self.last and seq not in self._stored
+        return seq > self.last and seq not in self._stored and not self._has_ended
 
     def data(self, message: Message) -> list[Message]:
         """Add a message; returns those that are now in order. A duplicate or a number before `first` adds nothing."""
@@ -53,6 +57,8 @@ class Stream(Generic[Message]):
             in_order.append(following)
             self.last += 1
             self.horizon = following.clock
+            if following.is_leave:
+                self._end()
         self._apply_keep_alive()
         return in_order
 
@@ -67,6 +73,12 @@ class Stream(Generic[Message]):
         begin, upto = self.expected + 1, min(seq, self.expected + GAP_MAX)
         self.expected = max(self.expected, upto)
         return (number for number in range(begin, upto + 1) if self.lacks(number))
+
+    def _end(self) -> None:
+        """The sender has left: it holds nothing back (J2). What it sends after it was added again is another stream."""
+        self.horizon = float("inf")
+        self._has_ended = True
+        self._stored.clear()
 
     def _apply_keep_alive(self) -> None:
         seq, clock = self._keep_alive

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from antiphon.core.effects import Reset
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
-from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
 from antiphon.protocols.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -28,6 +27,10 @@ from antiphon.protocols.intergroup.stability.schedule import ReportSchedule
 from antiphon.types import ProcessId, View, ViewId
 
 
+def _no_change(message: DataFrame) -> None:
+    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
+
+
 class TotalOrderReceiver(Role):
     """Either asks where to begin, or follows the order."""
 
@@ -45,8 +48,8 @@ class TotalOrderReceiver(Role):
     def _forget(self, now: int) -> None:
         """Return to the state before the first frame; only the floor stays."""
         self._following = False
-        order: GroupTimestamp[DataFrame] = GroupTimestamp(None, {}, start=self._floor)
-        self._log = OrderedLog(self._context, self._outlet, self._handoff, order)
+        self._log = OrderedLog(self._context, self._outlet, self._handoff)
+        self._log.follow(self._context.plan.view.members, {}, self._floor)
         self._recovery.reset()
         self._asked = 0
         self._is_behind = False
@@ -66,7 +69,7 @@ class TotalOrderReceiver(Role):
 
     def data(self, message: DataFrame, now: int) -> None:
         self._note_heard(message.sender, now)
-        self._log.acknowledged(message.sender, message.ack)
+        self._log.acknowledged(message.sender, message.ack, now)
         self._recovery.received(self._log, message, now)
 
     def repair(self, frame: RepairFrame, now: int) -> None:
@@ -75,7 +78,7 @@ class TotalOrderReceiver(Role):
 
     def keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
         self._note_heard(frame.sender, now)
-        self._log.acknowledged(frame.sender, frame.ack)
+        self._log.acknowledged(frame.sender, frame.ack, now)
         self._recovery.keep_alive(self._log, frame, now)
 
     def requested(self, frame: RequestFrame, now: int) -> None:
@@ -92,7 +95,7 @@ class TotalOrderReceiver(Role):
 
     def _reported(self, frame: ReportFrame, now: int) -> None:
         self._reports.note(frame, now)
-        self._log.reported(frame, now)
+        self._log.reported(frame, self._context.epoch, now)
 
     def _note_heard(self, sender: ProcessId, now: int) -> None:
         self._heard[sender] = now
@@ -109,7 +112,7 @@ class TotalOrderReceiver(Role):
         if not fits or info.epoch != context.epoch or info.start <= self._floor:
             return
         self._following, self._floor = True, info.start
-        self._log.follow(GroupTimestamp(None, first, info.start, context.rules.stream))
+        self._log.follow(first, first, info.start)
         self._install(f"{info.start:020d}.3.{info.epoch}", tuple(sorted(first)))
         self._moved_at = now
         self._reports.begin(now)  # the first report tells that we have begun (J9)
@@ -122,7 +125,7 @@ class TotalOrderReceiver(Role):
             return
         self._recovery.transmit_due(now)
         self._log.transmit_repairs(now)
-        self._log.advance(now)
+        self._log.advance(_no_change, now)
         self._floor = max(self._floor, self._log.gate)
         ack = self._log.ack(now)
         if ack > self._acked:

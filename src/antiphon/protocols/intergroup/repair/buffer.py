@@ -10,15 +10,20 @@ from antiphon.types import ProcessId
 class Buffer:
     """The message buffer of one process in one group."""
 
-    def __init__(self) -> None:
+    def __init__(self, me: ProcessId) -> None:
+        self._me = me
         self._held: dict[Ticket, DataFrame] = {}
         self._named: dict[Ticket, Ticket] = {}
         """From the ticket in a container to the ticket on the stream."""
         self._delivered: dict[ProcessId, deque[DataFrame]] = {}
         """By sender, in order: what is freed when it is stable."""
+        self._retired: deque[tuple[int, list[DataFrame]]] = deque()
+        """Messages of earlier epochs, with the time until which they are kept for those that still recover."""
+        self._retired_count = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        """Number of messages of the current epoch."""
+        return len(self._held) - self._retired_count
 
     def get(self, ticket: Ticket) -> DataFrame | None:
         return self._held.get(self._named.get(ticket, ticket))
@@ -26,7 +31,8 @@ class Buffer:
     def keep(self, message: DataFrame) -> None:
         on_stream = Ticket(message.sender, message.seq)
         self._held[on_stream] = message
-        self._named[message.ticket] = on_stream
+        if message.change is None:
+            self._named[message.ticket] = on_stream
 
     def delivered(self, message: DataFrame) -> None:
         """From now on, the message may be freed."""
@@ -38,7 +44,34 @@ class Buffer:
         for waiting in self._delivered.values():
             while waiting and waiting[0].stamp <= stable:
                 message = waiting.popleft()
-                del self._held[Ticket(message.sender, message.seq)]
-                del self._named[message.ticket]
+                self._drop(message)
                 freed.append(message)
         return freed
+
+    def retire(self, until: int) -> None:
+        """An epoch ends: keep what is here until then, whether it is stable or not."""
+        old = {id(message) for _, messages in self._retired for message in messages}
+        messages = [message for message in self._held.values() if id(message) not in old]
+        self._delivered.clear()
+        if messages:
+            self._retired.append((until, messages))
+            self._retired_count += len(messages)
+
+    def expire(self, now: int) -> list[DataFrame]:
+        """Drop and return the messages of earlier epochs that were kept long enough."""
+        dropped: list[DataFrame] = []
+        while self._retired and self._retired[0][0] <= now:
+            dropped += self._retired.popleft()[1]
+        for message in dropped:
+            self._drop(message)
+        self._retired_count -= len(dropped)
+        return dropped
+
+    @property
+    def deadline(self) -> int | None:
+        """The time at which `expire` is next needed."""
+        return self._retired[0][0] if self._retired else None
+
+    def _drop(self, message: DataFrame) -> None:
+        del self._held[Ticket(message.sender, message.seq)]
+        self._named.pop(message.ticket, None)

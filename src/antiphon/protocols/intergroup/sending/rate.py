@@ -27,7 +27,9 @@ class Rate:
     """The rate of one sender in one group."""
 
     def __init__(self, settings: RateSettings, senders: int) -> None:
-        self._settings, self._senders = settings, senders
+        self._settings = settings
+        self.senders = senders
+        """The number of senders that share the rate."""
         self.bytes_per_second = settings.first
         self._size = _FIRST_SIZE
         self._raised = 0
@@ -41,7 +43,7 @@ class Rate:
         if self.bytes_per_second is None:
             return
         self._size += (size_bytes - self._size) * _SIZE_GAIN
-        mean = self._size * self._senders / self.bytes_per_second * SECOND
+        mean = self._size * self.senders / self.bytes_per_second * SECOND
         self.next_at = now + int(mean * (0.5 + share))
 
     def lost(self, ticket: Ticket, round_trip: int, now: int) -> None:

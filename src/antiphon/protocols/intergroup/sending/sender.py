@@ -7,7 +7,6 @@ from antiphon.core.effects import Blocked, Unblocked
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.containers import ContainerCounts
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
-from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
 from antiphon.protocols.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -25,10 +24,13 @@ from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.sending.rate import Rate
 from antiphon.protocols.intergroup.sending.window import SendWindow
-from antiphon.protocols.intergroup.settings import HOLD_NS
 from antiphon.protocols.intergroup.stability.log import OrderedLog
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
+
+
+def _no_change(message: DataFrame) -> None:
+    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
 
 
 class Sender(Role):
@@ -37,11 +39,9 @@ class Sender(Role):
     def __init__(self, context: MemberContext, outlet: Outlet, views: Views, handoff: Handoff) -> None:
         super().__init__(context, outlet, views, handoff)
         members, settings = context.plan.view.members, context.settings
-        order: GroupTimestamp[DataFrame] = GroupTimestamp(
-            context.me, dict.fromkeys(members, 1), 0, context.rules.stream
-        )
         self._recovery = Recovery(context, outlet, handoff)
-        self._log = OrderedLog(context, outlet, handoff, order)
+        self._log = OrderedLog(context, outlet, handoff)
+        self._log.begin(dict.fromkeys(members, 1), 0, 0, is_sender=True)
         self._outbox: deque[tuple[bytes, int, bytes]] = deque()
         self._writable = True
         self._rate = Rate(settings.rate, len(members))
@@ -67,7 +67,7 @@ class Sender(Role):
     # Frames of the streams
 
     def data(self, message: DataFrame, now: int) -> None:
-        self._log.acknowledged(message.sender, message.ack)
+        self._log.acknowledged(message.sender, message.ack, now)
         self._recovery.received(self._log, message, now)
 
     def repair(self, frame: RepairFrame, now: int) -> None:
@@ -75,7 +75,7 @@ class Sender(Role):
         self._recovery.received(self._log, frame.message, now, repair=True)
 
     def keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
-        self._log.acknowledged(frame.sender, frame.ack)
+        self._log.acknowledged(frame.sender, frame.ack, now)
         self._recovery.keep_alive(self._log, frame, now)
 
     # Requests of other processes
@@ -83,10 +83,13 @@ class Sender(Role):
     @property
     def handlers(self) -> Handlers:
         return {
-            ReportFrame: self._log.reported,
+            ReportFrame: self._reported,
             JoinRequestFrame: self._admit,
             SourceRequestFrame: self._accept_as_source,
         }
+
+    def _reported(self, frame: ReportFrame, now: int) -> None:
+        self._log.reported(frame, self._context.epoch, now)
 
     def requested(self, frame: RequestFrame, now: int) -> None:
         self._recovery.heard(frame, now)
@@ -116,15 +119,18 @@ class Sender(Role):
         context.clock.merge(frame.floor + 1)
         if gate <= frame.floor:
             return  # the joiner asks again, and by then our gate is higher
-        self._log.hold(frame.sender, gate, now + HOLD_NS)
+        self._log.hold(frame.sender, gate, now)
         first = tuple(sorted((member, last + 1) for member, last in self._log.delivered.items()))
-        info = JoinInfoFrame(context.group, context.me, frame.sender, context.epoch, gate, first)
+        epoch, stints = context.epoch, tuple((member, 1) for member, _ in first)
+        info = JoinInfoFrame(
+            context.group, context.me, frame.sender, epoch, epoch, 0, gate, first, stints, left=(), predecessors=()
+        )
         self._outlet.transmit(info, frame.sender)
 
     def _accept_as_source(self, frame: SourceRequestFrame, now: int) -> None:
         """Offer everything that we send from now on; what is stamped above our gate cannot vanish before (T5)."""
         context, gate, view = self._context, self._log.gate, self._context.plan.view
-        self._log.hold(frame.sender, gate, now + HOLD_NS)
+        self._log.hold(frame.sender, gate, now)
         first = self._window.last + 1
         accept = SourceAcceptFrame(
             context.group, context.me, frame.sender, frame.nonce, view.id, view.members, first, gate
@@ -144,7 +150,7 @@ class Sender(Role):
             self._transmit_keep_alive(now)
 
     def _advance(self, now: int) -> None:
-        for message in self._log.advance(now):
+        for message in self._log.advance(_no_change, now):
             if message.sender == self._context.me:
                 self._window.freed(message.seq)
                 self._rate.freed(Ticket(message.sender, message.seq))

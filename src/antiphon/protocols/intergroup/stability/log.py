@@ -4,7 +4,7 @@ Every sender has such a log, whichever service its application chose (D10), and 
 timestamp order. From it they answer requests.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from antiphon.core.effects import Discard, Stable
 from antiphon.protocols.intergroup.context import MemberContext
@@ -13,29 +13,27 @@ from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
 from antiphon.protocols.intergroup.delivery.stream import Stream
 from antiphon.protocols.intergroup.frames import DataFrame, RepairFrame, ReportFrame, RequestFrame
 from antiphon.protocols.intergroup.outlet import Outlet
-from antiphon.protocols.intergroup.repair.buffer import Buffer
 from antiphon.protocols.intergroup.repair.repairs import Repairs
 from antiphon.protocols.intergroup.tickets import Ticket
-from antiphon.types import ProcessId
+from antiphon.types import ProcessId, ViewId
+
+Changed = Callable[[DataFrame], None]
+"""Called with each message that changes the view, in its place among the deliveries."""
 
 
 class OrderedLog:
     """Orders, keeps and repairs messages."""
 
-    def __init__(
-        self, context: MemberContext, outlet: Outlet, handoff: Handoff, order: GroupTimestamp[DataFrame]
-    ) -> None:
+    def __init__(self, context: MemberContext, outlet: Outlet, handoff: Handoff) -> None:
         settings = context.settings
         self._context, self._outlet, self._handoff = context, outlet, handoff
-        self._order = order
-        self._buffer = Buffer()
+        self._order: GroupTimestamp[DataFrame] = GroupTimestamp(None, {}, 0)
+        self._buffer = context.rules.buffer(context.me)
         self._repairs = Repairs(context.draw, settings.profile)
-        self._stability = context.rules.stability(
-            context.me, context.plan.view.members, 0, settings.stall_ns, settings.report_every_ns
-        )
+        self._stability = context.rules.stability(context.me, (), 0, settings.stall_ns, settings.report_every_ns)
 
     def __len__(self) -> int:
-        """Number of messages held."""
+        """Number of messages of this epoch that are held."""
         return len(self._buffer)
 
     # The order
@@ -51,12 +49,32 @@ class OrderedLog:
 
     @property
     def delivered(self) -> Mapping[ProcessId, int]:
-        """For each member, the number of its message delivered last."""
+        """For each process that is or was a member, the number of its message delivered last."""
         return self._order.delivered
 
-    def follow(self, order: GroupTimestamp[DataFrame]) -> None:
-        """Use this order from now on. What is known about acknowledgments stays."""
-        self._order = order
+    def begin(self, members: Mapping[ProcessId, int], start: int, now: int, *, is_sender: bool) -> None:
+        """A view begins; for each member, the number of its first message. Older messages are kept for a while."""
+        context = self._context
+        me = context.me if is_sender else None
+        self._order = GroupTimestamp(me, members, start, context.rules.stream)
+        self._buffer.retire(now + context.settings.old_keep_ns)
+        self._stability.begin(members, start if is_sender else 0, now)
+
+    def follow(self, members: Iterable[ProcessId], first: Mapping[ProcessId, int], start: int) -> None:
+        """A receiver begins in the middle of a view of these. What is known about acknowledgments stays."""
+        self._order = GroupTimestamp(None, first, start, self._context.rules.stream)
+        for member in members:
+            self._stability.count(member)
+
+    def add(self, member: ProcessId, first: int, stamp: int) -> None:
+        """A message just delivered adds a member."""
+        self._order.add(member, first, stamp, is_me=member == self._context.me)
+        self._stability.add(member)
+
+    def remove(self, member: ProcessId, stamp: int, now: int) -> None:
+        """A message just delivered is the last one of a member."""
+        self._order.remove(member)
+        self._stability.remove(member, stamp, now)
 
     def own(self, message: DataFrame) -> None:
         """A message of ours leaves."""
@@ -67,6 +85,10 @@ class OrderedLog:
         """Add a message that its stream lacks; returns those that are now in their sender's order."""
         self._buffer.keep(message)
         return self._order.data(sender, message)
+
+    def keep(self, message: DataFrame) -> None:
+        """Keep a message of a sender that is not in our view: the end of this epoch may need it."""
+        self._buffer.keep(message)
 
     # Requests and repairs
 
@@ -92,8 +114,7 @@ class OrderedLog:
             self._outlet.transmit(RepairFrame(self._context.group, self._context.me, message))
 
     def deadlines(self) -> Iterable[int]:
-        deadline = self._repairs.deadline
-        return () if deadline is None else (deadline,)
+        return (each for each in (self._repairs.deadline, self._buffer.deadline) if each is not None)
 
     # Stability
 
@@ -102,24 +123,25 @@ class OrderedLog:
         """Every process that counts has everything with a stamp up to here."""
         return self._stability.stable
 
-    def acknowledged(self, member: ProcessId, ack: int) -> None:
-        """A member of the view acknowledges."""
-        self._stability.told(member, ack)
+    def acknowledged(self, member: ProcessId, ack: int, now: int) -> None:
+        """A member of the view, or one that left it, acknowledges."""
+        self._stability.told(member, ack, now)
 
-    def reported(self, frame: ReportFrame, now: int) -> None:
-        """A receiver acknowledges; a receiver whose report names no source at all leaves the group."""
-        if frame.epoch != self._context.epoch:
-            return
+    def reported(self, frame: ReportFrame, epoch: ViewId, now: int) -> None:
+        """A receiver acknowledges; a receiver whose report names no source at all leaves the group.
+
+        A report in source order holds in any epoch, because its numbers go on (D12).
+        """
         if frame.sources == ():
             self._stability.left(frame.sender)
-        else:
+        elif frame.sources is not None or frame.epoch == epoch:
             self._stability.reported(frame.sender, frame.ack, now)
             if frame.sources is None or self._context.me in frame.sources:
                 self._stability.begun(frame.sender)
 
-    def hold(self, joiner: ProcessId, start: int, until: int) -> None:
+    def hold(self, joiner: ProcessId, start: int, now: int) -> None:
         """Keep everything above `start` for a joiner that was told to begin there (T5)."""
-        self._stability.hold(joiner, start, until)
+        self._stability.hold(joiner, start, now + self._context.settings.hold_ns, now)
 
     def slowest(self) -> ProcessId | None:
         """The other member that acknowledges least; None if we are alone."""
@@ -132,20 +154,46 @@ class OrderedLog:
         """
         return self._stability.own_ack(self._handoff.acknowledgeable(self._order.gate), now)
 
-    def advance(self, now: int) -> list[DataFrame]:
+    def advance(self, changed: Changed, now: int) -> list[DataFrame]:
         """Deliver what can be delivered, free what is stable, and return what was freed."""
         for message in self._order.deliverable(self._context.clock.value):
-            self._buffer.delivered(message)
+            self._deliver(message, changed)
+        leaver_ns = 2 * self._context.settings.suspect_after_ns
+        return self._free() if self._stability.conclude(self.ack(now), now, leaver_ns) else []
+
+    def _deliver(self, message: DataFrame, changed: Changed) -> None:
+        self._buffer.delivered(message)
+        if message.change is None:
             self._handoff.in_group_order(message)
-        return self._free() if self._stability.conclude(self.ack(now), now) else []
+        else:
+            changed(message)
+
+    def flush(self, messages: Iterable[DataFrame], changed: Changed) -> None:
+        """Deliver the last messages of an epoch, in their order. Those of a sender were perhaps not all passed on."""
+        for message in messages:
+            stream = self._order.streams.get(message.sender)
+            if message.change is None and message.sender != self._context.me:
+                if stream is None or message.seq > stream.last:
+                    self._handoff.in_source_order(message)
+                self._handoff.in_group_order(message)
+            elif message.change is None:
+                self._handoff.in_group_order(message)
+            else:
+                changed(message)
+
+    def expire(self, now: int) -> None:
+        """Drop messages of earlier epochs that were kept long enough."""
+        for message in self._buffer.expire(now):
+            self._repairs.freed(Ticket(message.sender, message.seq))
 
     def _free(self) -> list[DataFrame]:
         freed = self._buffer.free(self._stability.stable)
         for message in freed:
             self._repairs.freed(Ticket(message.sender, message.seq))
         if freed and self._context.settings.tracing:
-            last = {message.sender: message.label + len(message.payloads) - 1 for message in freed}
-            upto, group = tuple(sorted(last.items())), self._context.group
-            self._outlet.add(Stable(group, upto))
-            self._outlet.add(Discard(group, upto))
+            last = {each.sender: each.label + len(each.payloads) - 1 for each in freed if each.payloads}
+            if last:
+                upto, group = tuple(sorted(last.items())), self._context.group
+                self._outlet.add(Stable(group, upto))
+                self._outlet.add(Discard(group, upto))
         return freed

@@ -1,0 +1,32 @@
+"""The ids of views: where a view begins, what began it, and who (docs/spec/intergroup.md 2; M7, M27, J10).
+
+An id is a text, so that it can stand in a trace. Ids of one process sort in the order in which it installs the views.
+"""
+
+from enum import IntEnum
+
+from antiphon.types import ProcessId, ViewId, split_process_id
+
+
+class Kind(IntEnum):
+    """What begins a view, in rising order."""
+
+    CONSENSUS = 1
+    """An MC message, or the start of the first sender."""
+    CHANGE = 2
+    """A process was added or left, in order (PADD, PLEAVE)."""
+    JOIN = 3
+    """The process joined a view that existed."""
+    RESET = 4
+    """The process begins again."""
+
+
+def view_id(start: int, kind: Kind, leader: ProcessId, number: int) -> ViewId:
+    """The id of a view that begins at the stamp `start`; `number` tells apart what one leader begins."""
+    name, incarnation = split_process_id(leader)
+    return ViewId(f"{start:020d}.{kind:d}.{name}.{incarnation}.{number:06d}")
+
+
+def joined_id(start: int, base: ViewId) -> ViewId:
+    """The id that a process shows for a view that it joined at the stamp `start` (M27)."""
+    return ViewId(f"{start:020d}.{Kind.JOIN:d}.{base}")
