@@ -11,10 +11,10 @@ import numpy as np
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.departures import Departures
-from antiphon.properties.tables.frames import slowest_frame_ns
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.quiet_end import last_stays, receivers, sent_in_last_view, stable_members
+from antiphon.properties.tables.restless import is_restless
 from antiphon.properties.tables.stability_reports import StabilityReports
 from antiphon.properties.tables.suspectors import LATE
 from antiphon.properties.verdicts.findings import Found, Violations, as_violations, not_quiet, over_groups
@@ -61,7 +61,10 @@ def _not_of_one_mind(
         classes[*where, membership.view[stay], membership.members[stay]].append(stay)
     found = list[Found]()
     for (here, group, _, members), stays in classes.items():
-        for other in sorted(members - {membership.process[stay] for stay in stays}):
+        others = sorted(members - {membership.process[stay] for stay in stays})
+        if others and is_restless(history, membership, group, members):
+            continue
+        for other in others:
             elsewhere = last.get((other, group), -1)
             if elsewhere >= 0 and component[other] == here:
                 describe = partial(_describe_not_of_one_mind, history, membership, stays[0], elsewhere)
@@ -93,28 +96,13 @@ def _not_merged(history: History, membership: Membership, last: dict[tuple[int, 
         circles = _acquainted(history, membership, group, stays) if len(stays) > 1 else []
         for circle in circles:
             apart = [process for process in sorted(circle) if circle - membership.members[stays[process]]]
-            if apart and _restless(history, membership, group, circle):
+            if apart and is_restless(history, membership, group, circle):
                 continue
             for process in apart:
                 missing = circle - membership.members[stays[process]]
                 describe = partial(_describe_not_merged, history, membership, stays[process], missing)
                 found.append((int(history.logs.end[process]) - 1, group, describe))
     return found
-
-
-def _restless(history: History, membership: Membership, group: int, circle: frozenset[int]) -> bool:
-    """True if one of these excluded another too late to merge again, and frames were too slow."""
-    end, suspectors = int(history.rows.time.max(initial=0)), membership.suspectors
-    parted = any(
-        membership.group[stay] == group
-        and membership.process[stay] in circle
-        and membership.time[stay] > end - suspectors.settling[membership.process[stay]]
-        and not membership.formed[stay]
-        and membership.preceding[stay] >= 0
-        and circle & (membership.members[membership.preceding[stay]] - membership.members[stay])
-        for stay in range(len(membership.process))
-    )
-    return parted and slowest_frame_ns(history, membership.last_fault) > suspectors.bearable_ns
 
 
 def _acquainted(history: History, membership: Membership, group: int, stays: dict[int, int]) -> list[frozenset[int]]:

@@ -11,6 +11,7 @@ from antiphon.properties.promises import Promises
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.quiet_end import stable_members
+from antiphon.properties.tables.restless import is_restless
 from antiphon.properties.verdicts.findings import Found, as_violations, not_quiet, over_groups
 from antiphon.properties.verdicts.phrases import about, counted, installed, names, view_of
 from antiphon.properties.verdicts.verdict import Verdict, Violation
@@ -190,7 +191,7 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
     """M6e: at a quiet end, the last views of processes in stable components are equal or disjoint.
 
     For two different components this is judged only if both look for lost members while they are idle. Otherwise one
-    may not have noticed the loss yet.
+    may not have noticed the loss yet. It is not judged if members exclude each other until the end (`restless.py`).
     """
     if not history.world.quiet:
         return not_quiet(history, promises, "M6e")
@@ -213,7 +214,9 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
             first, second = membership.process[one], membership.process[other]
             same = membership.view[one] == membership.view[other]
             same &= membership.members[one] == membership.members[other]
-            if not same and (component[first] == component[second] or (probes[first] and probes[second])):
+            comparable = component[first] == component[second] or (probes[first] and probes[second])
+            both = membership.members[one] | membership.members[other]
+            if not same and comparable and not is_restless(history, membership, group, both):
                 describe = partial(_describe_overlap_at_last, history, membership, one, other)
                 found.append((int(history.logs.end[second]) - 1, group, describe))
     return over_groups(history, promises, "M6e", opportunities, as_violations(found))

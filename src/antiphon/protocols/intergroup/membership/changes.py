@@ -1,4 +1,4 @@
-"""The changes of views that a process knows, for those that have missed them (intergroup.md 7.6.6; M8, J18)."""
+"""The changes of views that a process knows, for those that have missed them (intergroup.md 7.6; M8, J18)."""
 
 from collections import deque
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Which messages of an old epoch its survivors deliver before they install the next view.
 
-From docs/spec/intergroup.md 7.6.4; errata M14, M15, J1, J2, J6. Everything here is a function of the claims, so that
+From docs/spec/intergroup.md 7.6; errata M14, M15, J1, J2, J6. Everything here is a function of the claims, so that
 all survivors that have the same claims get the same answer.
 """
 

@@ -1,4 +1,4 @@
-"""What receivers of an epoch have told that they hold, for the repair of that epoch (docs/spec/intergroup.md 7.6.3)."""
+"""What receivers of an epoch have told that they hold, for the repair of that epoch (docs/spec/intergroup.md 7.6)."""
 
 from typing import Final
 
