@@ -22,7 +22,7 @@ def only(events: pa.Table, group: str) -> pa.Table:
 @pytest.mark.parametrize(("service", "names"), [("causal", ("O3", "O4")), ("total", ("O6",))])
 def test_a_run_is_judged_group_by_group(service: str, names: tuple[str, ...]) -> None:
     differs = 0
-    for seed in range(60):
+    for seed in range(30):
         events = wild_trace(random.Random(seed), protocol="classic", service=service)
         if Naive(events).circular():
             continue
@@ -37,7 +37,7 @@ def test_a_run_is_judged_group_by_group(service: str, names: tuple[str, ...]) ->
 
 
 def test_a_required_property_is_judged_over_all_groups() -> None:
-    for seed in range(60):
+    for seed in range(30):
         events = wild_trace(random.Random(seed), protocol="classic", service="reliable")
         naive = Naive(events)
         found = verdicts(events, "O3", "O6")

@@ -11,7 +11,7 @@ from antiphon.protocols.intergroup.membership.states import TABLE, Event, State
 from tests.support.intergroup_oracle import faults
 from tests.support.intergroup_schedule import Schedule, play
 
-RUNS = 40
+RUNS = 20
 RARE = {
     (State.TO_RECEIVER, Event.ADDED),
     (State.TO_RECEIVER, Event.RESET),
@@ -31,7 +31,7 @@ def test_random_schedules_keep_every_property_and_settle(part: int) -> None:
 
 def test_random_schedules_reach_the_states_of_the_figures() -> None:
     taken: Counter[tuple[State, Event]] = Counter()
-    for seed in range(12):
+    for seed in range(6):
         schedule = Schedule(seed)
         schedule.disturb(3_000, 12)
         assert faults(schedule.world) == []
