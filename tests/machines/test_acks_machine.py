@@ -141,13 +141,13 @@ def run_seeds(kind: str, seeds: Iterable[int], *, static: bool = False) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorem_1_on_random_schedules(kind: str) -> None:
     """Berket98 theorem 1, (a) to (c), and section 6; seeds 10,000 to 16,000 have passed once too."""
-    assert run_seeds(kind, range(300)) > 3_000
+    assert run_seeds(kind, range(150)) > 1_500
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "vector", "transitive"])
 def test_theorem_2_on_random_schedules(kind: str) -> None:
     """Berket98 theorem 2, (d): if all send to all, every process knows which messages all others have."""
-    assert run_seeds(kind, range(30), static=True) > 1_000
+    assert run_seeds(kind, range(15), static=True) > 500
 
 
 def first_violation(kind: str, seeds: Iterable[int], literal: tuple[str, ...] = ()) -> str:

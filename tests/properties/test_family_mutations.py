@@ -15,7 +15,7 @@ from tests.support.traces.classic_traces import SERVICES, good_classic_trace
 from tests.support.traces.handmade import verdicts, violated
 from tests.support.traces.mutations import Log, Mutation
 
-TRACES = 30
+TRACES = 12
 """Of each fault; `python -m tests.properties.mutants` has more."""
 SEEDS_MAX = 1500
 

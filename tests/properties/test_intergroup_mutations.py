@@ -13,7 +13,7 @@ from tests.support.traces.intergroup_traces import good_intergroup_trace
 from tests.support.traces.mutations import Log, Mutation
 
 SEEDS = 80
-TRACES = 4
+TRACES = 2
 
 
 @cache

@@ -15,7 +15,7 @@ from tests.support.traces.mutations import Log, Mutation
 
 SEEDS = 60
 """Of simulated runs; about half of them have a place for a fault."""
-TRACES = 20
+TRACES = 10
 
 
 @cache

@@ -8,7 +8,7 @@ from tests.support.traces.handmade import good_trace, violated
 from tests.support.traces.mutations import Mutation
 from tests.support.traces.stability_mutations import FLOW_MUTATIONS, STABILITY_MUTATIONS
 
-TRACES = 30
+TRACES = 12
 
 
 @pytest.mark.parametrize("mutation", STABILITY_MUTATIONS + FLOW_MUTATIONS, ids=lambda mutation: mutation.name)
