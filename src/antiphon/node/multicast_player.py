@@ -124,7 +124,7 @@ class MulticastPlayer(Player):
             if self._framing is not None and not effect.gone:
                 self._framing.request(effect, now)
         elif isinstance(effect, Unavailable | Reset | ClockAhead):
-            _LOG.warning("%s: %s", self._process, effect)
+            _LOG.warning("%s in %s: %s", self._process, effect.group, _sentence(effect))
         elif not isinstance(effect, Blocked | Unblocked):
             assert isinstance(effect, Deliver | InstallView | Left), effect
             self._untaken.append(effect)
@@ -192,6 +192,14 @@ class MulticastPlayer(Player):
             "moving": sorted(self._leaving),
             "views": self._views,
         }
+
+
+def _sentence(notice: Unavailable | Reset | ClockAhead) -> str:
+    if isinstance(notice, Unavailable):
+        return f"{notice.source} does not answer; it is asked again when it is heard"
+    if isinstance(notice, Reset):
+        return f"it could not follow the group ({notice.reason}) and begins again; messages may be missing"
+    return f"the clock of {notice.process} is {notice.ahead_us / 1e6:.0f} s ahead"
 
 
 def _link_faults(scenario: Scenario, process: ProcessId) -> LinkFaults:

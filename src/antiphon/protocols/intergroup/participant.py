@@ -5,6 +5,7 @@ Every sender is one, whichever service its application chose (D10); so is every 
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
@@ -39,6 +40,9 @@ from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId, ViewId
 
+_PROPOSERS_MAX: Final = 1_024
+"""The last proposal is remembered of at most this number of processes: any process may use any name."""
+
 
 class Participant(Role):
     """One process in one group: dispatches frames and time to what it is at the moment."""
@@ -62,7 +66,8 @@ class Participant(Role):
 
     def begin(self, now: int) -> None:
         plan, seat = self._context.plan, self._seat
-        seat.wants = seat.wants or (plan.sends and not self._boots)
+        if plan.sends and not self._boots:
+            seat.wish(sends=True)
         if plan.present and self._context.me in plan.view.members and not self._boots:
             seat.begin_configured(plan.view, now)
             seat.standing.go(Event.CONFIGURED)
@@ -93,15 +98,15 @@ class Participant(Role):
         return self._seat.state is State.RECEIVER and not self._seat.wants
 
     def promote(self) -> None:
-        self._seat.wants = True
+        self._seat.wish(sends=True)
 
     def demote(self) -> None:
-        self._seat.wants = False
+        self._seat.wish(sends=False)
 
     def send(self, payload: bytes, label: int, name: bytes) -> None:
         """A receiver that sends becomes a sender; its messages wait meanwhile."""
         self._seat.outbox.send(payload, label, name)
-        self._seat.wants = True
+        self._seat.wish(sends=True)
 
     def set_writable(self, ready: bool) -> None:
         self._seat.outbox.set_writable(ready)
@@ -218,7 +223,7 @@ class Participant(Role):
         seat = self._seat
         if not seat.is_in_epoch(frame.epoch) or frame.ticket not in seat.recovery:
             return
-        self._receivers.is_behind = True
+        self._receivers.fall_behind()
         if seat.state is State.TO_RECEIVER:
             self._receivers.reset("behind", now)
 
@@ -243,7 +248,8 @@ class Participant(Role):
         self._receivers.bootstrap.heard(sender, now)
         if seat.state is State.BOOTSTRAP or frame.number < self._latest.get(sender, 0):
             return
-        self._latest[sender] = frame.number
+        if sender in self._latest or len(self._latest) < _PROPOSERS_MAX:
+            self._latest[sender] = frame.number
         epoch, me = seat.epoch, self._context.me
         self._senders.changes.replay_to(sender, frame.epoch, now)
         if frame.epoch in epoch.predecessors:
@@ -364,7 +370,7 @@ class Participant(Role):
         if seat.state is State.SENDER:
             idle = settings.idle_ns is not None and not len(seat.outbox)
             if idle and now - seat.outbox.sent_at >= (settings.idle_ns or 0):
-                seat.wants = False
+                seat.wish(sends=False)
             self._senders.leave_if_wished(now)
         elif self._senders.has_left and not seat.is_member:
             seat.standing.go(Event.LEFT)

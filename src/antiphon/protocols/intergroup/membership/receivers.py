@@ -38,14 +38,14 @@ class ReceiverSide:
         """When we next ask for a change, or for a sponsor."""
         self._asked = 0
         self._wished_at = 0
-        self.is_behind = False
+        self._is_behind = False
         """True if a message that we lack is gone."""
 
     # Joining
 
     def begin(self, now: int) -> None:
         """Look for senders."""
-        self._change, self.is_behind = None, False
+        self._change, self._is_behind = None, False
         self.bootstrap.begin(now)
 
     def admitted(self, info: JoinInfoFrame, now: int) -> None:
@@ -62,7 +62,7 @@ class ReceiverSide:
 
     def follow(self, now: int) -> None:
         """We are a receiver in a view: the first report says so (J9)."""
-        self._change, self.is_behind = None, False
+        self._change, self._is_behind = None, False
         self._progress = _Progress(self._seat.log.gate, now)
         self.reports.begin(now)
 
@@ -162,12 +162,16 @@ class ReceiverSide:
         if ack > progress.ack:
             progress.ack, progress.at = ack, now
         elif now - progress.at >= self._context.settings.stall_ns and self._may_stall():
-            self.reset("behind" if self.is_behind else "stalled", now)
+            self.reset("behind" if self._is_behind else "stalled", now)
             return True
         return False
 
     def _may_stall(self) -> bool:
         return self.bootstrap.last_heard() > self._progress.at or self._seat.wants
+
+    def fall_behind(self) -> None:
+        """A message that we lack is gone."""
+        self._is_behind = True
 
     def reset(self, reason: str, now: int) -> None:
         self._seat.reset(reason)

@@ -62,6 +62,10 @@ class Seat:
         """True if we are in our own view as sender."""
         return self._epoch is not None and self.context.me in self._epoch.stints
 
+    def wish(self, *, sends: bool) -> None:
+        """The process wants to send, or no longer."""
+        self.wants = sends
+
     # Beginning
 
     def begin_configured(self, view: View, now: int) -> None:

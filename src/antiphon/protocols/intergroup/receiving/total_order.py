@@ -22,13 +22,9 @@ from antiphon.protocols.intergroup.outlet import Outlet, Views
 from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS
-from antiphon.protocols.intergroup.stability.log import OrderedLog
+from antiphon.protocols.intergroup.stability.log import OrderedLog, no_change
 from antiphon.protocols.intergroup.stability.schedule import ReportSchedule
 from antiphon.types import ProcessId, View, ViewId
-
-
-def _no_change(message: DataFrame) -> None:
-    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
 
 
 class TotalOrderReceiver(Role):
@@ -125,7 +121,7 @@ class TotalOrderReceiver(Role):
             return
         self._recovery.transmit_due(now)
         self._log.transmit_repairs(now)
-        self._log.advance(_no_change, now)
+        self._log.advance(no_change, now)
         self._floor = max(self._floor, self._log.gate)
         ack = self._log.ack(now)
         if ack > self._acked:

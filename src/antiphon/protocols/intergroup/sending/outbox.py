@@ -63,7 +63,7 @@ class Outbox:
 
     def set_senders(self, senders: int) -> None:
         """The number of senders in the view, which share the rate."""
-        self._rate.senders = senders
+        self._rate.share_with(senders)
 
     def hurry(self, now: int) -> None:
         """A keep-alive is due at once: others wait for a first sign of us in a new view."""

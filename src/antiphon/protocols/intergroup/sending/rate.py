@@ -28,8 +28,7 @@ class Rate:
 
     def __init__(self, settings: RateSettings, senders: int) -> None:
         self._settings = settings
-        self.senders = senders
-        """The number of senders that share the rate."""
+        self._senders = senders
         self.bytes_per_second = settings.first
         self._size = _FIRST_SIZE
         self._raised = 0
@@ -38,12 +37,16 @@ class Rate:
         self.next_at = 0
         """The time from which the next message may leave."""
 
+    def share_with(self, senders: int) -> None:
+        """Share the rate with this number of senders, including us."""
+        self._senders = senders
+
     def sent(self, size_bytes: int, share: float, now: int) -> None:
         """A message leaves. The next one waits for an interval that is drawn at that share of its range, 0 to 1."""
         if self.bytes_per_second is None:
             return
         self._size += (size_bytes - self._size) * _SIZE_GAIN
-        mean = self._size * self.senders / self.bytes_per_second * SECOND
+        mean = self._size * self._senders / self.bytes_per_second * SECOND
         self.next_at = now + int(mean * (0.5 + share))
 
     def lost(self, ticket: Ticket, round_trip: int, now: int) -> None:

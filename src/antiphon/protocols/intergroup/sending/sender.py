@@ -24,13 +24,9 @@ from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.sending.rate import Rate
 from antiphon.protocols.intergroup.sending.window import SendWindow
-from antiphon.protocols.intergroup.stability.log import OrderedLog
+from antiphon.protocols.intergroup.stability.log import OrderedLog, no_change
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
-
-
-def _no_change(message: DataFrame) -> None:
-    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
 
 
 class Sender(Role):
@@ -150,7 +146,7 @@ class Sender(Role):
             self._transmit_keep_alive(now)
 
     def _advance(self, now: int) -> None:
-        for message in self._log.advance(_no_change, now):
+        for message in self._log.advance(no_change, now):
             if message.sender == self._context.me:
                 self._window.freed(message.seq)
                 self._rate.freed(Ticket(message.sender, message.seq))

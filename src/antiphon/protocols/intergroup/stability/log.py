@@ -21,6 +21,11 @@ Changed = Callable[[DataFrame], None]
 """Called with each message that changes the view, in its place among the deliveries."""
 
 
+def no_change(message: DataFrame) -> None:
+    """The `Changed` of a group with fixed senders."""
+    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
+
+
 class OrderedLog:
     """Orders, keeps and repairs messages."""
 
