@@ -10,16 +10,18 @@ PROCESS_TESTS := tests/sockets tests/netlab \
 	$(patsubst %,tests/commands/test_%.py,bench help interrupts other_package run run_intergroup simulate)
 # The checkers and the bugs that they must find.
 JUDGE_TESTS := tests/properties tests/planted
+# Whole runs in virtual time.
+RUN_TESTS := tests/simulation tests/machines tests/campaign tests/scripts tests/papers
 
-.PHONY: demo test lint types imports unit unit-spark unit-processes unit-judges unit-rest same campaign campaigns bench pin clean
+.PHONY: demo test lint types imports unit unit-spark unit-processes unit-judges unit-runs unit-rest same campaign campaigns bench pin clean
 
 demo: $(INSTALLED)
 	$(BIN)/antiphon demo --out demo-run
 
-# Four lanes for two cores: tests with Spark and tests with processes wait most of their time. They come first, so that
-# the two lanes that only compute share both cores at the end.
+# Five lanes for two cores: tests with Spark and tests with processes wait most of their time. They come first, so that
+# the lanes that only compute share both cores at the end.
 test: $(INSTALLED)
-	$(MAKE) --jobs 4 unit-spark unit-processes unit-rest unit-judges lint types imports
+	$(MAKE) --jobs 5 unit-spark unit-processes unit-runs unit-judges unit-rest lint types imports
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check
@@ -31,7 +33,7 @@ types: $(INSTALLED)
 imports: $(INSTALLED)
 	$(BIN)/lint-imports --no-cache --no-logo
 
-unit: unit-spark unit-processes unit-rest unit-judges
+unit: unit-spark unit-processes unit-runs unit-rest unit-judges
 
 unit-spark: $(INSTALLED)
 	$(BIN)/pytest $(SPARK_TESTS) $(PROCESS_TESTS:%=--ignore=%)
@@ -42,8 +44,11 @@ unit-processes: $(INSTALLED)
 unit-judges: $(INSTALLED)
 	nice -n 10 $(BIN)/pytest $(JUDGE_TESTS)
 
+unit-runs: $(INSTALLED)
+	nice -n 10 $(BIN)/pytest $(RUN_TESTS)
+
 unit-rest: $(INSTALLED)
-	nice -n 10 $(BIN)/pytest $(patsubst %,--ignore=%,$(SPARK_TESTS) $(PROCESS_TESTS) $(JUDGE_TESTS))
+	nice -n 10 $(BIN)/pytest $(patsubst %,--ignore=%,$(SPARK_TESTS) $(PROCESS_TESTS) $(JUDGE_TESTS) $(RUN_TESTS))
 
 # Do this tree and BASE leave the same traces? Every scenario of the repository, and 200 seeds of each campaign family.
 same: $(INSTALLED)

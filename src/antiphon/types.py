@@ -100,7 +100,7 @@ class View:
     id: ViewId
     """Zero-padded epoch and count, then a digest of the history: the ids of one process sort by installation."""
     members: tuple[ProcessId, ...]
-    """Sorted; never empty."""
+    """Sorted; empty only in InterGroup, if all senders have left."""
     previous: ViewId | None = None
     """The view that it replaces at this process; None for the first."""
     transitional: tuple[ProcessId, ...] = ()
@@ -117,6 +117,8 @@ class View:
     """In the first view of a formed group: sets of members that come from one view; new ones are alone. Sorted."""
     alike: tuple[tuple[int, ...], ...] = ()
     """There too: places of classes whose members have delivered the same, so that they have one state."""
+    receives: bool = False
+    """True if the process that installs it only receives: it is not one of the members (InterGroup)."""
     ranks: Mapping[ProcessId, int] = field(init=False, repr=False, compare=False)
     """Place of each member in `members`; computed once, because a simulation shares a view between processes."""
 
@@ -236,20 +238,21 @@ def private_view(
 
 
 def receiver_view(
-    process: ProcessId, group: GroupId, count: int, members: Iterable[ProcessId], previous: View | None
+    process: ProcessId, group: GroupId, name: ViewId, members: Iterable[ProcessId], previous: View | None
 ) -> View:
     """The view of a process that only receives: the senders that it hears, or itself if there are none.
 
-    Only this process has the view. `count`: number of its views before.
+    Only this process has the view.
     """
     there = tuple(sorted(members)) or (process,)
     before = previous.members if previous is not None else ()
     return View(
         group,
-        _view_id(count, process, group, *there),
+        name,
         there,
         previous=previous.id if previous is not None else None,
         transitional=tuple(member for member in there if member in before),
+        receives=True,
     )
 
 

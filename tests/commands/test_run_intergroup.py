@@ -5,11 +5,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from antiphon.node.supervisor import run_locally
+from antiphon.properties.judge import judge
 from antiphon.scenario.read import parse_scenario, read_scenario, with_transport
+from antiphon.scenario.units import Duration
+from antiphon.sim.run import Run
+from antiphon.trace.table import events_table
+from antiphon.types import ProcessId, process_id
 from tests.support.console import Console
 from tools.lab.evidence import evidence_in
 from tools.lab.netlab_runs import adapted, lossless
@@ -170,6 +176,103 @@ def test_a_receiver_that_is_killed_is_waited_for_no_longer_than_the_protocol_say
     assert not [*evidence_in(run).missing()]
     freed_at = [row["time"] for history in run.histories for row in history.rows if row["kind"] == "discard"]
     assert max(freed_at) > 5_000_000_000, "five times 300 ms after it last reported; the last message is of 4.4 s"
+
+
+def test_senders_are_killed_come_back_are_promoted_and_demoted_and_partitions_merge() -> None:
+    """The new incarnation learns all addresses, and the others learn its own: they answer it by unicast."""
+    scenario = read_scenario(SCENARIOS / "intergroup-senders.toml")
+    run = run_locally(msgspec.structs.replace(scenario, quiet=Duration.parse("7s")))
+    assert not [*evidence_in(run).missing()]
+    assert _violated(run) == []
+    assert _last_views(run) == dict.fromkeys(("a", "b#1", "c", "d", "t1", "t2", "f1"), ("a", "b#1", "d", "t2"))
+    numbers = [row["number"] for row in _rows(run, "b#1", "send")]
+    assert numbers == [*range(len(numbers))]
+    assert len(numbers) < 290, "what was due before it started again is left out"
+
+
+MOVES = """
+name = "moves"
+protocol = "intergroup"
+duration = "60s"
+quiet = "7s"
+[network]
+transport = "datagram"
+loss = 0.05
+latency = { kind = "fixed", value = "5ms" }
+[options]
+suspect_after = "1s"
+keep_alive = { kind = "uniform", low = "100ms", high = "300ms" }
+[[group]]
+name = "prices"
+members = ["a", "b", "c", "d", "t1"]
+[[member]]
+process = "t1"
+group = "prices"
+role = "receiver"
+[[workload]]
+group = "prices"
+senders = ["a", "b", "c"]
+messages = 250
+interval = "40ms"
+[[fault]]
+at = "1s"
+kind = "leave"
+process = "c"
+group = "prices"
+[[fault]]
+at = "1100ms"
+kind = "join"
+process = "c"
+group = "prices"
+[[fault]]
+at = "3s"
+kind = "suspect"
+process = "b"
+by = "a"
+[[fault]]
+at = "4s"
+kind = "crash"
+process = "d"
+[[fault]]
+at = "6s"
+until = "9s"
+kind = "partition"
+sides = [["a", "d"], ["b", "c", "t1"]]
+[[fault]]
+at = "6500ms"
+kind = "recover"
+process = "d"
+"""
+
+
+def test_senders_leave_in_order_return_are_suspected_and_start_again_in_a_partition() -> None:
+    """A leaver listens until it is out. A process that starts in a partition does not hear the other side."""
+    run = run_locally(parse_scenario(MOVES))
+    assert not [*evidence_in(run).missing()]
+    assert _violated(run) == []
+    assert _last_views(run) == dict.fromkeys(("a", "b", "c", "d#1", "t1"), ("a", "b", "c", "d#1"))
+    (left,) = _rows(run, "c", "leave")
+    assert [row["time"] >= left["time"] for row in _rows(run, "c", "join")] == [True]
+    healed_at = next(row["time"] for row in _rows(run, "world", "faults_end"))
+    heard = {row["peer"] for row in _rows(run, "d#1", "receive") if row["time"] < healed_at}
+    assert heard <= {"a"}, "a slow machine may start it late"
+
+
+def _violated(run: Run) -> list[str]:
+    verdicts = judge(events_table(run.id, run.histories))
+    return [f"{each.property}: {each.example and each.example.sentence}" for each in verdicts if each.violations]
+
+
+def _rows(run: Run, process: str, kind: str) -> list[dict[str, Any]]:
+    histories = {process_id(each.process, each.incarnation): each for each in run.histories}
+    return [row for row in histories[ProcessId(process)].rows if row["kind"] == kind]
+
+
+def _last_views(run: Run) -> dict[str, tuple[str, ...]]:
+    """The members of the last view of each process that is present at the end."""
+    names = [process_id(each.process, each.incarnation) for each in run.histories]
+    present = [name for name in names if _rows(run, name, "stop")]
+    return {name: tuple(_rows(run, name, "view")[-1]["members"]) for name in present}
 
 
 @pytest.mark.parametrize(

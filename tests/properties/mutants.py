@@ -41,6 +41,7 @@ from tests.support.traces.intergroup_traces import good_intergroup_trace
 from tests.support.traces.membership_mutations import MEMBERSHIP_MUTATIONS
 from tests.support.traces.mutations import CAUSAL_MUTATIONS, GROUP_MUTATIONS, MUTATIONS, Log, Mutation
 from tests.support.traces.safe_traces import SAFE_MUTATIONS, safe_trace
+from tests.support.traces.sender_mutations import SENDER_MUTATIONS, changing_senders_trace
 from tests.support.traces.stability_mutations import FLOW_MUTATIONS, STABILITY_MUTATIONS
 
 SEEDS_MAX: Final = 1500
@@ -81,6 +82,7 @@ def seeded() -> Iterator[Seeded]:
         ("changing", CHANGING_MUTATIONS, changing_trace),
         ("membership", MEMBERSHIP_MUTATIONS, partial(simulated, "membership")),
         ("intergroup", INTERGROUP_MUTATIONS, good_intergroup_trace),
+        ("senders", SENDER_MUTATIONS, changing_senders_trace),
     ):
         for mutation in mutations:
             yield Seeded(f"{family}: {mutation.name}", mutation, source)

@@ -22,12 +22,14 @@ def good_log(seed: int) -> Log:
 
 
 def test_good_runs_raise_no_alarm_and_put_every_promise_to_the_test() -> None:
-    seen = set()
-    for seed in range(20):
+    seen: set[str] = set()
+    promised = {name for (protocol, _), names in PROMISES.items() if protocol == "intergroup" for name in names}
+    for seed in range(60):
         found = verdicts(good_intergroup_trace(seed))
         assert not [verdict for verdict in found.values() if verdict.violations], seed
         seen |= {name for (name, _), verdict in found.items() if verdict.opportunities}
-    promised = {name for (protocol, _), names in PROMISES.items() if protocol == "intergroup" for name in names}
+        if seed >= 20 and seen == promised & set(JUDGED):
+            return
     assert seen == promised & set(JUDGED)
 
 

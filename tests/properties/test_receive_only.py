@@ -5,9 +5,6 @@ from typing import Any
 
 import pytest
 
-from antiphon.campaign.families import FAMILIES
-from antiphon.sim.run import simulate
-from antiphon.trace.table import events_table
 from tests.support.traces.handmade import Trace, sentence, verdict
 
 BEARABLE = 50
@@ -296,17 +293,3 @@ def test_a_fault_within_the_bounds_or_at_other_processes_is_no_excuse(kind: str,
     talk(trace)
     begin_anew(trace)
     assert judged(trace)[0] == "violated"
-
-
-@pytest.mark.parametrize("seed", [2615, 8480, 9771])
-def test_runs_in_which_a_listener_reported_before_all_its_sources_had_answered(seed: int) -> None:
-    """Its report ended the hold of a source that it did not name, or acknowledged more than it got from that source."""
-    run = simulate(FAMILIES["intergroup"].draw(seed))
-    assert verdict(events_table(run.id, run.histories), "L9", "g").outcome == "pass"
-
-
-def test_a_run_in_which_a_question_was_repeated() -> None:
-    """It was answered twice, and the second answer withdrew the promise of the first."""
-    run = simulate(FAMILIES["intergroup"].draw(5615))
-    found = verdict(events_table(run.id, run.histories), "L9", "g")
-    assert (found.outcome, found.opportunities) == ("pass", 2)

@@ -116,7 +116,7 @@ class Alone:
                 queue=self.queue,
                 network=self.network,
                 application=self.applications,
-                recorder=Recorder(name, {G: "total"}, agreed=True),
+                recorder=Recorder(name, {G: "total"}, signed=True),
                 outside=frozenset({G} if outside else ()),
             )
             for name, core in self.cores.items()

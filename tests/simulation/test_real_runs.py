@@ -10,7 +10,17 @@ from antiphon.sim.run import simulate
 from tools.lab.evidence import evidence_in
 from tools.lab.real_runs import SCENARIOS
 
-NAMES = ["crash", "flow-3", "join", "merge", "pause", "restart", "intergroup-lossy", "intergroup-faults"]
+NAMES = [
+    "crash",
+    "flow-3",
+    "join",
+    "merge",
+    "pause",
+    "restart",
+    "intergroup-lossy",
+    "intergroup-faults",
+    "intergroup-senders",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

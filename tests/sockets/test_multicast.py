@@ -141,10 +141,29 @@ def test_frames_of_strangers_and_of_the_other_side_of_a_partition_are_dropped() 
     within_deadline(test)
 
 
+def test_a_process_that_starts_again_is_a_new_peer_and_frames_to_it_are_lost_until_it_is_introduced() -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            (here, own), (again, ear) = await meshes(stack, "a", "b#1", strangers="b#1")
+            here.send(message("a", b"too early"), [ProcessId("b#1")])
+            here.flush()
+            here.meet({ProcessId("b#1"): again.address}, {})
+            here.send(message("a", b"in time"), [ProcessId("b#1")])
+            here.flush()
+            again.multicast(message("b#1", b"back"), PRICES)
+            again.flush()
+            await until(lambda: bool(ear.heard) and bool(own.heard))
+            assert ear.heard == [("a", b"in time")]
+            assert own.heard == [("b#1", b"back")]
+            assert LinkFaults(loss={"b": 1.0}).arrivals(ProcessId("b#1")) == [], "all incarnations lose"
+
+    within_deadline(test)
+
+
 def test_losses_are_injected_where_datagrams_arrive() -> None:
     async def test() -> None:
         async with AsyncExitStack() as stack:
-            link_faults = LinkFaults(random.Random(3), {ProcessId("a"): 1.0})
+            link_faults = LinkFaults(random.Random(3), {"a": 1.0})
             (lost, _), (kept, _), (_, ear) = await meshes(stack, "a", "b", "c", link_faults=link_faults)
             for mesh, sender in ((lost, "a"), (kept, "b")):
                 mesh.multicast(message(sender, b"hello"), PRICES)
@@ -157,7 +176,7 @@ def test_losses_are_injected_where_datagrams_arrive() -> None:
 
 def test_the_faults_of_links_are_those_of_the_scenario_and_the_same_for_the_same_seed() -> None:
     def year(seed: int) -> list[list[float]]:
-        link_faults = LinkFaults(random.Random(seed), {ProcessId("a"): 0.1}, duplicate=0.2, reorder=0.3, late_s=0.01)
+        link_faults = LinkFaults(random.Random(seed), {"a": 0.1}, duplicate=0.2, reorder=0.3, late_s=0.01)
         return [link_faults.arrivals(ProcessId("a")) for _ in range(10_000)]
 
     days = year(1)

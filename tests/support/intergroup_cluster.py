@@ -1,8 +1,11 @@
-"""InterGroup processes on a network that loses, repeats and reorders: a minimal one, for tests of the core."""
+"""InterGroup processes on a network that loses, repeats and reorders: a minimal one, for tests of the core.
+
+Tests of senders that change use `tests/support/intergroup_world.py`.
+"""
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -56,10 +59,10 @@ class Cluster:
         view = first_view(GROUP, frozenset(names))
         settings = replace(settings or InterGroupSettings(), tracing=True, distance=lambda _: link_faults.latency[1])
         plans: dict[ProcessId, InterGroupPlan] = {
-            name: InterGroupPlan(view, (services or {}).get(name, "total")) for name in names
+            name: InterGroupPlan(view, (services or {}).get(name, "total"), sends=True) for name in names
         }
         for name, service in (receivers or {}).items():
-            plans[ProcessId(name)] = InterGroupPlan(view, service, tuple(names), name not in absent)
+            plans[ProcessId(name)] = InterGroupPlan(view, service, present=name not in absent)
         self.cores = {
             name: InterGroupProcess(name, {GROUP: plan}, settings, random.Random(f"{seed}/{name}").random)
             for name, plan in plans.items()
@@ -71,6 +74,8 @@ class Cluster:
         self._armed: dict[ProcessId, int] = {}
         self.cut: set[ProcessId] = set()
         """Processes that are cut off in both directions."""
+        self.cut_links: set[tuple[ProcessId, ProcessId]] = set()
+        """Directed links on which nothing arrives."""
         self.delivered: dict[ProcessId, list[tuple[ProcessId, bytes]]] = defaultdict(list)
         self.views: dict[ProcessId, list[View]] = defaultdict(list)
         self.discarded: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
@@ -119,13 +124,25 @@ class Cluster:
         self.cores[ProcessId(name)].leave(GROUP, self.clock(ProcessId(name)))
         self._settle(ProcessId(name))
 
+    def promote(self, name: str) -> None:
+        self.cores[ProcessId(name)].promote(GROUP, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
+
+    def demote(self, name: str) -> None:
+        self.cores[ProcessId(name)].demote(GROUP, self.clock(ProcessId(name)))
+        self._settle(ProcessId(name))
+
+    def members(self, name: str) -> list[tuple[ProcessId, ...]]:
+        """The members of each view that the process has installed."""
+        return [view.members for view in self.views[ProcessId(name)]]
+
     def run(self, ms: float) -> None:
         end = self.now + int(ms * MS)
         while self._events and self._events[0][0] <= end:
             self.now, _, name, frame = heappop(self._events)
             core, clock = self.cores[name], self.clock(name)
             if frame is not None:
-                if name in self.cut or frame.sender in self.cut:
+                if name in self.cut or frame.sender in self.cut or (frame.sender, name) in self.cut_links:
                     continue
                 core.receive(frame, clock)
             elif self._armed.get(name) == self.now:
@@ -135,6 +152,13 @@ class Cluster:
                 continue
             self._settle(name)
         self.now = end
+
+    def run_until(self, happened: Callable[[], bool], within_ms: int = 10_000) -> None:
+        """Run, millisecond by millisecond, until that is so."""
+        end = self.now + within_ms * MS
+        while not happened():
+            assert self.now < end, f"it has not happened within {within_ms:,} ms"
+            self.run(1)
 
     def payloads(self, name: str) -> list[bytes]:
         return [payload for _, payload in self.delivered[ProcessId(name)]]
@@ -163,7 +187,8 @@ class Cluster:
                 self._handed[name] += 1
                 for payload in effect.frame.payloads:
                     self.delivered[name].append((effect.frame.sender, payload))
-                    self.took.append(self.now - self._sent_at[payload])
+                    if payload in self._sent_at:
+                        self.took.append(self.now - self._sent_at[payload])
             elif isinstance(effect, Missing):
                 self.missed[name].append(effect)
                 if self.wants and not effect.gone:
@@ -194,6 +219,8 @@ class Cluster:
         others = [name for name in self.cores if name != sender] if effect.to is Scope.GROUP else [effect.to]
         for other in others:
             assert isinstance(other, str)
+            if other not in self.cores:
+                continue  # a test has made up a process
             faults, draw = self._link_faults, self.random.random
             copies = (draw() >= faults.loss) + (draw() < faults.duplicate)
             for _ in range(copies):

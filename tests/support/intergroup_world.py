@@ -82,6 +82,8 @@ class World:
         self._delivered: dict[ProcessId, dict[ProcessId, int]] = defaultdict(dict)
         self.group = GROUP
         self.kinds: dict[str, int] = defaultdict(int)
+        self.requests: list[Frame] = []
+        """The frames that were addressed to one process."""
         self._handed: dict[ProcessId, int] = defaultdict(int)
         self._incarnations: dict[str, int] = defaultdict(int)
         for sender in self.senders:
@@ -93,7 +95,7 @@ class World:
 
     def _start(self, process: ProcessId, *, sends: bool, present: bool) -> None:
         service = self._services.get(split_process_id(process)[0], "total")
-        plan = InterGroupPlan(self._view, service, self._view.members, present=present, changing=True, sends=sends)
+        plan = InterGroupPlan(self._view, service, self._view.members, present=present, sends=sends)
         draw = random.Random(f"{self._seed}/{process}").random
         self.cores[process] = InterGroupProcess(process, {GROUP: plan}, self._settings, draw, self._rules)
         self._settle(process)
@@ -114,7 +116,7 @@ class World:
         return [process for process in self.cores if process not in self.crashed]
 
     def standing(self, process: str) -> Standing:
-        return self.cores[ProcessId(process)].changing(GROUP).participant.standing
+        return self.cores[ProcessId(process)].standing(GROUP)
 
     def clock(self, process: ProcessId) -> int:
         return self.now + self._skew.get(split_process_id(process)[0], 0) * MS
@@ -138,6 +140,13 @@ class World:
     def suspect(self, process: str, suspect: str) -> None:
         self.cores[ProcessId(process)].suspect(ProcessId(suspect), self.clock(ProcessId(process)))
         self._settle(ProcessId(process))
+
+    def hand(self, process: str, *frames: Frame) -> None:
+        """Frames arrive at a process at once, from anywhere."""
+        at = ProcessId(process)
+        for frame in frames:
+            self.cores[at].receive(frame, self.clock(at))
+        self._settle(at)
 
     def leave(self, process: str) -> None:
         self.cores[ProcessId(process)].leave(GROUP, self.clock(ProcessId(process)))
@@ -211,6 +220,8 @@ class World:
             self.numbers[sender].append(effect.frame.serial or 0)
             self.causes[effect.frame.payloads[0]] = dict(self._delivered[sender])
         others = [name for name in self.cores if name != sender] if effect.to is Scope.GROUP else [effect.to]
+        if effect.to is not Scope.GROUP:
+            self.requests.append(effect.frame)
         source = split_process_id(sender)[0]
         for other in others:
             assert isinstance(other, str)

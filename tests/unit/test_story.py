@@ -16,7 +16,7 @@ SECOND = 1_000_000_000
 
 def run_of(*installed: tuple[ProcessId, View, tuple[Departure, ...]]) -> Run:
     """Views as they were installed, a second apart."""
-    histories = {process: Recorder(process, {G: "total"}, agreed=True) for process in (P1, P2, P3, P4)}
+    histories = {process: Recorder(process, {G: "total"}, signed=True) for process in (P1, P2, P3, P4)}
     for second, (process, view, left) in enumerate(installed):
         histories[process].installed(view, second * SECOND, left)
     scenario = parse_scenario('name = "x"\n[[group]]\nname = "g"\nmembers = 3')

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Iterator
 from antiphon.protocols.newtop.options import NewtopOptions
 from antiphon.scenario.model import (
     Crash,
+    Demote,
     Fault,
     Group,
     Join,
     Leave,
     Partition,
     Pause,
+    Promote,
     Recover,
     Stall,
+    Suspect,
+    accusers,
     members_of,
     senders_of,
 )
@@ -176,7 +180,7 @@ class Evidence:
 
 
 class InterGroupEvidence(Evidence):
-    """Evidence for InterGroup: sender groups never change, and no sender waits for a receiver."""
+    """Evidence for InterGroup: views list the senders, and no sender waits for a receiver."""
 
     def missing(self) -> Iterator[str]:
         """A sentence for each thing that did not happen."""
@@ -189,6 +193,13 @@ class InterGroupEvidence(Evidence):
             case Crash():
                 if fault.process not in self._crashed:
                     yield f"{fault.process} was not killed"
+                yield from self._kept(fault.process)
+            case Recover():
+                yield from self._not_back(fault)
+            case Promote() | Demote():
+                yield from self._not_changed(fault)
+            case Suspect():
+                yield from self._not_suspected(fault)
             case Join():
                 yield from self._not_joined(fault)
             case Leave():
@@ -196,11 +207,37 @@ class InterGroupEvidence(Evidence):
             case _:
                 yield from super()._missing(fault)
 
+    def _not_back(self, fault: Recover) -> Iterator[str]:
+        for group in fault.joins or ():
+            if not any(self._delivered(process, group) for process in self._incarnations(fault.process)[1:]):
+                yield f"{fault.process} was started again, and nothing was delivered to it in {group}"
+
+    def _not_changed(self, fault: Promote | Demote) -> Iterator[str]:
+        """Whether others installed a view with the new sender, or without the old one, after the order."""
+        promotes = isinstance(fault, Promote)
+        incarnations = self._incarnations(fault.process)
+        begin = min((row["time"] for row in self._of("world", "fault") if self._tells(row, fault)), default=sys.maxsize)
+        others = [process for process in self._rows if process not in incarnations]
+        views = [row for process in others for row in self._of(process, "view", begin) if row["group"] == fault.group]
+        if not any(promotes != {*incarnations}.isdisjoint(row["members"]) for row in views):
+            yield f"no other process saw {fault.process} {'become' if promotes else 'end as'} a sender of {fault.group}"
+
+    @staticmethod
+    def _tells(row: Row, fault: Promote | Demote) -> bool:
+        told = {"kind": type(fault).__name__.lower(), "at": str(fault.at), "process": fault.process}
+        return bool(json.loads(row["detail"]).items() >= told.items())
+
+    def _not_suspected(self, fault: Suspect) -> Iterator[str]:
+        for accuser in accusers(fault):
+            rows = [row for process in self._incarnations(accuser) for row in self._of(process, "suspect")]
+            if not any(split_process_id(row["peer"])[0] == fault.process for row in rows):
+                yield f"{accuser} did not suspect {fault.process}"
+
     def _not_joined(self, fault: Join) -> Iterator[str]:
         joins = [row["time"] for row in self._of(fault.process, "join") if row["group"] == fault.group]
         if not joins:
             yield f"{fault.process} has not joined {fault.group}"
-        elif self._delivered(fault.process, fault.group, end=joins[0]):
+        elif self._delivered(fault.process, fault.group, end=joins[0]) and not self._of(fault.process, "leave"):
             yield f"{fault.process} was in {fault.group} before it joined"
         elif not self._delivered(fault.process, fault.group, begin=joins[-1]):
             yield f"{fault.process} joined {fault.group}, and nothing was delivered to it"
@@ -232,14 +269,29 @@ class InterGroupEvidence(Evidence):
             yield f"{fault.process} delivered nothing after it was stalled"
 
     def _not_parted(self, fault: Partition) -> Iterator[str]:
-        """Processes that heard the other side in the second half of a split, which may begin late at a process."""
+        """Processes that heard the other side in the second half of a split, which may begin late at a process.
+
+        In a long split, the senders of each side also have a view of their own.
+        """
         begin, end = self._span(fault)
+        if end - begin > 2 * self._run.scenario.options.suspect_after:
+            yield from self._not_apart(fault)
         for side in fault.sides:
             others = {name for other in fault.sides if other is not side for name in other}
             for process in side:
                 rows = self._of(process, "receive", (begin + end) // 2, end)
                 if begin == end or any(split_process_id(row["peer"])[0] in others for row in rows):
                     yield f"{process} was not cut off from the other side of the split"
+
+    def _not_apart(self, fault: Partition) -> Iterator[str]:
+        for group in self._groups:
+            senders = {*senders_of(self._run.scenario, group)}
+            for side in fault.sides:
+                others = {name for other in fault.sides if other is not side for name in other}
+                views = [row for name in side for each in self._incarnations(name) for row in self._of(each, "view")]
+                members = [{split_process_id(who)[0] for who in row["members"]} for row in views]
+                if senders & {*side} and senders & others and not any(others.isdisjoint(view) for view in members):
+                    yield f"the senders {', '.join(side)} never did without the other side of the split"
 
     def _unrepaired(self) -> Iterator[str]:
         """True if there was loss, but no sender requested a message, or no process sent a repair.

@@ -32,6 +32,8 @@ class Capabilities:
     """`Joining`: its processes join and leave groups without an agreement."""
     leaves_in_order: bool = False
     """Leaving ends with `Left`, in its place among the deliveries; otherwise it is over at once."""
+    changes_senders: bool = False
+    """`Promoting`: the processes of a group change between sending and only receiving."""
     names_messages: bool = False
     """`Framing`: messages have names, and the application may request missing ones."""
     asks: bool = False
@@ -118,6 +120,19 @@ class Joining(Core, Protocol):
 
     def leave(self, group: GroupId, now: int) -> None:
         """Tell the processes of that group that we leave."""
+
+
+class Promoting(Joining, Protocol):
+    """A core whose groups have senders, which agree on views, and processes that only receive."""
+
+    def promote(self, group: GroupId, now: int) -> None:
+        """Become a sender of that group."""
+
+    def demote(self, group: GroupId, now: int) -> None:
+        """Become a receiver of that group."""
+
+    def suspect(self, process: ProcessId, now: int) -> None:
+        """Suspect a sender in all groups, as a wrong timeout would."""
 
 
 class Framing(Core, Protocol):
@@ -292,6 +307,10 @@ def is_attended(core: Core) -> TypeGuard[Attended]:
 
 def is_joining(core: Core) -> TypeGuard[Joining]:
     return core.capabilities.joins
+
+
+def is_promoting(core: Core) -> TypeGuard[Promoting]:
+    return core.capabilities.changes_senders
 
 
 def is_framing(core: Core) -> TypeGuard[Framing]:

@@ -233,6 +233,13 @@ class ClockAhead(NamedTuple):
     ahead_us: int
 
 
+class Wished(NamedTuple):
+    """Trace only: the process wants to be a sender of the group from here on, or only a receiver (InterGroup)."""
+
+    group: GroupId
+    sends: bool
+
+
 class Suspected(NamedTuple):
     """We suspect a member; `reason` as in `Departure`."""
 
@@ -360,6 +367,7 @@ Effect = (
     | Unavailable
     | Reset
     | ClockAhead
+    | Wished
     | Suspected
     | Refuted
     | Confirmed

@@ -37,6 +37,7 @@ from antiphon.core.effects import (
     Transmit,
     Unavailable,
     Unblocked,
+    Wished,
 )
 from antiphon.drive.reader import Reader
 from antiphon.trace.scribe import Recording, Scribe, Told
@@ -162,7 +163,8 @@ class Drive:
         if effect.view.receivers is None:
             self._audience.show(effect, now)
         elif self.scribe is not None:
-            self.scribe.recorder.installed(effect.view, time)
+            self.scribe.entered(effect, time)
+            self.scribe.catch_up(effect.view, time)
 
     def _reach(self, effect: Reach, _now: int, _time: int) -> None:
         self._network.install(effect.view)
@@ -187,7 +189,7 @@ class Drive:
             self.scribe.told(effect, time)
 
 
-_WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Concern, Unavailable, Reset, ClockAhead})
+_WITHOUT_CONSEQUENCES: Final = frozenset({Stable, Discard, Gauge, Wished, Concern, Unavailable, Reset, ClockAhead})
 """Effects for the trace or for information only: they never lead to new frames."""
 
 _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] = {
@@ -214,4 +216,5 @@ _ACTIONS: Final[Mapping[type[Effect], Callable[[Drive, Any, int, int], None]]] =
     Stable: Drive._record,
     Discard: Drive._record,
     Gauge: Drive._record,
+    Wished: Drive._record,
 }

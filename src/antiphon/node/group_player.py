@@ -54,7 +54,7 @@ class GroupPlayer(Player):
 
     async def _meet(self, order: dict[str, Any]) -> None:
         self._mesh.meet([tuple(address) for address in order["addresses"]])
-        while not {*order["peers"]} <= {*self._member.peers}:
+        while order["wait"] and not {*order["peers"]} <= {*self._member.peers}:
             await asyncio.sleep(0.005)
 
     def _begin(self) -> None:

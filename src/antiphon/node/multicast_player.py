@@ -7,10 +7,11 @@ reports that to the core, which acknowledges them. The application has no state 
 import logging
 import random
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from antiphon.core.contract import is_framing, is_joining
+from antiphon.core.contract import is_framing, is_promoting
 from antiphon.core.effects import (
     Blocked,
     ClockAhead,
@@ -25,16 +26,47 @@ from antiphon.core.effects import (
 )
 from antiphon.drive.drive import Shown
 from antiphon.node.player import Player
-from antiphon.protocols.assembly import core_builder, listened_to
+from antiphon.protocols.assembly import core_builder, listened_to, outside_of
 from antiphon.scenario.model import Scenario, Workload, typical
 from antiphon.scenario.topology import paths_between
 from antiphon.sim.network import REORDER_LATENCIES
 from antiphon.sockets.driver import Driver
 from antiphon.sockets.transports.contract import Address
 from antiphon.sockets.transports.multicast import LinkFaults, MulticastMesh
-from antiphon.types import GroupId, ProcessId, ViewId
+from antiphon.types import GroupId, ProcessId, ViewId, split_process_id
 
 _LOG: Final = logging.getLogger("antiphon")
+
+
+class _Presence:
+    """The groups of one process that it is not in, or is about to leave or join again."""
+
+    def __init__(self, outside: Iterable[GroupId]) -> None:
+        self.outside = {*outside}
+        """Groups that it is not in, or leaves: its application sends nothing there."""
+        self.leaving: set[GroupId] = set()
+        """Groups being left, until the application reads that."""
+        self._returning: set[GroupId] = set()
+        """Of these, the groups to which it returns then."""
+
+    def leave(self, group: GroupId) -> None:
+        self.outside.add(group)
+        self.leaving.add(group)
+
+    def join(self, group: GroupId) -> bool:
+        """False if the process is still leaving the group: it joins when it is out."""
+        if group in self.leaving:
+            self._returning.add(group)
+            return False
+        self.outside.discard(group)
+        return True
+
+    def left(self, group: GroupId) -> bool:
+        """The process is out; True if it joins again now."""
+        self.leaving.remove(group)
+        returns = group in self._returning
+        self._returning.discard(group)
+        return returns
 
 
 class MulticastPlayer(Player):
@@ -44,15 +76,14 @@ class MulticastPlayer(Player):
         super().__init__(scenario, process, journal)
         chance = random.Random(f"{scenario.seed}/{process}/cores")
         core = core_builder(scenario, chance)(process)
-        assert is_joining(core), "its processes join and leave without an agreement"
+        assert is_promoting(core), "its processes join, leave, and change between sending and only receiving"
         self._core = core
         self._framing = core if is_framing(core) else None
         self._mesh = MulticastMesh(process, (host, 0), _link_faults(scenario, process))
         self._untaken: deque[Deliver | InstallView | Left] = deque()
         self._stalled = False
         self._views: dict[GroupId, ViewId] = {}
-        self._leaving: set[GroupId] = set()  # groups being left, until the application reads that
-        self._returning: set[GroupId] = set()  # of these, the groups to which it returns then
+        self._presence = _Presence(outside_of(scenario, process))
         self._driver = Driver(
             process,
             self._core,
@@ -71,11 +102,14 @@ class MulticastPlayer(Player):
         return self._mesh.address
 
     async def _meet(self, order: dict[str, Any]) -> None:
-        """A process that is in a group from the start listens before any frame leaves."""
+        """A process that is in a group from the start listens before any frame leaves.
+
+        Later it is told of each process that starts again; then there are no groups.
+        """
         addresses = [tuple(address) for address in order["addresses"]]
         groups = {GroupId(name): tuple(address) for name, address in order["groups"].items()}
         self._mesh.meet(dict(zip(order["peers"], addresses, strict=True)), groups)
-        for group in listened_to(self._scenario, self._process):
+        for group in listened_to(self._scenario, self._process) if groups else ():
             self._mesh.listen(group)
 
     def _begin(self) -> None:
@@ -87,31 +121,36 @@ class MulticastPlayer(Player):
             self._take()
         elif what == "forbid":
             self._mesh.forbid(frozenset(order["names"]))
+        elif what == "suspect":
+            self._core.suspect(order["process"], self._clock())
         else:
             self._move(what, GroupId(order["group"]))
         self._driver.stir()
 
     def _move(self, what: str, group: GroupId) -> None:
-        if what == "leave":
-            self._leaving.add(group)
-            self._core.leave(group, self._clock())
-            self._mesh.unlisten(group)
-        elif group in self._leaving:
-            self._returning.add(group)
+        now = self._clock()
+        if what == "promote":
+            self._core.promote(group, now)
+        elif what == "demote":
+            self._core.demote(group, now)
+        elif what == "leave":
+            self._presence.leave(group)
+            self._core.leave(group, now)
         else:
             assert what == "join", what
             self._join(group)
 
     def _join(self, group: GroupId) -> None:
-        now = self._clock()
-        self._recorder.moved("join", group, now)
-        self._mesh.listen(group)
-        self._core.join(group, now)
+        if self._presence.join(group):
+            now = self._clock()
+            self._recorder.moved("join", group, now)
+            self._mesh.listen(group)
+            self._core.join(group, now)
 
     async def _end(self) -> None:
         await self._driver.stop()
         held = {group: self._core.unstable(group) for group in self._groups}
-        self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._leaving)})
+        self._recorder.stopped(self._clock(), held, {}, {"leaving": sorted(self._presence.leaving)})
 
     # Calls of the driver
 
@@ -162,16 +201,18 @@ class MulticastPlayer(Player):
         self._driver.reader.enter(effect, self._viewed_at, self._viewed_at)
 
     def _leave_behind(self, effect: Left) -> None:
+        """The process is out only now: a sender leaves in order, and until then others need its keep-alives."""
         group = effect.group
-        self._leaving.remove(group)
         self._views.pop(group, None)
+        self._mesh.unlisten(group)
         self._driver.reader.leave(effect, self._clock())
-        if group in self._returning:
-            self._returning.remove(group)
+        if self._presence.left(group):
             self._join(group)
 
     async def _request(self, workload: Workload, payload: bytes) -> None:
         group, now = GroupId(workload.group), self._clock()
+        if group in self._presence.outside:
+            return
         self._requested_at = now
         label = self._driver.labels.take(group)
         self._recorder.requested(group, (payload,), now)
@@ -189,7 +230,7 @@ class MulticastPlayer(Player):
             "deliveries": self._deliveries,
             "unread": 0 if self._stalled else len(self._untaken),
             "retains": self._core.unfinished or any(map(self._core.unstable, self._groups)),
-            "moving": sorted(self._leaving),
+            "moving": sorted(self._presence.leaving),
             "views": self._views,
         }
 
@@ -204,14 +245,14 @@ def _sentence(notice: Unavailable | Reset | ClockAhead) -> str:
 
 def _link_faults(scenario: Scenario, process: ProcessId) -> LinkFaults:
     """The faults of the scenario's network on datagrams to a process, except delays."""
-    network, paths = scenario.network, paths_between(scenario)
-    lost_on_path = {name: paths[name, process].loss for name in scenario.processes if (name, process) in paths}
+    network, paths, own = scenario.network, paths_between(scenario), split_process_id(process)[0]
+    lost_on_path = {name: paths[name, own].loss for name in scenario.processes if (name, own) in paths}
     return LinkFaults(
         random.Random(f"{scenario.seed}/{process}/network"),
         {
-            ProcessId(name): 1 - (1 - network.loss) * (1 - lost_on_path.get(name, 0.0))
+            name: 1 - (1 - network.loss) * (1 - lost_on_path.get(name, 0.0))
             for name in scenario.processes
-            if name != process
+            if name != own
         },
         network.duplicate,
         network.reorder,

@@ -39,11 +39,14 @@ class Partitions:
         return {link for fault in self._faults for link in cut_links(fault)}
 
     def _act(self) -> None:
-        cut = self._cut
-        self._broken |= cut
+        self._broken |= self._cut
         for remote in self._remotes.values():
-            name = split_process_id(remote.id)[0]
-            remote.order(do="forbid", names=sorted(other for one, other in cut if one == name))
+            self.inform(remote)
+
+    def inform(self, remote: Remote) -> None:
+        """Tell a process from which others it is cut off now."""
+        name = split_process_id(remote.id)[0]
+        remote.order(do="forbid", names=sorted(other for one, other in self._cut if one == name))
 
 
 def _names(one: ProcessId, other: ProcessId) -> tuple[str, str]:

@@ -34,7 +34,7 @@ class Player(ABC):
     def __init__(self, scenario: Scenario, process: ProcessId, journal: Path) -> None:
         self._scenario = scenario
         self._process = process
-        self._name = split_process_id(process)[0]
+        self._name, self._incarnation = split_process_id(process)
         head = Head.of(recorder_of(scenario, process), run_id(scenario))
         self._recorder = JournalRecorder(process, lambda: JournalFile(journal, head))
         self._recorder.open()
@@ -137,7 +137,8 @@ class Player(ABC):
     # The application
 
     async def _send(self, workload: Workload) -> None:
-        chance = random.Random(f"{self._scenario.seed}/{self._process}/{workload.name}")
+        """Send the messages of a workload at their times; those that were due before a restart are left out."""
+        chance, began_at = random.Random(f"{self._scenario.seed}/{self._process}/{workload.name}"), self._clock()
         filler = f".{self._name}.{workload.name}".encode().ljust(workload.payload, b".")
         for position in range(workload.messages):
             planned = workload.start + (position + 1) * workload.interval
@@ -146,10 +147,11 @@ class Player(ABC):
             wait = (planned - self._clock()) / 1e9
             if wait > 0:
                 await asyncio.sleep(wait)
-            await self._request(workload, (b"%d" % position + filler)[: workload.payload])
+            if not self._incarnation or planned >= began_at:
+                await self._request(workload, (b"%d" % position + filler)[: workload.payload])
             self._left -= 1
 
     async def _report(self) -> None:
         while True:
             await asyncio.sleep(_STATUS_S)
-            tell({"status": self._status()})
+            tell({"status": self._status() | {"now": self._clock()}})

@@ -46,6 +46,8 @@ class Remote:
         self.stalled = False
         self.status: dict[str, Any] = {}
         self.address: tuple[str, int] | None = None
+        self._rests_since: int | None = None
+        """The time of the first status since it was last at work."""
         self._paused = 0
         self._stalls = 0
         self._run = run
@@ -63,6 +65,23 @@ class Remote:
         """True if it has ended and writes nothing more."""
         return self._child is not None and self._child.returncode is not None
 
+    @property
+    def rest(self) -> tuple[int, int] | None:
+        """From when until when it was at rest and in one view, as far as it has told; None if it is at work.
+
+        It is at work if it has events to read, messages that others may lack, or a group to join or leave.
+        """
+        if self._rests_since is None:
+            return None
+        return max(self._rests_since, self.status["viewed_at"]), self.status["now"]
+
+    def _told(self, status: dict[str, Any]) -> None:
+        self.status = status
+        if any(status[each] for each in ("unread", "retains", "moving")):
+            self._rests_since = None
+        elif self._rests_since is None:
+            self._rests_since = status["now"]
+
     async def start(self, scenario: Path, rows: Path) -> None:
         """Wait until its address is known."""
         self._child = await asyncio.create_subprocess_exec(
@@ -76,9 +95,16 @@ class Remote:
 
     async def meet(self, others: "list[Remote]", groups: Mapping[str, tuple[str, int]], *, wait: bool = True) -> None:
         """Send it the addresses of these processes and of the groups; optionally wait until it is connected."""
-        addresses = [other.address for other in others]
-        self.order(do="meet", addresses=addresses, peers=[other.id for other in others if wait], groups=groups)
+        self._tell_addresses(others, groups, wait=wait)
         await self._done["meet"].wait()
+
+    def introduce(self, other: "Remote") -> None:
+        """Send it the address of a process that has started since."""
+        self._tell_addresses([other], {}, wait=False)
+
+    def _tell_addresses(self, others: "list[Remote]", groups: Mapping[str, tuple[str, int]], *, wait: bool) -> None:
+        addresses, peers = [other.address for other in others], [other.id for other in others]
+        self.order(do="meet", addresses=addresses, peers=peers, groups=groups, wait=wait)
 
     async def set_clock(self, epoch: int) -> None:
         """Send it the start time of the run, and wait for its answer."""
@@ -91,7 +117,7 @@ class Remote:
         while line := await child.stdout.readline():
             told = json.loads(line)
             if "status" in told:
-                self.status = told["status"]
+                self._told(told["status"])
             elif "address" in told:
                 self.address = told["address"]
                 self._known.set()
@@ -169,6 +195,12 @@ class Remote:
 
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None:
         self.order(do="merge", group=group, others=others)
+
+    def promote(self, group: GroupId) -> None:
+        self.order(do="promote", group=group)
+
+    def demote(self, group: GroupId) -> None:
+        self.order(do="demote", group=group)
 
     def slow(self, _factor: float) -> None:
         raise AssertionError("refused before the run")

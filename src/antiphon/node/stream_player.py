@@ -48,7 +48,7 @@ class StreamPlayer(Player):
 
     async def _meet(self, order: dict[str, Any]) -> None:
         self._mesh.meet([tuple(address) for address in order["addresses"]])
-        while not {*order["peers"]} <= {*self._mesh.peers}:
+        while order["wait"] and not {*order["peers"]} <= {*self._mesh.peers}:
             await asyncio.sleep(0.005)
 
     def _begin(self) -> None:

@@ -84,6 +84,13 @@ class LocalRun:
         self._remotes: dict[ProcessId, Remote] = {}
         self._histories = Histories(scenario, directory, lambda process: self._remotes[process].ended)
         self._current: dict[str, Remote] = {}
+        self._groups: dict[str, tuple[str, int]] = {}
+        """The multicast addresses of the groups."""
+        self._network = Partitions(
+            self._remotes,
+            merges=self._facts.merges or scenario.network.transport == "datagram",
+            renews=self._facts.changing or (self._sockets is not None and self._sockets.reconnects),
+        )
         self._starting: set[asyncio.Task[None]] = set()
         self._failure: str | None = None
         self._began = self._interrupted = False
@@ -141,7 +148,8 @@ class LocalRun:
         for name in self._scenario.processes:
             self._add(ProcessId(name))
         await asyncio.gather(*(self._launch(remote) for remote in self._remotes.values()))
-        remotes, groups = [*self._remotes.values()], self._group_addresses()
+        self._groups = self._group_addresses()
+        remotes, groups = [*self._remotes.values()], self._groups
         await asyncio.gather(
             *(remote.meet([each for each in remotes if each is not remote], groups) for remote in remotes)
         )
@@ -183,14 +191,9 @@ class LocalRun:
         """Returns the reason why the run ended."""
         self._began = True
         scenario = self._scenario
-        network = Partitions(
-            self._remotes,
-            merges=self._facts.merges or scenario.network.transport == "datagram",
-            renews=self._facts.changing or (self._sockets is not None and self._sockets.reconnects),
-        )
         faults = Faults(
-            scenario.fault, self._wall, self._remotes, network, self._histories.world, [*self._facts.waiting], None,
-            random.Random(0), self._revive,
+            scenario.fault, self._wall, self._remotes, self._network, self._histories.world, [*self._facts.waiting],
+            None, random.Random(0), self._revive,
         )  # fmt: skip
         next_segment = _SEGMENT_NS
         while self._wall.now < scenario.duration:
@@ -219,9 +222,14 @@ class LocalRun:
         return not self._is_at_work(live, faults) and not self._parted(faults, last)
 
     def _is_at_work(self, live: list[Remote], faults: Faults[Remote]) -> bool:
-        """True if a process in a stable component still has something to do."""
+        """True if processes in stable components still have something to do, or were not at rest together for long."""
         connected = {process for component in faults.components for process in component}
-        return any(_is_at_work(remote) for remote in live if remote.id in connected)
+        told = [remote.rest for remote in live if remote.id in connected]
+        rests = [rest for rest in told if rest is not None]
+        if len(rests) < len(told):
+            return True
+        together = min((end for _, end in rests), default=0) - max((begin for begin, _ in rests), default=0)
+        return bool(self._facts.resting_ns and rests) and together < self._facts.resting_ns
 
     def _parted(self, faults: Faults[Remote], last: int) -> bool:
         """As in the simulator: True if connected members may still merge, or have merged only recently."""
@@ -246,10 +254,13 @@ class LocalRun:
 
     async def _bring_back(self, remote: Remote, fault: Recover) -> None:
         await self._launch(remote)
+        self._network.inform(remote)
         await remote.set_clock(self._wall.epoch)
         # processes that also start will connect to us; some may be gone before that
-        others = [each for each in self._current.values() if each is not remote and each.running and each.address]
-        await remote.meet(others, {}, wait=False)
+        others = [each for each in self._current.values() if each is not remote and not each.crashed and each.address]
+        await remote.meet(others, self._groups, wait=False)
+        for other in others if self._groups else ():  # datagrams of a process that was not introduced are ignored
+            other.introduce(remote)
         remote.order(do="go")
         members = {group.name: members_of(group) for group in self._scenario.group}
         for group in fault.joins or ():
@@ -272,11 +283,6 @@ class LocalRun:
             inputs=kinds.count("receive"),
             interrupted=self._interrupted,
         )
-
-
-def _is_at_work(remote: Remote) -> bool:
-    """True if a process has events to read, messages that others may lack, or a group to join or leave."""
-    return any(remote.status[each] for each in ("unread", "retains", "moving"))
 
 
 @contextlib.contextmanager

@@ -96,15 +96,15 @@ _USO: Final = _UU | frozenset("D2 O1".split())
 _UGTO: Final = _USO | frozenset("O3 O6 O8".split())
 """Unreliable group timestamp order (our name): one order everywhere, with gaps."""
 
-_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L6 L7 L8 L9 L10".split())
+_RSO: Final = frozenset("W M1 M2 M3 D1 D2 D3 D4 O1 O2 S1 S2 S4 F1 F3 L2 L3 L5 L6 L7 L8 L9 L10 R2".split())
 """Class RSO. M1 is M1s: for senders. L7 is our addition: flow control belongs to the sender, whatever it receives.
 
-Left out while the sender group does not change: L5, and L9 for senders. For a receiver, one view means that it begins
-once: its sources answer one after another, and none is lost.
+L9 is not promised to senders. For a receiver, one view means that it begins once: its sources answer one after another,
+and none is lost.
 """
 
-_RGTO: Final = _RSO | frozenset("M4 D8 O3 O4 O5 O6 O8 S5 L4".split())
-"""Class RGTO. Left out while the sender group does not change: M6e, M7, M8, M10, D5w, D9, L1, L5, S3."""
+_RGTO: Final = _RSO | frozenset("M4 M6e M7 M8 M10 D5w D8 D9 O3 O4 O5 O6 O8 S5 L1 L4".split())
+"""Class RGTO. M6e, M7 and M8 are for senders."""
 
 # -------------------------------------------------------------------------------- the table
 

@@ -13,6 +13,7 @@ from antiphon.errors import ConfigurationError, TraceError
 from antiphon.properties.families import BUILT_IN, PROMISES, SENDING, Codes, Promised, promised_by
 from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
 from antiphon.properties.tables.history import Deliveries, History
+from antiphon.properties.tables.roles import Roles
 from antiphon.properties.tables.suspectors import Suspectors
 from antiphon.types import split_process_id
 
@@ -74,8 +75,6 @@ class Promises:
         """By process: it learns about the stability of all messages, not only of its own."""
         self.asymmetric: BoolArray = np.zeros_like(self._service, np.bool_)
         """By process and group: a sequencer numbers the messages there."""
-        self.onlooking: BoolArray = np.zeros_like(self._service, np.bool_)
-        """By process and group: it only receives there, and is in no view (InterGroup)."""
         self._sources: dict[tuple[int, int], frozenset[str]] = {}
         self.view_change: list[str] = [""] * len(history.processes)
         """By process how it installs views (docs/spec/newtop.md 9.6), empty if its `start` row does not say."""
@@ -86,8 +85,10 @@ class Promises:
         self.suspectors = Suspectors(history)
         """The settings of failure detection."""
         self._pairs: dict[str, BoolArray] = {}
-        self._read_starts()
+        receivers = self._read_starts()
         self._fill_from_rows()
+        has_roles = self.of_family(lambda promised: promised.onlookers)
+        self.roles = Roles(history, receivers, ~receivers & (self._service >= 0), has_roles)
         self.sends_only: BoolArray = self._has_service(lambda service: service == SENDING)
         """By process and group: nothing is delivered to it there."""
         self.delivers: BoolArray = self._has_service(lambda service: service not in ("", SENDING))
@@ -117,11 +118,11 @@ class Promises:
         off = self.suspectors.off | (self.suspectors.unprobed & (property_id == "L10"))
         offered &= ~(self.of_family(lambda promised: property_id in promised.moving) & off)[:, None]
         if property_id == "L9":
-            offered &= self.onlooking | self._undisturbed()
+            offered &= self.roles.onlooking | self._undisturbed()
         if property_id in VOTED or property_id == "M11":
             offered &= (self.votes == (property_id in VOTED))[:, None]
         if property_id in _OF_SENDERS:
-            offered &= ~self.onlooking
+            offered &= ~self.roles.onlooking
         if property_id in COMING:
             offered &= _formed(self._history) if property_id == "D12" else _recovered(self._history)
         offered &= ~(self._named_in(property_id, lambda promised: promised.unchanged) & self._changed)
@@ -145,17 +146,26 @@ class Promises:
         """By process: whether this holds for the family of its protocol."""
         return np.array([holds(promised_by(protocol)) for protocol in (*self._protocols, "")], np.bool_)[self._protocol]
 
+    @property
+    def hurries(self) -> BoolArray:
+        """By process and group: it chose a service that delivers earlier than the order of the whole group."""
+        return self.of_family(lambda promised: promised.onlookers)[:, None] & ~self._named_in(
+            "O4", lambda promised: promised.services
+        )
+
     def frees(self, what: str) -> BoolArray:
         """By process and group: this is what it holds until it is stable (`Promised.frees`)."""
-        of_family = self.of_family(lambda promised: promised.frees == what)[:, None] & np.ones_like(self.onlooking)
-        idle = self.onlooking & ~self._has_service(lambda service: service == "total")
+        of_family = self.of_family(lambda promised: promised.frees == what)[:, None] & np.ones_like(
+            self.roles.onlooking
+        )
+        idle = self.roles.receives_last & ~self._has_service(lambda service: service == "total")
         return np.where(idle, what == "nothing", of_family)
 
     def chosen_senders(self, process: int, group: int, senders: Iterable[int]) -> list[int]:
         """The senders that a receive-only process chose: all, unless its `start` row names some."""
         chosen = self._sources.get((process, group))
         names = self._history.processes
-        return [sender for sender in senders if chosen is None or names[sender] in chosen]
+        return [sender for sender in senders if chosen is None or split_process_id(names[sender])[0] in chosen]
 
     def realms(self, property_id: str) -> IntArray:
         """For each group a number: groups with the same number are held to one order.
@@ -197,8 +207,9 @@ class Promises:
     def _has_service(self, holds: Callable[[str], bool]) -> BoolArray:
         return np.array([holds(service) for service in (*self._services, "")], np.bool_)[self._service]
 
-    def _read_starts(self) -> None:
-        history = self._history
+    def _read_starts(self) -> BoolArray:
+        """By process and group: it only receives there at first."""
+        history, receivers = self._history, np.zeros_like(self._service, np.bool_)
         code_of = {group: code for code, group in enumerate(history.groups)}
         for row in history.of_kind("start").tolist():
             process = history.rows.process[row]
@@ -218,10 +229,11 @@ class Promises:
                     settings = history.details[row]["groups"][group]
                     self.asymmetric[process, code_of[group]] = settings.get("mode") == "asymmetric"
                     onlooking = promised_by(protocol).onlookers and settings.get("role") == "receiver"
-                    self.onlooking[process, code_of[group]] = onlooking
+                    receivers[process, code_of[group]] = onlooking
                     if onlooking and isinstance(settings.get("sources"), list):
                         self._sources[int(process), code_of[group]] = frozenset(map(str, settings["sources"]))
         self._require_starts()
+        return receivers
 
     def _require_starts(self) -> None:
         history = self._history

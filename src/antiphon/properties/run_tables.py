@@ -87,4 +87,4 @@ class RunTables:
     @cached_property
     def departures(self) -> Departures:
         """The processes that have crashed, left, or are cut off for good, as seen by each other process."""
-        return Departures(self.history, self.membership)
+        return Departures(self.history, self.promises, self.membership)

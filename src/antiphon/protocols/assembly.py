@@ -6,7 +6,7 @@ import msgspec
 
 from antiphon.protocols.contract import Build, Facts
 from antiphon.protocols.registry import family_of
-from antiphon.scenario.model import Scenario, absent_at_first
+from antiphon.scenario.model import Scenario
 from antiphon.scenario.placement import groups_of, joined_later
 from antiphon.trace.recorder import Recorder, compact_json
 from antiphon.types import GroupId, ProcessId
@@ -24,16 +24,14 @@ def facts_of(scenario: Scenario) -> Facts:
 
 def listened_to(scenario: Scenario, process: ProcessId) -> list[GroupId]:
     """The groups whose multicasts reach a process from the start."""
-    return [
-        GroupId(group.name)
-        for group in groups_of(scenario, process)
-        if process not in absent_at_first(scenario, group.name)
-    ]
+    outside = joined_later(scenario, process)
+    return [GroupId(group.name) for group in groups_of(scenario, process) if group.name not in outside]
 
 
 def outside_of(scenario: Scenario, process: ProcessId) -> frozenset[GroupId]:
-    """If members agree on views: the groups that a process is not in when it starts."""
-    return joined_later(scenario, process) if family_of(scenario).abilities.formation else frozenset()
+    """If processes come and go: the groups that a process is not in when it starts."""
+    abilities = family_of(scenario).abilities
+    return joined_later(scenario, process) if abilities.formation or abilities.recovery else frozenset()
 
 
 def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
@@ -43,7 +41,7 @@ def recorder_of(scenario: Scenario, process: ProcessId) -> Recorder:
         GroupId(group.name): str(family.told(scenario, group, process)["service"])
         for group in groups_of(scenario, process)
     }
-    return Recorder(process, services, rides=facts.rides, agreed=facts.agreed)
+    return Recorder(process, services, rides=facts.rides, signed=facts.signed)
 
 
 def start_detail(scenario: Scenario, process: ProcessId) -> str:

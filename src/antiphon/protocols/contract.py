@@ -32,6 +32,8 @@ class Facts:
     """Processes are never silent, so a run ends a quiet time after the last request and the last fault."""
     agreed: bool = False
     """Members detect failures themselves and agree on views."""
+    signed: bool = False
+    """A view tells the trace who left and why, whether it is primary, and the signature of its members."""
     changing: bool = False
     """Groups are formed, joined, left or merged while they work."""
     merges: bool = False
@@ -46,6 +48,11 @@ class Facts:
     """Both ends of a stream that lost frames learn of it within this time."""
     recheck_ns: int = 0
     """Pause after a failed check before a driver checks again whether all is settled; 0: a quiet time."""
+    resting_ns: int = 0
+    """Real processes must be at rest together for this time before a run is over; 0: at rest when they last told.
+
+    Processes tell at different times, so one may not yet know what another has just begun.
+    """
     settling_ns: int = 0
     """Failed members are excluded within this time, if nothing else fails."""
     uniting_ns: int = 0
@@ -69,6 +76,10 @@ class Abilities:
 
     formation: bool = False
     """Groups can be formed, joined through contacts, left and merged, and crashed processes can come back."""
+    recovery: bool = False
+    """A crashed process can come back as a new incarnation, which joins its groups again."""
+    roles: bool = False
+    """A process can change between sending and only receiving."""
     numbering: bool = False
     """A group may choose what flow control counts (`numbering`)."""
     sequencer: bool = False

@@ -10,12 +10,14 @@ import msgspec
 from antiphon.scenario.model import (
     Change,
     Crash,
+    Demote,
     Fault,
     Form,
     Group,
     Join,
     Leave,
     Merge,
+    Promote,
     Recover,
     Scenario,
     absent_at_first,
@@ -23,6 +25,8 @@ from antiphon.scenario.model import (
 )
 
 _replace = msgspec.structs.replace
+Moves = Crash | Change | Promote | Demote
+"""The faults that need the process to be somewhere at the time."""
 
 
 class Attendance:
@@ -40,7 +44,7 @@ class Attendance:
             name for name, members in self.members.items() if process in members and process not in self.absent[name]
         )
 
-    def take(self, fault: Crash | Change) -> None:
+    def take(self, fault: Moves) -> None:
         """Apply a change as if it succeeded at once."""
         match fault:
             case Crash():
@@ -64,19 +68,25 @@ def _one(process: str, there: bool) -> set[str]:
     return {process} if there else set()
 
 
-def in_time(scenario: Scenario) -> Iterator[tuple[int, Crash | Change]]:
-    """The faults that change attendance, each with its place in the file, in order of time."""
+def in_time(scenario: Scenario) -> Iterator[tuple[int, Moves]]:
+    """The faults that change attendance or roles, each with its place in the file, in order of time."""
     for place, fault in sorted(enumerate(scenario.fault), key=lambda entry: entry[1].at):
-        if isinstance(fault, Crash | Change):
+        if isinstance(fault, Moves):
             yield place, fault
 
 
-def complete_changes(scenario: Scenario) -> Scenario:
-    """The scenario with all defaults of its changes filled in, where possible; for groups that can be formed."""
+def complete_changes(scenario: Scenario, *, asks: bool = True) -> Scenario:
+    """The scenario with all defaults of its changes filled in, where possible.
+
+    `asks`: a process that joins or merges asks certain others, and groups can be formed.
+    """
     attendance, faults = Attendance(scenario), [*scenario.fault]
     groups = {group.name: group for group in scenario.group}
     for place, fault in in_time(scenario):
         if isinstance(fault, Join | Leave | Form | Merge) and fault.group not in groups:
+            continue
+        if isinstance(fault, Promote | Demote) or not (asks or isinstance(fault, Recover)):
+            attendance.take(fault)
             continue
         faults[place] = complete = _completed(fault, groups, attendance)
         attendance.take(complete)
@@ -113,7 +123,7 @@ def change_problems(scenario: Scenario) -> Iterator[tuple[str, str]]:
             yield f"group[{i}].formed", "the group is never formed: a fault of kind form is missing"
 
 
-def _problems(fault: Crash | Change, attendance: Attendance) -> Iterator[tuple[str, str]]:
+def _problems(fault: Moves, attendance: Attendance) -> Iterator[tuple[str, str]]:
     if isinstance(fault, Recover):
         yield from _recover_problems(fault, attendance)
         return
@@ -177,3 +187,11 @@ def returns_at(faults: tuple[Fault, ...]) -> dict[str, int]:
     """By process, the time of its last recovery."""
     recoveries = [fault for fault in faults if isinstance(fault, Recover)]
     return {fault.process: int(fault.at) for fault in sorted(recoveries, key=lambda fault: fault.at)}
+
+
+def possible_changes(scenario: Scenario) -> Scenario:
+    """The scenario without the changes that are impossible at their time; for groups that exist from the start."""
+    while (problem := next(change_problems(complete_changes(scenario, asks=False)), None)) is not None:
+        place = int(problem[0].partition("[")[2].partition("]")[0])
+        scenario = _replace(scenario, fault=(*scenario.fault[:place], *scenario.fault[place + 1 :]))
+    return scenario

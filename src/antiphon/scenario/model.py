@@ -81,7 +81,8 @@ class Member(Table, frozen=True, kw_only=True):
     role: Literal["both", "sender", "receiver"] = "both"
     """A sender delivers nothing: in the classic family it is outside the group. A receiver never sends.
 
-    intergroup: receivers are not in views; all other members are in the sender group and also deliver.
+    intergroup: the role at the start. Receivers are not in views; all other members are in the sender group and also
+    deliver. A receiver that sends becomes a sender.
     """
     service: str = ""
     """intergroup: the service of this member; default: that of its group."""
@@ -292,6 +293,22 @@ class Recover(Table, frozen=True, kw_only=True, tag_field="kind", tag="recover")
     """The groups to join, with all others that they name as contacts; default: its groups at the crash."""
 
 
+class Promote(Table, frozen=True, kw_only=True, tag_field="kind", tag="promote"):
+    """intergroup: the process becomes a sender of a group."""
+
+    at: Duration
+    process: str
+    group: str
+
+
+class Demote(Table, frozen=True, kw_only=True, tag_field="kind", tag="demote"):
+    """intergroup: the process becomes a receiver of a group; it sends first what its application has sent."""
+
+    at: Duration
+    process: str
+    group: str
+
+
 class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
     """Ends every fault of the network."""
 
@@ -300,7 +317,7 @@ class Heal(Table, frozen=True, kw_only=True, tag_field="kind", tag="heal"):
 
 Change = Join | Leave | Form | Merge | Recover
 """Changes of membership other than failures; newtop implements them by forming new groups."""
-Moment = Suspect | Gone | Crash | Join | Leave | Form | Merge | Recover | Heal
+Moment = Suspect | Gone | Crash | Join | Leave | Form | Merge | Recover | Promote | Demote | Heal
 """Faults that happen once and do not end."""
 Fault = Pause | Stall | Slow | Skew | Delay | Loss | Partition | Cut | Moment
 

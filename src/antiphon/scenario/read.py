@@ -213,4 +213,6 @@ def completed(scenario: Scenario) -> Scenario:
         for number, workload in enumerate(scenario.workload, start=1)
     )
     scenario = replace(scenario, group=groups, workload=workloads)
-    return complete_changes(scenario) if own.abilities.formation else scenario
+    if not own.abilities.recovery:
+        return scenario
+    return complete_changes(scenario, asks=own.abilities.formation)

@@ -50,11 +50,11 @@ def no_links(scenario: Scenario) -> Problems:
     yield from no_formations(scenario)
 
 
-def no_formations(scenario: Scenario) -> Problems:
-    """Faults and keys for groups that are formed at run time."""
+def no_formations(scenario: Scenario, *, recovers: bool = False) -> Problems:
+    """Faults and keys for groups that are formed at run time. `recovers`: a crashed process may recover."""
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Form | Merge | Recover):
-            why = "its groups exist from the start, and a crashed process never recovers"
+        if isinstance(fault, Form | Merge) or (isinstance(fault, Recover) and not recovers):
+            why = "its groups exist from the start" + ("" if recovers else ", and a crashed process never recovers")
             yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with {scenario.protocol}: {why}"
         if isinstance(fault, Join) and fault.via is not None:
             yield f"fault[{i}].via", f"has no effect: with {scenario.protocol} a joiner asks no member"

@@ -11,6 +11,7 @@ from antiphon.scenario.limits import MEMBERS_MAX, MESSAGES_MAX, PAYLOAD_BYTES_MA
 from antiphon.scenario.model import (
     Cut,
     Delay,
+    Demote,
     Fault,
     Gone,
     Heal,
@@ -19,6 +20,7 @@ from antiphon.scenario.model import (
     Moment,
     Partition,
     Pause,
+    Promote,
     Scenario,
     Skew,
     Slow,
@@ -137,7 +139,8 @@ def _role_problems(scenario: Scenario, members: Mapping[str, tuple[str, ...]]) -
             yield f"group[{i}].members", "at least one member must send and at least one must receive"
     for i, workload in enumerate(scenario.workload):
         for name in workload.senders:
-            if workload.group in members and role_of(scenario, workload.group, name).role == "receiver":
+            receives = workload.group in members and role_of(scenario, workload.group, name).role == "receiver"
+            if receives and not family_of(scenario).abilities.roles:
                 yield f"workload[{i}].senders", f"{name} is a receiver in group {workload.group}"
         if workload.replies and any(member.role != "both" for member in scenario.member):
             yield f"workload[{i}].replies", "needs groups in which every member sends and receives"
@@ -207,11 +210,8 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
     match fault:
         case Suspect() | Gone():
             yield from _suspect_problems(scenario, fault)
-        case Pause(until=None) if not family_of(scenario).facts(scenario).agreed:
-            yield (
-                "until",
-                "is needed: an endless pause looks like a crash, which only newtop with options.suspect_after handles",
-            )
+        case Pause() | Promote() | Demote():
+            yield from _ability_problems(scenario, fault)
         case Partition():
             yield from _partition_problems(scenario, fault)
         case Cut(from_=a, to=b) if a == b:
@@ -222,6 +222,16 @@ def _fault_problems(scenario: Scenario, fault: Fault) -> Iterator[tuple[str, str
             yield from _slow_problems(scenario, fault)
         case Skew():
             yield from _skew_problems(fault)
+
+
+def _ability_problems(scenario: Scenario, fault: Pause | Promote | Demote) -> Iterator[tuple[str, str]]:
+    family = family_of(scenario)
+    if isinstance(fault, Pause):
+        if fault.until is None and not family.facts(scenario).agreed:
+            able = "newtop with options.suspect_after and intergroup"
+            yield "until", f"is needed: an endless pause looks like a crash, which only {able} handle"
+    elif not family.abilities.roles:
+        yield "kind", f"only {_having('roles')} has processes that change between sending and receiving"
 
 
 def _partition_problems(scenario: Scenario, fault: Partition) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from antiphon.scenario.model import (
     Crash,
     Cut,
     Delay,
+    Demote,
     Fault,
     Form,
     Gone,
@@ -23,6 +24,7 @@ from antiphon.scenario.model import (
     Moment,
     Partition,
     Pause,
+    Promote,
     Recover,
     Skew,
     Slow,
@@ -63,6 +65,8 @@ class Struck(Protocol):
     def leave(self, group: GroupId) -> None: ...
     def form(self, group: GroupId, members: tuple[ProcessId, ...]) -> None: ...
     def merge(self, group: GroupId, others: tuple[ProcessId, ...]) -> None: ...
+    def promote(self, group: GroupId) -> None: ...
+    def demote(self, group: GroupId) -> None: ...
 
     # Only a simulated process has its own host and clock and is informed of deaths; others refuse these faults.
 
@@ -172,10 +176,10 @@ class Faults(Generic[_Process]):
             case Recover():
                 assert self._revive is not None, "only in families with a failure detector of their own"
                 self._current[fault.process] = self._revive(fault)
-            case Join() | Leave() | Form() | Merge():
+            case Join() | Leave() | Form() | Merge() | Promote() | Demote():
                 self._move(self._node(fault.process), GroupId(fault.group), fault)
 
-    def _move(self, node: _Process, group: GroupId, fault: Join | Leave | Form | Merge) -> None:
+    def _move(self, node: _Process, group: GroupId, fault: Join | Leave | Form | Merge | Promote | Demote) -> None:
         match fault:
             case Join():
                 node.join(group, self._ids(fault.via))
@@ -185,6 +189,10 @@ class Faults(Generic[_Process]):
                 node.form(group, self._ids(fault.members))
             case Merge():
                 node.merge(group, self._ids(fault.with_))
+            case Promote():
+                node.promote(group)
+            case Demote():
+                node.demote(group)
 
     def _strike(self, node: _Process, fault: Pause | Stall | Slow | Skew, begins: bool) -> None:
         match fault:

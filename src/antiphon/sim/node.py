@@ -15,6 +15,7 @@ from antiphon.core.contract import (
     is_connected,
     is_counting,
     is_framing,
+    is_promoting,
     is_suspecting,
 )
 from antiphon.core.effects import Frame
@@ -203,7 +204,7 @@ class Node:
     def suspect(self, process: ProcessId) -> None:
         """Suspect a process, also a live one."""
         core = self._core
-        assert is_suspecting(core)
+        assert is_suspecting(core) or is_promoting(core)
         self.do(lambda now: core.suspect(process, now))
 
     def join(self, group: GroupId, contacts: tuple[ProcessId, ...] = ()) -> None:
@@ -222,6 +223,18 @@ class Node:
         core = self._core
         assert is_changing(core)
         self.do(lambda now: core.merge(group, others, now))
+
+    def promote(self, group: GroupId) -> None:
+        """Become a sender."""
+        core = self._core
+        assert is_promoting(core)
+        self.do(lambda now: core.promote(group, now))
+
+    def demote(self, group: GroupId) -> None:
+        """Become a receiver."""
+        core = self._core
+        assert is_promoting(core)
+        self.do(lambda now: core.demote(group, now))
 
     def do(self, action: Callable[[int], None]) -> None:
         """Call the core now or, if the process is paused, when it resumes."""

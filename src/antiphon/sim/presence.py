@@ -102,7 +102,8 @@ class Presence:
         elif self._recorder is not None:
             self._recorder.moved("leave", group, self._queue.now)
         self._joins.leave(group, now)
-        self._network.unlisten(self._endpoint, group)
+        if not self._core.capabilities.leaves_in_order:
+            self._network.unlisten(self._endpoint, group)
 
     def entered(self, view: View) -> None:
         """The application has read a view; others may have formed the group with this process."""
@@ -118,5 +119,7 @@ class Presence:
         self.outside.add(group)
         self.views.pop(group, None)
         self._leaving.discard(group)
+        if self._changing is None:
+            self._network.unlisten(self._endpoint, group)
         if group in self._returns:
             self.join(group, self._returns.pop(group), now)

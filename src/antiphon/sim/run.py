@@ -2,10 +2,11 @@
 
 import gc
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from antiphon.core.contract import Core
 from antiphon.protocols.assembly import (
     core_builder,
     facts_of,
@@ -49,16 +50,20 @@ class Run:
     """Whether the user ended it early; only a run of real processes can be."""
 
 
-def simulate(scenario: Scenario, carry: Carry = "bytes") -> Run:
-    """Run a scenario to its end in virtual time."""
-    return _Simulation(scenario, carry).run()
+Watch = Callable[[Core], None]
+"""Called with each core that is built."""
+
+
+def simulate(scenario: Scenario, carry: Carry = "bytes", watch: Watch | None = None) -> Run:
+    """Run a scenario to its end in virtual time; `watch` sees its cores."""
+    return _Simulation(scenario, carry, watch).run()
 
 
 class _Simulation:
     """The connected parts of one run."""
 
-    def __init__(self, scenario: Scenario, carry: Carry) -> None:
-        self._scenario = scenario
+    def __init__(self, scenario: Scenario, carry: Carry, watch: Watch | None) -> None:
+        self._scenario, self._watch = scenario, watch
         self._facts = facts_of(scenario)
         self._queue = EventQueue()
         self._world = Recorder(WORLD) if scenario.trace == "full" else None
@@ -203,10 +208,12 @@ class _Simulation:
         return sorted(self._nodes, key=lambda process: (place[split_process_id(process)[0]], split_process_id(process)))
 
     def _node(self, process: ProcessId) -> Node:
-        scenario = self._scenario
+        scenario, core = self._scenario, self._build(process)
+        if self._watch is not None:
+            self._watch(core)
         return Node(
             process,
-            self._build(process),
+            core,
             host=self._hosts[split_process_id(process)[0]],
             hosts=scenario.hosts,
             queue=self._queue,

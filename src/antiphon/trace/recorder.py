@@ -61,14 +61,14 @@ class Recorder:
         services: Mapping[GroupId, str] | None = None,
         *,
         rides: bool = False,
-        agreed: bool = False,
+        signed: bool = False,
     ) -> None:
-        """`rides`: messages carry acknowledgments. `agreed`: members agree on views."""
+        """`rides`: messages carry acknowledgments. `signed`: views tell who left, primacy and signatures."""
         self._me = process
         self.process, self.incarnation = split_process_id(process)
         self.rows: list[Row] = []
         self.services = {} if services is None else services
-        self.rides, self.agreed = rides, agreed
+        self.rides, self.signed = rides, signed
         self._acknowledge = _RIDDEN if rides else frozenset({"acknowledgment"})  # kinds with acknowledgments
         self._views: dict[GroupId, str] = {}
         self._first_views: dict[GroupId, str] = {}  # by formation
@@ -99,7 +99,7 @@ class Recorder:
         apart: bool = False,
         service: str | None = None,
     ) -> None:
-        """The process joins or leaves a group; `contacts` are the processes that it asks.
+        """The process joins or leaves a group, or asks to send or to receive; `contacts`: the processes that it asks.
 
         `apart`: its application reads the group by itself, in no order with its other groups. `service`: of the group,
         if the `start` row does not name it.
@@ -372,7 +372,7 @@ class Recorder:
 
         The first view of a formed group also tells its epoch, its classes, and which of these have delivered the same.
         """
-        if self.agreed:
+        if self.signed:
             departures = [departure._asdict() for departure in left]
             told: dict[str, object] = {"left": departures, "primary": view.primary, "signature": signed}
             if view.classes:
@@ -382,7 +382,9 @@ class Recorder:
             return compact_json(told)
         if view.receivers is None or view.senders is None:
             self._senders[name_of(view.group)] = view.members
-            return None
+            role = {"role": "receiver"} if view.receives else {}
+            shared = role | ({"classes": view.classes} if view.classes else {})
+            return compact_json(shared) if shared else None
         self._senders[name_of(view.group)] = view.senders
         return compact_json({"receivers": view.receivers, "senders": view.senders})
 

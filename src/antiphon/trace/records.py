@@ -44,7 +44,7 @@ class Head(msgspec.Struct, kw_only=True):
     epoch_ns: int
     """The value of the clock of the process at time 0 of the run."""
     rides: bool = False
-    agreed: bool = True
+    signed: bool = msgspec.field(name="agreed", default=True)
     """As for `Recorder`."""
     service: str = ""
     """The service of all groups that `services` does not name."""
@@ -59,7 +59,7 @@ class Head(msgspec.Struct, kw_only=True):
             run=run,
             epoch_ns=0,
             rides=recorder.rides,
-            agreed=recorder.agreed,
+            signed=recorder.signed,
             services={**recorder.services},
         )
 
@@ -99,6 +99,7 @@ class ViewNote(_Record):
     primary: bool
     classes: tuple[tuple[ProcessId, ...], ...]
     alike: tuple[tuple[int, ...], ...] = ()
+    receives: bool = False
 
     @property
     def view(self) -> View:
@@ -113,6 +114,7 @@ class ViewNote(_Record):
             primary=self.primary,
             classes=self.classes,
             alike=self.alike,
+            receives=self.receives,
         )
 
 
@@ -382,6 +384,7 @@ def note_view(view: View) -> ViewNote:
         view.primary,
         tuple(map(short_ids, view.classes)),
         view.alike,
+        view.receives,
     )
 
 

@@ -12,7 +12,7 @@ class Replay:
 
     def __init__(self, head: Head) -> None:
         services = defaultdict(lambda: head.service, head.services)
-        self.history = Recorder(head.process, services, rides=head.rides, agreed=head.agreed)
+        self.history = Recorder(head.process, services, rides=head.rides, signed=head.signed)
         """Has the rows; the owner may take them out at any time."""
         self.closed = False
         """True once the process has said that it stops."""

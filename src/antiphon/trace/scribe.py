@@ -25,11 +25,12 @@ from antiphon.core.effects import (
     Transitional,
     Transmit,
     Unblocked,
+    Wished,
 )
 from antiphon.types import GroupId, ProcessId, View, name_of
 from antiphon.wire.codec import header_bytes, payload_bytes, stamp_bytes
 
-Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed
+Told = Stable | Discard | Gauge | Blocked | Unblocked | Suspected | Refuted | Confirmed | Wished
 """Effects that the trace records; some are for the trace alone."""
 
 
@@ -77,6 +78,8 @@ class Recording(Protocol):
 
     def confirmed(self, effect: Confirmed, now: int) -> None: ...
 
+    def moved(self, kind: str, group: GroupId, now: int) -> None: ...
+
 
 class Scribe:
     """The scribe of one process. Events of a formed group are kept until its application has entered the first view."""
@@ -87,7 +90,7 @@ class Scribe:
         self.recorder = recorder
         self._core = core
         self._ahead: dict[GroupId, list[Told]] = {}
-        """By formed group whose first view the application has not entered: what to record after it."""
+        """By group whose first view the application has not entered: what to record after it."""
         self._entered: dict[GroupId, View] = {}
         """By group, the last view that has a row."""
 
@@ -142,6 +145,8 @@ class Scribe:
         """Effects of the protocol for the trace."""
         if effect.group in self._ahead:
             self._ahead[effect.group].append(effect)
+        elif isinstance(effect, Stable | Discard) and name_of(effect.group) not in self._entered:
+            self._ahead[effect.group] = [effect]
         else:
             self._record(effect, time)
 
@@ -155,5 +160,7 @@ class Scribe:
             recorder.held_back(effect, time)
         elif isinstance(effect, Suspected | Refuted):
             recorder.suspected(effect, time)
+        elif isinstance(effect, Wished):
+            recorder.moved("promote" if effect.sends else "demote", effect.group, time)
         else:
             recorder.confirmed(effect, time)

@@ -473,8 +473,10 @@ def _silent_for_long(scene: Scene, rng: random.Random, chosen: set[str]) -> pa.T
     """All that an unhindered process transmits in a while."""
     hindered = {json.loads(row["detail"]).get("process") for _, row in rows_of(scene.rows, "fault")}
     period = scene.options["keep_alive"].get("high", scene.options["keep_alive"].get("value"))
-    turn = Duration.parse(scene.options["report_every"]) * len({row["process"] for row in scene.rows})
-    bound = 2 * max(Duration.parse(period), turn)
+    lives = {(row["process"], row["incarnation"]) for row in scene.rows}
+    turn = Duration.parse(scene.options["report_every"]) * len(lives)
+    question = Duration.parse(scene.options["suspect_after"]) // 2  # a process that joins asks once in this time
+    bound = 2 * (max(Duration.parse(period), turn) + question)
     said: dict[str, list[int]] = {}
     for at, row in rows_of(scene.rows, "transmit"):
         said.setdefault(row["process"], []).append(at)
@@ -540,7 +542,10 @@ def _placed(row: _Row) -> Mutate:
 _SIDES: Final[tuple[Side, ...]] = ("sender", "onlooker")
 _OF_A_LOSS: Final = ids("D8", "O4", "F3", "L2", "L3", "L4")
 """Properties that a missing delivery may break too."""
-_OF_A_VIEW: Final = ids("M3", "M4", "D4", "D8", "O2", "O4", "O5", "S1", "L2", "L4", "L6", "L8", "L10")
+_OF_A_VIEW: Final = ids(
+    *("M3", "M4", "M6e", "M7", "M8", "M10", "D4", "D5w", "D8", "D9", "O2", "O4", "O5", "S1"),
+    *("L1", "L2", "L4", "L5", "L6", "L8", "L10"),
+)
 """Properties that a view with other members may break too."""
 
 

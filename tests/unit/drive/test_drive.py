@@ -11,6 +11,7 @@ from antiphon.core.effects import (
     Deliver,
     Effect,
     Frame,
+    Gauge,
     InstallView,
     Left,
     Query,
@@ -107,8 +108,16 @@ def test_a_core_that_asks_for_nothing_is_not_busy() -> None:
 
 def test_an_effect_for_the_trace_alone_does_not_make_a_core_busy() -> None:
     recorder = Recorder(P1, {G: "total"})
-    assert settled([Stable(G, ((P1, 0),))], recorder=recorder) == ([], False)
-    assert [row["kind"] for row in recorder.rows] == ["stable"]
+    assert settled([Gauge(G, "buffers", 1)], recorder=recorder) == ([], False)
+    assert [row["kind"] for row in recorder.rows] == ["gauge"]
+
+
+def test_what_became_stable_before_the_first_view_is_recorded_after_it() -> None:
+    """An application may be stalled while its process already follows the group."""
+    recorder = Recorder(P1, {G: "timestamp"})
+    view = private_view(P1, G, [P2], [P2], None)
+    settled([Stable(G, ((P1, 0),)), InstallView(view), Stable(G, ((P1, 1),))], recorder=recorder)
+    assert [row["kind"] for row in recorder.rows] == ["view", "stable", "stable"]
 
 
 def test_the_network_knows_a_view_before_the_application_does() -> None:

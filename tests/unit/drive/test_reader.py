@@ -52,7 +52,7 @@ class Puppet:
 
 
 def traced() -> tuple[Puppet, Recorder, Scribe, Reader]:
-    core, recorder = Puppet(), Recorder(P1, {G: "total"}, agreed=True)
+    core, recorder = Puppet(), Recorder(P1, {G: "total"}, signed=True)
     scribe = Scribe(recorder, core)
     return core, recorder, scribe, Reader(core, scribe)
 

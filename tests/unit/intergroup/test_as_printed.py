@@ -6,6 +6,8 @@ import pytest
 
 from antiphon.protocols.intergroup.as_printed import ERRATA, printed
 from antiphon.protocols.intergroup.delivery.orders import GroupTimestamp
+from antiphon.protocols.intergroup.membership.claims import Claim, Claims, Survivor
+from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
 from antiphon.protocols.intergroup.repair.requests import DELAY_MAX
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
 from antiphon.protocols.intergroup.tickets import Ticket
@@ -31,7 +33,9 @@ def rules(erratum: str, *, literal: bool) -> Rules:
 
 
 def test_there_is_a_class_for_each() -> None:
-    assert ERRATA == ("R1", "R2", "T3", "T5", "T6", "D1", "D5")
+    delivery = ("R1", "R2", "T3", "T5", "T6", "D1", "D5", "D9", "T4")
+    repairs = ("M4", "M8", "M11", "M14", "M15", "M16", "M19", "M27", "M29")
+    assert (*delivery, *repairs, "J1", "J2", "J3", "J4", "J8", "J10", "J12", "J13", "J14", "J16") == ERRATA
 
 
 @pytest.mark.parametrize("literal", [True, False])
@@ -81,3 +85,32 @@ def test_d5_a_keep_alive_ahead_of_a_gap_turns_the_order_round(literal: bool) -> 
     order.data(A, Said(1, 10))
     assert (first == [Said(1, 15)]) == literal
     assert [*first, *order.deliverable(0)] == ([Said(1, 15), Said(1, 10)] if literal else [Said(1, 10), Said(1, 15)])
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_j10_a_process_that_joins_where_a_view_begins_shows_the_id_of_its_members(literal: bool) -> None:
+    """But it skips messages with that very stamp, which the members deliver in the view."""
+    base = view_id(500, Kind.CHANGE, A, 7)
+    assert (rules("J10", literal=literal).joined_id(500, base) == base) == literal
+    assert rules("J10", literal=literal).joined_id(501, base) != base
+
+
+def survivor(process: ProcessId, claims: Claims) -> Survivor:
+    return Survivor(process, last=3, stint=1, gate=90, claims=claims, receiver_claims=(), receiver_gate=0)
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_m15_a_message_counts_although_its_cause_is_lost(literal: bool) -> None:
+    """Nobody knows what c sent after 100; d may have delivered it before it sent its message of 120."""
+    c, d = ProcessId("c"), ProcessId("d")
+    claims = ((c, Claim(1, 4, 100)), (d, Claim(1, 6, 120)))
+    found = rules("M15", literal=literal).ends([survivor(A, claims), survivor(B, claims)])
+    assert (found.last_stamp >= 120) == literal
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_j16_a_receiver_without_progress_counts_for_ever(literal: bool) -> None:
+    stability = rules("J16", literal=literal).stability(A, [A], 0, 1_000)
+    stability.reported(ProcessId("r"), ack=10, now=0)
+    stability.conclude(own_ack=90, now=5_000)
+    assert (stability.stable == 10) == literal

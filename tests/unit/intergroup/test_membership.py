@@ -6,7 +6,7 @@ from antiphon.core.effects import Left, Reset
 from antiphon.protocols.intergroup.membership.claims import NO_END, Claim, Survivor, ends
 from antiphon.protocols.intergroup.membership.consensus import Consensus
 from antiphon.protocols.intergroup.membership.epoch import Epoch
-from antiphon.protocols.intergroup.membership.frames import ProposalFrame
+from antiphon.protocols.intergroup.membership.frames import ProposalFrame, SponsorRequestFrame
 from antiphon.protocols.intergroup.membership.states import State
 from antiphon.protocols.intergroup.membership.view_ids import Kind, joined_id, view_id
 from antiphon.types import GroupId, ProcessId, ViewId
@@ -310,3 +310,15 @@ def test_m7_and_j10_ids_sort_in_the_order_of_installation() -> None:
     ids += [joined_id(6, base), view_id(6, Kind.RESET, A, 1), view_id(10, Kind.CONSENSUS, A, 2)]
     assert ids == sorted(ids)
     assert len({*ids}) == len(ids)
+
+
+def test_7_4_a_receiver_that_is_added_late_becomes_a_sender_and_leaves() -> None:
+    """Its question was late: it has begun again since, and no longer wants to send."""
+    world = World(3, ["r1"])
+    world.run(500)
+    question = SponsorRequestFrame(world.group, ProcessId("r1"), world.views("s1")[-1].id, 1)
+    world.hand("s1", question)
+    world.run(500)
+    assert [len(view.members) for view in world.views("s2")[-2:]] == [4, 3]
+    assert world.standing("r1").state is State.RECEIVER
+    assert not faults(world)

@@ -7,7 +7,7 @@ from antiphon.core.effects import Gauge
 from antiphon.protocols.intergroup.frames import JoinInfoFrame, JoinRequestFrame
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS, InterGroupSettings
 from antiphon.protocols.intergroup.stability.stability import Stability
-from antiphon.types import ProcessId, ViewId
+from antiphon.types import ProcessId
 from tests.support.intergroup_cluster import GROUP, MS, Cluster, LinkFaults
 
 A, B, R = ProcessId("a"), ProcessId("b"), ProcessId("r")
@@ -117,8 +117,7 @@ def test_any_holder_of_a_message_can_repair_it() -> None:
     payload = cluster.send("s1")
     cluster.run(6)
     cluster.cut.clear()
-    while not cluster.said["request"]:
-        cluster.run(1)
+    cluster.run_until(lambda: cluster.said["request"] > 0)
     cluster.cut.add(ProcessId("s1"))
     cluster.run(500)
     assert cluster.said["repair"] == 1
@@ -146,17 +145,37 @@ def test_a_newcomer_begins_above_all_that_it_has_seen() -> None:
     assert starts[0][0] < starts[1][0] < starts[2][0]
 
 
-def test_a_newcomer_does_not_begin_by_what_a_stranger_says_or_by_another_sender_group() -> None:
+def test_a_newcomer_ignores_an_answer_that_does_not_fit() -> None:
+    """Of a process outside of the view that it tells of, for another joiner, with us in the view, without stints."""
     cluster = Cluster(2, {"r1": "total"}, absent=frozenset({"r1"}))
     cluster.run(500)
     cluster.join("r1")
-    r1, epoch = ProcessId("r1"), cluster.views[ProcessId("s1")][0].id
-    both = ((ProcessId("s1"), 1), (ProcessId("s2"), 1))
-    for sender, told, first in (("x", epoch, both), ("s1", ViewId("other"), both), ("s1", epoch, both[:1])):
-        cluster.hand("r1", JoinInfoFrame(GROUP, ProcessId(sender), r1, told, told, 0, 2**50, first, first, (), ()))
+    s1, s2, r1, x = map(ProcessId, ("s1", "s2", "r1", "x"))
+    epoch, start = cluster.views[s1][0].id, cluster.now // 1000
+    both, us = ((s1, 1), (s2, 1)), ((r1, 1), (s1, 1), (s2, 1))
+    for sender, to, first, stints in (
+        (x, r1, both, both),
+        (s1, x, both, both),
+        (s1, r1, us, us),
+        (s1, r1, both, both[:1]),
+    ):
+        cluster.hand("r1", JoinInfoFrame(GROUP, sender, to, epoch, epoch, 0, start, first, stints, (), ()))
     assert cluster.views[r1] == []
     cluster.run(500)
-    assert [view.members for view in cluster.views[r1]] == [("s1", "s2")]
+    assert cluster.members("r1") == [("s1", "s2")]
+
+
+def test_a_newcomer_begins_in_whatever_view_a_sender_is_in() -> None:
+    """7.3: its plan names the first senders, which may have changed since."""
+    cluster = Cluster(3, {"r1": "total"}, absent=frozenset({"r1"}))
+    cluster.demote("s3")
+    cluster.run(1000)
+    cluster.join("r1")
+    cluster.run(2000)
+    assert cluster.members("r1") == [("s1", "s2")]
+    sent = cluster.send("s2")
+    cluster.run(500)
+    assert cluster.payloads("r1") == [sent]
 
 
 def test_a_clock_far_ahead_is_borne_and_told() -> None:

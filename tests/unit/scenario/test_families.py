@@ -3,6 +3,7 @@
 import pytest
 
 from antiphon.errors import ConfigurationError
+from antiphon.protocols.intergroup.options import InterGroupOptions
 from antiphon.protocols.registry import BUILT_IN
 from antiphon.scenario.model import absent_at_first, role_of
 from antiphon.scenario.read import parse_scenario, scenario_toml
@@ -208,3 +209,61 @@ def test_other_timers_are_refused_with_those_that_there_are() -> None:
     named = "(there are default, intergroup, srm, distances, round-trips)"
     text = INTERGROUP + '[options]\nrepair_timers = "seconds"\n'
     assert refusal(text) == f"options.repair_timers: Invalid enum value 'seconds' {named}"
+
+
+RECEIVER = member("p2", 'role = "receiver"')
+WAITS = INTERGROUP.replace("protocol", 'quiet = "4s"\nprotocol', 1)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        fault("crash", "1s", "p1", None),
+        fault("crash", "1s", "p1", None) + fault("recover", "2s", "p1", None),
+        suspicion("p1", "p2"),
+        fault("promote", "1s", "p2"),
+        fault("promote", "1s", "p2") + fault("demote", "2s", "p2"),
+        fault("demote", "1s", "p1"),
+        fault("leave", "1s", "p1") + fault("join", "2s", "p1"),
+        '[[fault]]\nat = "1s"\nkind = "cut"\nfrom = "p1"\nto = "p2"\n',
+        '[[fault]]\nat = "1s"\nkind = "pause"\nprocess = "p1"\n',
+    ],
+)
+def test_senders_of_intergroup_change_fail_and_come_back(faults: str) -> None:
+    assert parse_scenario(WAITS + RECEIVER + faults).fault
+
+
+@pytest.mark.parametrize("text", [NEWTOP, CLASSIC, ACKS])
+@pytest.mark.parametrize("kind", ["promote", "demote"])
+def test_roles_change_in_intergroup_only(text: str, kind: str) -> None:
+    why = "only intergroup has processes that change between sending and receiving"
+    assert why in refusal(text + fault(kind, "1s", "p1"))
+
+
+@pytest.mark.parametrize("kind", ["promote", "demote"])
+def test_a_process_outside_of_a_group_has_no_role_there(kind: str) -> None:
+    away = fault("leave", "1s", "p1") + fault(kind, "2s", "p1")
+    assert "fault[1]" in refusal(WAITS + away)
+
+
+def test_a_receiver_of_intergroup_may_have_messages_to_send() -> None:
+    workload = '[[workload]]\ngroup = "g"\nsenders = ["p2"]\ninterval = "1s"\n'
+    assert parse_scenario(INTERGROUP + RECEIVER + workload).workload
+    assert "p2 is a receiver in group g" in refusal(ACKS + RECEIVER + workload)
+
+
+def test_intergroup_refuses_formations_and_broken_connections() -> None:
+    assert "its groups exist from the start" in refusal(WAITS + fault("merge", "1s", "p1"))
+    gone = '[[fault]]\nat = "1s"\nkind = "gone"\nprocess = "p1"\nby = "p2"\n'
+    assert "its datagrams have no connection that could be refused" in refusal(WAITS + gone)
+
+
+def test_a_group_of_intergroup_needs_a_sender_at_the_start() -> None:
+    nobody = "".join(member(f"p{number}", 'role = "receiver"') for number in (1, 2, 3))
+    assert "at least one member must send" in refusal(INTERGROUP + nobody)
+
+
+def test_an_idle_sender_of_intergroup_may_step_down() -> None:
+    scenario = parse_scenario(INTERGROUP + '[options]\nidle_after = "2s"\n')
+    assert isinstance(scenario.options, InterGroupOptions)
+    assert scenario.options.idle_after == 2_000_000_000

@@ -88,7 +88,7 @@ def play(recorder: Any, request: Any, merge: Any, offset: int) -> None:
 
 def test_a_journal_tells_the_same_rows_as_a_recorder_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("antiphon.trace.recorder.digest", digest)
-    history = Recorder(P1, {NAME: "total"}, agreed=True)
+    history = Recorder(P1, {NAME: "total"}, signed=True)
 
     def request(group: GroupId, payloads: Sequence[bytes], now: int) -> None:
         for payload in payloads:

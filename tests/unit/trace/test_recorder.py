@@ -135,7 +135,7 @@ def test_notices_are_named_like_messages_for_they_share_their_numbers() -> None:
 
 
 def test_the_trace_tells_suspicions_confirmations_and_notices_to_the_application() -> None:
-    history = Recorder(P1, {G: "total"}, agreed=True)
+    history = Recorder(P1, {G: "total"}, signed=True)
     view = first_view(G, frozenset({P1, P2, P3, P4}))
     history.installed(view, 0)
     history.suspected(Suspected(G, P2, 7, "silent"), 5)
@@ -161,7 +161,7 @@ def test_an_agreed_view_tells_which_members_left_and_why() -> None:
     view = first_view(G, frozenset({P1, P2, P3}))
     smaller = shrunk_view(view, [(P3, 4)])
     why = Departure(P3, 4, "silent", (P1, P2), silent_ns=100, agreed_ns=20)
-    history = Recorder(P1, {G: "total"}, agreed=True)
+    history = Recorder(P1, {G: "total"}, signed=True)
     history.installed(view, 0)
     history.installed(smaller, 9, (why,))
     told = [json.loads(row["detail"]) for row in history.rows]
@@ -210,7 +210,7 @@ def test_rows_bear_the_name_of_a_group_whatever_has_become_of_it() -> None:
 
 
 def test_the_first_view_of_a_formed_group_tells_its_classes() -> None:
-    history = Recorder(P1, {G: "total"}, agreed=True)
+    history = Recorder(P1, {G: "total"}, signed=True)
     history.installed(JOINED, 0)
     history.installed(shrunk_view(JOINED, [(P3, 9)]), 1)
     first, later = history.rows

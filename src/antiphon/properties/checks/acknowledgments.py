@@ -72,6 +72,10 @@ def _counted(history: History, promises: Promises) -> _Counted:
     # A frame transmitted after the end of a crashed log is unknown, and therefore excused.
     mine &= at >= 0
     received, at = received[mine], at[mine]
+    # Where processes change between sending and receiving, only an acknowledgment of the same view counts.
+    changing = promises.of_family(lambda promised: promised.onlookers)[rows.process[received]]
+    same = ~changing | (rows.view[received] == rows.view[sent[at]])
+    received, at = received[same], at[same]
     texts = pc.dictionary_encode(extracted(sent_texts, _SENDERS, "senders"))
     text = np.asarray(pc.fill_null(texts.indices, -1).to_numpy(zero_copy_only=False), np.int64)[at]
     _require(history, sent[at[text < 0]], "does not say for which senders")
@@ -117,7 +121,7 @@ def _missing(
     cases, case = np.unique(keys, axis=0, return_inverse=True)
     answers = []
     for here, peer, said in cases.tolist():
-        if here < 0 or peer not in stays.receivers[here]:
+        if here < 0 or peer not in stays.receivers[here] or promises.roles.receiving[here]:
             answers.append(_NOT_COUNTED)
             continue
         process = int(stays.process[here])

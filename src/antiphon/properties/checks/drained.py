@@ -6,6 +6,7 @@ from antiphon.properties.promises import Promises
 from antiphon.properties.tables.audience import Audience
 from antiphon.properties.tables.codes import coded, distinct, firsts
 from antiphon.properties.tables.columns import KIND, BoolArray, IntArray
+from antiphon.properties.tables.departures import Departures
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.quiet_end import (
     addressed,
@@ -40,7 +41,7 @@ def check_stable_at_last(
     messages = history.messages
     sending = stable_senders(history, promises, stable)
     asked = [_asked_in_last_views(history, sending & cuts, stable & cuts)]
-    if promises.onlooking.any():
+    if promises.roles.receiving.any():
         asked.append(owed_to_receivers(history, promises, sending, stable & promises.frees("everything")))
     if not cuts.all():
         asked.append(_asked_of_senders(history, promises, stable & ~cuts, audience))
@@ -103,18 +104,21 @@ def check_unblocked(history: History, promises: Promises) -> list[Verdict]:
 
 
 def check_buffers_empty(
-    history: History, promises: Promises, stability: StabilityReports, spans: Spans
+    history: History, promises: Promises, stability: StabilityReports, spans: Spans, departures: Departures
 ) -> list[Verdict]:
     """L8: a stable member has freed every application message that it holds until stability.
 
     Which messages these are depends on the family: all that it sent or received, or only those that it sent. Excused
     are messages of a removed sender that it never delivered (they were dropped at the cut), messages of a predecessor
-    of its formation, and messages sent before it left (they went with the group). A family that does not free
-    everything by `discard` rows must also hold nothing at its `stop`.
+    of its formation, and messages sent before it left (they went with the group). A process that only receives frees
+    nothing while its component has no sender. A family that does not free everything by `discard` rows must also hold
+    nothing at its `stop`.
     """
     if not history.world.quiet:
         return not_quiet(history, promises, "L8")
     rows, stable = history.rows, stable_members(history, promises, "L8") & history.in_part[:, None]
+    for place in np.argwhere(stable & promises.roles.receives_last).tolist():
+        stable[tuple(place)] = departures.has_senders(*place)
     at = history.of_kind("send", "receive")
     at = at[(rows.number[at] >= 0) & (rows.group[at] >= 0) & (rows.sender[at] >= 0)]
     at = at[stable[rows.process[at], rows.group[at]] & ~_not_held(history, promises, at)]

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from antiphon.properties.checks.sender_groups import wrong_senders
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.departures import Departures
@@ -35,7 +36,8 @@ def check_precision(
     Where views do not merge, an excluded member stays out: the last views need not equal S, but they partition it.
     Where they do (`merge_every`), all members of S in the group that know of each other, directly or through others,
     are in one view, unless frames are so slow that members keep excluding each other. A process that asked to join is
-    in the group by then, if one of its contacts was a member of S.
+    in the group by then, if one of its contacts was a member of S. Where processes change between sending and only
+    receiving, the last views list exactly those that want to send (`sender_groups.py`).
     """
     if not history.world.quiet:
         return not_quiet(history, promises, "L1")
@@ -43,9 +45,14 @@ def check_precision(
     last = {place: stay for place, stay in last_stays(history).items() if stable[place]}
     judged = [stay for place, stay in last.items() if membership.shared[stay] and membership.settled[place[0]]]
     opportunities = counted(history, membership, judged)
-    found = _not_of_one_mind(history, membership, judged, last)
+    roles = promises.of_family(lambda promised: promised.onlookers)
+    changing = [stay for stay in judged if roles[membership.process[stay]]]
+    found = wrong_senders(history, promises, membership, departures, changing)
+    judged = [stay for stay in judged if not promises.roles.receiving[stay]]
+    last = {place: stay for place, stay in last.items() if not promises.roles.receiving[stay]}
+    found += _not_of_one_mind(history, membership, judged, last)
     found += _not_merged(history, membership, last)
-    found += _never_joined(history, promises, membership, stable)
+    found += _never_joined(history, promises, membership, departures, stable)
     found += _outsiders(history, membership, departures, stable)
     return over_groups(history, promises, "L1", opportunities, as_violations(found))
 
@@ -130,14 +137,19 @@ def _known(history: History, membership: Membership, group: int, stays: dict[int
     return known
 
 
-def _never_joined(history: History, promises: Promises, membership: Membership, stable: BoolArray) -> list[Found]:
+def _never_joined(
+    history: History, promises: Promises, membership: Membership, departures: Departures, stable: BoolArray
+) -> list[Found]:
     """Processes of a stable component that asked to join through a member of the group, but are in no view of it."""
     rows, component, found = history.rows, history.world.component, list[Found]()
     cuts = promises.of_family(lambda promised: promised.cuts)
+    roles = promises.of_family(lambda promised: promised.onlookers)
     pending = {(int(rows.process[row]), int(rows.group[row])): row for row in history.of_kind("join").tolist()}
     for (process, group), row in pending.items():
         waits = cuts[process] and group >= 0 and history.away[process, group] and not history.left[process, group]
         if not waits or component[process] < 0 or not membership.settled[process]:
+            continue
+        if roles[process] and not departures.has_senders(process, group):
             continue
         contacts = history.details.get(row, {}).get("contacts")
         members = [

@@ -36,11 +36,7 @@ def check_no_false_exclusion(
     suspicion timeout. A receive-only process is judged by what was in its own way (`receive_only.py`): once it has
     begun, it loses no sender.
     """
-    members = [
-        stay
-        for stay in membership.stays_promising("L9")
-        if not promises.onlooking[membership.process[stay], membership.group[stay]]
-    ]
+    members = [stay for stay in membership.stays_promising("L9") if not promises.roles.receiving[stay]]
     note = _why_not(history, membership, stability, members)
     judged = [] if note else members
     receivers_only = ReceiveOnly(history, promises, membership)
@@ -110,7 +106,9 @@ def check_silence(history: History, promises: Promises, membership: Membership) 
     """
     if history.world.is_open:
         return not_quiet(history, promises, "L10")
-    bound = _bounds(membership, np.logical_or.reduce(promises.onlooking, axis=1))
+    bound = _bounds(
+        membership, np.isin(np.arange(len(history.processes)), history.stays.process[promises.roles.receiving])
+    )
     bound[_hindered(history) | ~history.in_part] = 0
     asked = membership.stays_promising("L10", private=True)
     stays = [stay for stay in asked if bound[membership.process[stay]] and _has_company(history, membership, stay)]
@@ -148,7 +146,9 @@ def _bounds(membership: Membership, onlooking: BoolArray) -> IntArray:
     suspectors = membership.suspectors
     probed = 2 * (suspectors.probe + suspectors.silence) + suspectors.after
     by_probe = np.where((suspectors.after > 0) & (suspectors.probe > 0), probed, 0)
-    period = np.where(onlooking, np.maximum(suspectors.keep_alive, suspectors.report), suspectors.keep_alive)
+    # A process that joins asks every half timeout.
+    turns = np.maximum(suspectors.keep_alive, suspectors.report) + suspectors.after // 2
+    period = np.where(onlooking, turns, suspectors.keep_alive)
     return np.where(period > 0, 2 * period, by_probe)
 
 

@@ -44,7 +44,7 @@ def check_multicast(history: History, promises: Promises, delivered: Delivered, 
     if not cuts.all():
         more = _missing_anywhere(history, promises, stable & ~cuts, audience, opportunities)
         lost, losers = np.concatenate([lost, more[0]]), np.concatenate([losers, more[1]])
-    if promises.onlooking.any():
+    if promises.roles.receiving.any():
         message, process = owed_to_receivers(history, promises, sending, stable)
         opportunities += np.bincount(history.messages.group[message], minlength=len(history.groups))
         missing = _undelivered(history, message, process)

@@ -181,7 +181,7 @@ def _skipped(history: History, promises: Promises, marks: Marks, order: _Order) 
     deliveries, width = order.deliveries, len(history.rows.kind) + 1
     stays = history.stays
     # A receive-only process starts again with each of its views.
-    begun = np.where(promises.onlooking[stays.process, stays.group], np.arange(len(stays.row)), stays.root)
+    begun = np.where(promises.roles.receiving, np.arange(len(stays.row)), stays.root)
     root = np.append(begun, -1)
     pair = root[history.stay_at(deliveries.row)]
     reports = distinct(marks.row)

@@ -199,6 +199,8 @@ def check_disjoint_at_last(history: History, promises: Promises, membership: Mem
     probes = membership.suspectors.probe
     last: dict[int, list[int]] = defaultdict(list)
     for stay in membership.stays_promising("M6e"):
+        if promises.roles.receiving[stay]:
+            continue
         process, group = membership.process[stay], membership.group[stay]
         if membership.final[stay] and stable[process][group] and membership.settled[process]:
             last[group].append(stay)
@@ -240,7 +242,8 @@ def check_successors_agree(history: History, promises: Promises, membership: Mem
     In the first view of a formed group, a member may also come from another formation or from no view.
     """
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
-    for (group, _), stays in membership.sharing(membership.stays_promising("M7")).items():
+    asked = [stay for stay in membership.stays_promising("M7") if _is_sender(promises, membership, stay)]
+    for (group, _), stays in membership.sharing(asked).items():
         origins: dict[int, list[int]] = defaultdict(list)
         for stay in stays:
             before = membership.preceding[stay]
@@ -251,6 +254,12 @@ def check_successors_agree(history: History, promises: Promises, membership: Mem
                 others = [stay for where, there in origins.items() if where != origin for stay in there]
                 found += _strays(history, membership, came, others)
     return over_groups(history, promises, "M7", opportunities, as_violations(found))
+
+
+def _is_sender(promises: Promises, membership: Membership, stay: int) -> bool:
+    """False if the process only receives in the view, or came to it as a process that only receives (InterGroup)."""
+    before = membership.preceding[stay]
+    return not promises.roles.receiving[stay] and not (before >= 0 and promises.roles.receiving[before])
 
 
 def _strays(history: History, membership: Membership, came: list[int], others: list[int]) -> Iterable[Found]:
@@ -268,8 +277,11 @@ def _strays(history: History, membership: Membership, came: list[int], others: l
 
 
 def _came_elsewhere(membership: Membership, came: int, stay: int) -> bool:
-    """True if the stay begins a formation, and its process comes from another formation than the others, or none."""
-    if not membership.formed[stay]:
+    """True if the stay begins a formation, and its process comes from another formation than the others, or none.
+
+    Where members are added in order, a process that went elsewhere is first excluded, and merged later (M26).
+    """
+    if not membership.formed[stay] or membership.roles[membership.process[stay]]:
         return False
     origin = membership.preceding[stay]
     roots = [membership.root[each] for each in (membership.preceding[came], origin)] if origin >= 0 else []
@@ -295,26 +307,41 @@ def check_transitional(history: History, promises: Promises, membership: Members
     """M8: the transitional set holds only members of both views, and all installers that came from the same view.
 
     A row without such a set is not judged. In the first view of a formed group the set is the process's own class, or
-    empty if it comes from no view.
+    empty if it comes from no view. Processes that only receive, or did so before, are not judged and not counted.
     """
+    asked = [stay for stay in membership.stays_promising("M8") if _is_sender(promises, membership, stay)]
     with_set = [
-        (before, stay) for before, stay in membership.passages("M8") if history.stays.transitional[stay] is not None
+        (membership.preceding[stay], stay)
+        for stay in asked
+        if membership.preceding[stay] >= 0 and history.stays.transitional[stay] is not None
     ]
-    formed = [stay for stay in membership.stays_promising("M8") if membership.formed[stay]]
+    formed = [stay for stay in asked if membership.formed[stay]]
+    promoted = _promoted(promises, membership)
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_class, history, membership, stay))
         for stay in formed
-        if not _is_own_class(history, membership, stay)
+        if not _is_own_class(history, membership, stay, promoted[membership.group[stay], membership.view[stay]])
     ]
-    found += _wrong_sets(history, membership, with_set)
+    found += _wrong_sets(history, membership, with_set, asked)
     asked = [stay for _, stay in with_set] + [stay for stay in formed if membership.preceding[stay] < 0]
     opportunities = counted(history, membership, asked)
     return over_groups(history, promises, "M8", opportunities, as_violations(found))
 
 
-def _wrong_sets(history: History, membership: Membership, with_set: list[tuple[int, int]]) -> list[Found]:
+def _promoted(promises: Promises, membership: Membership) -> dict[tuple[int, int], set[int]]:
+    """By group and view: the members that only received before."""
+    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for stay, before in enumerate(membership.preceding):
+        if before >= 0 and promises.roles.receiving[before] and not promises.roles.receiving[stay]:
+            found[membership.group[stay], membership.view[stay]].add(membership.process[stay])
+    return found
+
+
+def _wrong_sets(
+    history: History, membership: Membership, with_set: list[tuple[int, int]], asked: list[int]
+) -> list[Found]:
     """Transitional sets with processes that are not in both views, or that came from another view."""
-    installers = _installers(membership) if with_set else {}
+    installers = _installers(membership, asked) if with_set else {}
     found: list[Found] = []
     for before, stay in with_set:
         named = frozenset(history.stays.transitional[stay] or ())
@@ -329,14 +356,31 @@ def _wrong_sets(history: History, membership: Membership, with_set: list[tuple[i
     return found
 
 
-def _is_own_class(history: History, membership: Membership, stay: int) -> bool:
-    """True if the classes partition the members, and the transitional set is its own class, or empty without a view."""
+def _is_own_class(history: History, membership: Membership, stay: int, promoted: set[int]) -> bool:
+    """True if the classes partition the members, and the transitional set is its own class, or empty without a view.
+
+    Members that only received before are in the class, and in no view that the others come from. Of members that never
+    installed the view, this is not known.
+    """
     classes, me = history.stays.classes[stay], membership.process[stay]
     divided = sorted(member for together in classes for member in together) == sorted(membership.members[stay])
     own = next((frozenset(together) for together in classes if me in together), frozenset[int]())
     if membership.preceding[stay] < 0:
         return divided and own == {me} and not history.stays.transitional[stay]
-    return divided and own == frozenset(history.stays.transitional[stay] or ())
+    along = frozenset(history.stays.transitional[stay] or ())
+    if not membership.roles[me]:
+        return divided and own == along
+    return divided and along <= own and not (own - along - promoted) & _installers_of(membership, stay)
+
+
+def _installers_of(membership: Membership, stay: int) -> frozenset[int]:
+    """The processes that installed the view of the stay."""
+    place = membership.group[stay], membership.view[stay]
+    return frozenset(
+        process
+        for process, *there in zip(membership.process, membership.group, membership.view, strict=True)
+        if tuple(there) == place
+    )
 
 
 def _describe_class(history: History, membership: Membership, stay: int) -> Violation:
@@ -351,10 +395,12 @@ def _describe_class(history: History, membership: Membership, stay: int) -> Viol
     return about(history, membership, sentence, [stay])
 
 
-def _installers(membership: Membership) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:
+def _installers(
+    membership: Membership, asked: list[int]
+) -> dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]]:
     """By group and view: its installers with their stays, and which of them came from which view."""
     found: dict[tuple[int, int], tuple[dict[int, int], dict[int, set[int]]]] = {}
-    for stay in membership.stays_promising("M8"):
+    for stay in asked:
         key = membership.group[stay], membership.view[stay]
         installed_by, came = found.setdefault(key, ({}, defaultdict(set)))
         installed_by[membership.process[stay]] = stay

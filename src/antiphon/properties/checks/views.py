@@ -21,7 +21,7 @@ from antiphon.types import split_process_id
 
 def check_self_inclusion(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M1: a process that installs a view is a member of it."""
-    asked = membership.stays_promising("M1")
+    asked = [stay for stay in membership.stays_promising("M1") if not promises.roles.receiving[stay]]
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_outside, history, membership, stay))
         for stay in asked
@@ -42,8 +42,8 @@ def _describe_outside(history: History, membership: Membership, stay: int) -> Vi
 def check_growing_ids(history: History, promises: Promises, membership: Membership) -> list[Verdict]:
     """M2: the ids of the views that a process installs in a group grow, over all its incarnations.
 
-    Exception: a later incarnation that enters a formed group. It has forgotten how often the group was formed, and the
-    members that take it in may never have known. R2 judges whether the view is new.
+    Exception: a later incarnation that enters a formed group, or that only receives. It has forgotten how often the
+    group was formed, and the members that take it in may never have known. R2 judges whether the view is new.
     """
     before: dict[tuple[str, int], int] = {}
     compared, found = [], list[Found]()
@@ -52,7 +52,7 @@ def check_growing_ids(history: History, promises: Promises, membership: Membersh
         earlier = before.get(key)
         before[key] = stay
         forgotten = earlier is not None and membership.process[earlier] != membership.process[stay]
-        if earlier is not None and not (forgotten and membership.formed[stay]):
+        if earlier is not None and not (forgotten and (membership.formed[stay] or promises.roles.receiving[stay])):
             compared.append(stay)
             # View codes are in the order of the ids.
             if membership.view[stay] <= membership.view[earlier]:
@@ -81,10 +81,12 @@ def check_first_view(history: History, promises: Promises, membership: Membershi
     """
     configured, calls = _configured(history), Calls(history)
     founded = _founded(membership)
-    asked, found = list[int](), list[Found]()
+    asked, found, seen = list[int](), list[Found](), set[tuple[int, int]]()
     for stay in membership.stays_promising("M3"):
         place = membership.process[stay], membership.group[stay]
-        if membership.preceding[stay] >= 0 or not (membership.formed[stay] or place in configured):
+        returns = place in seen and not membership.formed[stay]
+        seen.add(place)
+        if membership.preceding[stay] >= 0 or returns or not (membership.formed[stay] or place in configured):
             continue
         asked.append(stay)
         if membership.formed[stay]:
@@ -120,8 +122,8 @@ class Calls:
         self._times: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._left: dict[tuple[int, int], list[int]] = defaultdict(list)
         rows = history.rows
-        for kind, times in (("join", self._times), ("leave", self._left)):
-            for row in history.of_kind(kind).tolist():
+        for kinds, times in ((("join", "promote"), self._times), (("leave",), self._left)):
+            for row in history.of_kind(*kinds).tolist():
                 times[int(rows.group[row]), int(rows.process[row])].append(int(rows.time[row]))
         self._read_formations({group: code for code, group in enumerate(history.groups)})
 
@@ -273,8 +275,8 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
     judged by `time`, and an equal time suffices. For a process that goes over to the same formed group, it is judged by
     its own log, because the log tells what it finds out only once its application is there.
     """
-    passages = membership.passages("M10")
-    reasons = _Reasons(history, membership) if passages else None
+    passages = [passage for passage in membership.passages("M10") if not _begins_again(promises, membership, passage)]
+    reasons = _Reasons(history, promises, membership) if passages else None
     opportunities, found = np.zeros(len(history.groups), np.int64), list[Found]()
     for before, stay in passages:
         group, old, new = membership.group[stay], membership.members[before], membership.members[stay]
@@ -286,11 +288,20 @@ def check_reasons(history: History, promises: Promises, membership: Membership) 
     return over_groups(history, promises, "M10", opportunities, as_violations(found))
 
 
+def _begins_again(promises: Promises, membership: Membership, passage: tuple[int, int]) -> bool:
+    """True if a process that only receives goes to a view of its own, or comes from one (InterGroup)."""
+    return any(
+        promises.roles.receiving[stay] and membership.process[stay] in membership.members[stay] for stay in passage
+    )
+
+
 class _Reasons:
     """Reasons why a process may be missing from a view, or new in it."""
 
-    def __init__(self, history: History, membership: Membership) -> None:
+    def __init__(self, history: History, promises: Promises, membership: Membership) -> None:
         self._membership = membership
+        self._adopts = promises.of_family(lambda promised: promised.onlookers)
+        """By process: it adopts the suspicions of all others, also of those that are excluded with the suspect."""
         self._calls = Calls(history)
         self._stays: dict[tuple[int, int], list[int]] = defaultdict(list)
         for stay, place in enumerate(zip(membership.group, membership.process, strict=True)):
@@ -302,7 +313,7 @@ class _Reasons:
         for suspicion in membership.suspicions:
             self._accusers[suspicion.group, suspicion.peer].append(suspicion)
         self._left: dict[tuple[int, int], int] = {}
-        for row in history.of_kind("leave").tolist():
+        for row in history.of_kind("leave", "demote").tolist():
             key = int(history.rows.group[row]), int(history.rows.process[row])
             self._left[key] = min(int(history.rows.time[row]), self._left.get(key, int(history.rows.time[row])))
 
@@ -313,9 +324,9 @@ class _Reasons:
             return self._merges(stay, other) or self._calls.explain(stay, other)
         if self._left.get((group, other), now + 1) <= now:
             return True
-        members = self._membership.members[stay]
+        members, anyone = self._membership.members[stay], self._adopts[self._membership.process[stay]]
         return any(
-            suspicion.process in members and (suspicion.time <= now or self._traced_late(stay, suspicion))
+            (anyone or suspicion.process in members) and (suspicion.time <= now or self._traced_late(stay, suspicion))
             for suspicion in self._accusers.get((group, other), ())
         )
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray
 from antiphon.properties.tables.history import NEVER, History
 from antiphon.properties.tables.membership import Membership
+from antiphon.properties.tables.one_way import OneWayLinks
 from antiphon.properties.tables.quiet_end import last_stays
 
 
@@ -26,11 +28,12 @@ class Loss:
 
 
 class Departures:
-    def __init__(self, history: History, membership: Membership) -> None:
-        self._history, self._membership = history, membership
+    def __init__(self, history: History, promises: Promises, membership: Membership) -> None:
+        self._history, self._promises, self._membership = history, promises, membership
         self._end = int(history.rows.time.max(initial=0))
         self._somebody_takes_nothing = _lasting_stall(history)
         self._last = last_stays(history)
+        self._one_way = OneWayLinks(history)
 
     def has_departed(self, process: int, group: int, other: int) -> bool:
         """True if the other crashed, left, or is cut off for good from that member of a stable component."""
@@ -45,6 +48,8 @@ class Departures:
         for (process, group), stay in self._last.items():
             if not stable[process, group] or not self._asks(process) or not membership.shared[stay]:
                 continue
+            if self.follows_outside(stay):
+                continue
             first, others = stay, membership.members[stay]
             while membership.preceding[first] >= 0:
                 first = membership.preceding[first]
@@ -56,13 +61,36 @@ class Departures:
             ]
         return found
 
+    def follows_outside(self, stay: int, *, wanted: bool = False) -> bool:
+        """True if the process only receives in its last view, and its component is not the measure of that view.
+
+        Its component has no sender, or it hears a member outside of it, in one direction. `wanted`: some process of the
+        component wants to send, so there should be a sender.
+        """
+        membership = self._membership
+        process, group = membership.process[stay], membership.group[stay]
+        if not self._promises.roles.receiving[stay]:
+            return False
+        if self._one_way.hears_outsider(process, membership.members[stay]):
+            return True
+        return not wanted and not self.has_senders(process, group)
+
+    def has_senders(self, process: int, group: int) -> bool:
+        """True if a process in its component sends: without one, a process that only receives keeps its last view."""
+        component = self._history.world.component
+        return any(
+            where == group and component[other] == component[process] and not self._promises.roles.receiving[stay]
+            for (other, where), stay in self._last.items()
+            if not self._history.away[other, group]
+        )
+
     def _asks(self, process: int) -> bool:
         return bool(self._membership.suspectors.after[process] and self._membership.settled[process])
 
     def _noticed(self, process: int, group: int, other: int) -> bool:
         """True if the group spoke after the other had departed, and long enough before the end."""
         suspectors, membership, history = self._membership.suspectors, self._membership, self._history
-        if suspectors.probe[process]:
+        if suspectors.probe[process] or suspectors.keep_alive[process]:
             return True
         since = self.since(group, other)
         sends, time, component = history.sends, history.rows.time, history.world.component

@@ -94,12 +94,17 @@ class Stays:
     formed: BoolArray
     """True if the view is the first of a formed group: it begins an epoch (docs/spec/newtop.md 11.1)."""
     root: IntArray
-    """The stay with which the process entered the formation: the last formed one before, or its first."""
+    """The stay with which the process entered the formation: the last formed one before, or its first.
+
+    In InterGroup also one in which it was alone because it began again, and the one after that.
+    """
     members: tuple[tuple[int, ...], ...]
     classes: tuple[tuple[tuple[int, ...], ...], ...]
     """For a formed view: the members that came from one view together, as the row tells; else empty."""
     transitional: tuple[tuple[int, ...] | None, ...]
     """The members that came along from the view before, as the row tells; None if it does not tell."""
+    receiving: BoolArray
+    """True if the row says that its process only receives in the view, and is none of its members (InterGroup)."""
     private: BoolArray
     """True if the view belongs to its process alone: its id is used by no other process."""
     receivers: tuple[tuple[int, ...], ...]
@@ -285,6 +290,10 @@ def _stays(columns: Columns) -> Stays:
     classes = tuple(columns.classes.get(row, ()) for row in at.tolist())
     formed = np.array([bool(each) for each in classes], np.bool_)
     members = tuple(columns.members[row] for row in at.tolist())
+    receiving = np.array([columns.details.get(row, {}).get("role") == "receiver" for row in at.tolist()], np.bool_)
+    single = [who == (process[place],) for place, who in enumerate(members)]
+    alone = receiving & np.array(single, np.bool_)
+    begins = formed | alone | ((preceding >= 0) & np.append(alone, False)[preceding])
     sets = [columns.private.get(row, (all_of, all_of)) for row, all_of in zip(at.tolist(), members, strict=True)]
     return Stays(
         row=at,
@@ -297,10 +306,11 @@ def _stays(columns: Columns) -> Stays:
         final=final,
         leave=leave,
         formed=formed,
-        root=_roots(preceding, formed),
+        root=_roots(preceding, begins),
         members=members,
         classes=classes,
         transitional=tuple(columns.transitional.get(row) for row in at.tolist()),
+        receiving=receiving,
         private=np.array([row in columns.private for row in at.tolist()], np.bool_),
         receivers=tuple(receivers for receivers, _ in sets),
         senders=tuple(senders for _, senders in sets),
@@ -326,10 +336,10 @@ def _leaves(rows: Rows, at: IntArray, total: int) -> IntArray:
     return leave
 
 
-def _roots(preceding: IntArray, formed: BoolArray) -> IntArray:
+def _roots(preceding: IntArray, begins: BoolArray) -> IntArray:
     roots = list[int]()
-    for stay, (before, begins) in enumerate(zip(preceding.tolist(), formed.tolist(), strict=True)):
-        roots.append(stay if begins or before < 0 else roots[before])  # a stay comes after the one that precedes it
+    for stay, (before, anew) in enumerate(zip(preceding.tolist(), begins.tolist(), strict=True)):
+        roots.append(stay if anew or before < 0 else roots[before])  # a stay comes after the one that precedes it
     return np.array(roots, np.int64)
 
 

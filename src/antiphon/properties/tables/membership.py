@@ -32,6 +32,8 @@ class Membership:
     def __init__(self, history: History, promises: Promises) -> None:
         self._history, self._promises = history, promises
         self.suspectors: Suspectors = promises.suspectors
+        self.roles: BoolArray = promises.of_family(lambda promised: promised.onlookers)
+        """By process: members are added and leave in order, within a formation (InterGroup)."""
         stays = history.stays
         self.row: list[int] = stays.row.tolist()
         self.time: list[int] = history.rows.time[stays.row].tolist()
@@ -114,7 +116,7 @@ class Membership:
         history, component = self._history, self._history.world.component
         views: dict[tuple[int, int], set[int]] = defaultdict(set)
         for stay, process in enumerate(self.process):
-            if self.stays_in(stay):
+            if self.stays_in(stay) and not self._promises.roles.receiving[stay]:
                 views[int(component[process]), self.group[stay]].add(self.view[stay])
         for row in history.of_kind("join").tolist():
             process, group = int(history.rows.process[row]), int(history.rows.group[row])

@@ -38,16 +38,30 @@ class Pasts:
 
     def __init__(self, history: History, promises: Promises, causality: Causality) -> None:
         self._history, self._promises, self._causality = history, promises, causality
-        self._known: dict[tuple[int, ...], Past] = {}
+        self._known: dict[tuple[bool, tuple[int, ...]], Past] = {}
 
     def of(self, property_id: str) -> "Past":
-        """The past within the groups that are held to one order."""
+        """The past within the groups that are held to one order.
+
+        For O4, where each process chooses its own service, causes are not followed through a process that delivers
+        earlier than the group's order: a change of the view may remove what only such a process delivered.
+        """
         realms = self._promises.realms(property_id)
+        early = self._promises.hurries & (property_id == "O4")
         # Only the partition of the groups matters, not its numbering.
-        key = tuple(np.unique(realms, return_inverse=True)[1].tolist())
+        key = bool(early.any()), tuple(np.unique(realms, return_inverse=True)[1].tolist())
         if key not in self._known:
-            self._known[key] = Past(self._history, self._causality, realms)
+            self._known[key] = Past(self._history, self._without(early), realms)
         return self._known[key]
+
+    def _without(self, early: BoolArray) -> Causality:
+        """The events without the deliveries of these processes in these groups."""
+        every, history = self._causality, self._history
+        process, group = history.rows.process[every.row], history.messages.group[every.message]
+        kept = every.sending | ~early[process, group]
+        return (
+            every if kept.all() else Causality(every.row[kept], every.message[kept], every.sending[kept], every.circles)
+        )
 
 
 class Past:

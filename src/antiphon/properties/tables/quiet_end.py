@@ -13,6 +13,8 @@ from antiphon.properties.tables.audience import Audience
 from antiphon.properties.tables.codes import parts
 from antiphon.properties.tables.columns import BoolArray, IntArray
 from antiphon.properties.tables.history import NEVER, History
+from antiphon.properties.tables.one_way import OneWayLinks
+from antiphon.types import split_process_id
 
 _NONE = np.zeros(0, np.int64)
 
@@ -48,7 +50,7 @@ def owed_to_receivers(
     """
     sends, stays, component = history.sends, history.stays, history.world.component
     messages, processes = [_NONE], [_NONE]
-    for stay in np.flatnonzero(stays.final & (promises.onlooking & taking)[stays.process, stays.group]).tolist():
+    for stay in np.flatnonzero(stays.final & promises.roles.receiving & taking[stays.process, stays.group]).tolist():
         process, group, since = int(stays.process[stay]), stays.group[stay], history.rows.time[stays.row[stay]]
         heard = sending[:, group] & (component == component[process])
         heard &= np.isin(np.arange(len(component)), stays.members[stay])
@@ -66,17 +68,31 @@ def missing_senders(
     Only senders that it chose, in its own component, count. Adds their number to `opportunities`, by group.
     """
     stays, component, found = history.stays, history.world.component, list[tuple[int, int, int]]()
-    last = last_stays(history)
-    here = promises.onlooking & promises.pairs("L2") & (component >= 0)[:, None] & ~history.left
+    last, one_way = last_stays(history), OneWayLinks(history)
+    here = promises.roles.receives_last & promises.pairs("L2") & (component >= 0)[:, None] & ~history.left
+    here &= ~_never_asked(history)
     for process, group in np.argwhere(here).tolist():
         stay = last.get((process, group), -1)
         heard = stays.members[stay] if stay >= 0 and stays.leave[stay] == NEVER else ()
-        there = np.flatnonzero(sending[:, group] & ~promises.onlooking[:, group] & (component == component[process]))
+        if one_way.hears_outsider(process, frozenset(heard)):
+            continue  # it follows a sender of another component
+        there = np.flatnonzero(
+            sending[:, group] & ~promises.roles.receives_last[:, group] & (component == component[process])
+        )
         for sender in promises.chosen_senders(process, group, there.tolist()):
             opportunities[group] += 1
             if sender not in heard:
                 found.append((int(history.logs.end[process]) - 1, group, sender))
     return found
+
+
+def _never_asked(history: History) -> BoolArray:
+    """By process and group: a later incarnation that has not joined the group again."""
+    later = np.array([split_process_id(who)[1] > 0 for who in history.processes], np.bool_)
+    asked = np.zeros_like(history.left)
+    rows = history.of_kind("join")
+    asked[history.rows.process[rows], history.rows.group[rows]] = True
+    return later[:, None] & ~asked
 
 
 def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:

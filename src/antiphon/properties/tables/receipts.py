@@ -50,6 +50,7 @@ class Receipts:
     def __init__(self, history: History, arrivals: Arrivals, audience: Audience, membership: Membership) -> None:
         self._history, self._arrivals, self._audience = history, arrivals, audience
         self._failed = _Failed(history, membership)
+        self._adds_members = membership.roles
 
     def missing(self, row: IntArray, message: IntArray) -> BoolArray:
         """Which of the messages (coded as in `Arrivals`) one of these processes had not received by the row's time.
@@ -67,7 +68,10 @@ class Receipts:
         sent_in = int(self._sent_in(np.array([row]), np.array([message]))[0])
         if sent_in >= 0:
             return tuple(sorted(self._audience.lasting(sent_in, stay)))
-        return self._members(stay, int(self._failed.before(np.array([row]))[0]))
+        known = int(self._failed.before(np.array([row]))[0])
+        if self._adds_members[self._history.stays.process[stay]]:
+            return self._members_since(stay, known, int(self._sent_at(np.array([message]))[0]))
+        return self._members(stay, known)
 
     def _latest(self, row: IntArray, message: IntArray) -> IntArray:
         """When the last of these processes had each message; NEVER if one never had it."""
@@ -78,7 +82,11 @@ class Receipts:
             which, known = divmod(place, width)
             here, since = divmod(which, len(stays.row) + 1)
             group = int(stays.group[here])
-            if since == 0:
+            if since == 0 and self._adds_members[stays.process[here]]:
+                for then, some in parts(self._sent_at(message[at])):
+                    members = self._members_since(here, known, then)
+                    latest[at[some]] = self._arrivals.latest(group, members, message[at[some]])
+            elif since == 0:
                 latest[at] = self._arrivals.latest(group, self._members(here, known), message[at])
             else:
                 lasting = tuple(sorted(self._audience.lasting(since - 1, here)))
@@ -95,6 +103,17 @@ class Receipts:
         return (
             tuple(member for member in stays.members[stay] if member not in failed) if failed else stays.members[stay]
         )
+
+    def _members_since(self, stay: int, known: int, sent_in: int) -> tuple[int, ...]:
+        """Where members are added in order: those that were members when the message was sent, by its sender's log."""
+        there = self._history.stays.members[sent_in] if sent_in >= 0 else None
+        return tuple(each for each in self._members(stay, known) if there is None or each in there)
+
+    def _sent_at(self, message: IntArray) -> IntArray:
+        """The stay of its sender in which each message was sent; -1 if no log tells."""
+        row = self._arrivals.first_row(self._arrivals.sender[message], message)
+        known = row < NEVER
+        return np.where(known, self._history.stay_at(np.where(known, row, 0)), -1)
 
     def _sent_in(self, row: IntArray, message: IntArray) -> IntArray:
         """For messages of the row's own process, in a private view: the stay in which it sent them; else -1."""

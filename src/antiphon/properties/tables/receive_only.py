@@ -5,6 +5,7 @@ network is cut, or if it stands still. No trace tells how many datagrams a netwo
 arrived, and when.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from antiphon.properties.promises import Promises
 from antiphon.properties.tables.columns import BoolArray, IntArray
-from antiphon.properties.tables.history import History
+from antiphon.properties.tables.history import NEVER, History
 from antiphon.properties.tables.membership import Membership
 from antiphon.properties.tables.rows_by_time import FrameRows, RowsByTime
 from antiphon.scenario.units import Duration
@@ -62,11 +63,18 @@ class ReceiveOnly:
         self._waited_for = _WAITED_FOR * self._bearable
         self._gets_over = _GETS_OVER * self._bearable
         calm = _undisturbed(history, promises, self._bearable)
+        self._changed_at = _changed_at(membership, promises)
+        self._installers = Counter(membership.view)
+        """By view, the number of processes that installed it: all but private views are agreed by the senders."""
+        rows = history.of_kind("leave", "demote")[::-1]  # backwards, so that the first counts
+        self._withdrawals = {
+            (int(history.rows.process[row]), int(history.rows.group[row])): int(history.rows.time[row])
+            for row in rows.tolist()
+        }
         self._stays = [
             stay
             for stay in membership.stays_promising("L9", private=True)
-            if promises.onlooking[membership.process[stay], membership.group[stay]]
-            and calm[membership.process[stay], membership.group[stay]]
+            if promises.roles.receiving[stay] and calm[membership.process[stay], membership.group[stay]]
         ]
 
     def beginnings(self) -> list[int]:
@@ -77,8 +85,10 @@ class ReceiveOnly:
         """The stays in which a process no longer hears a sender."""
         for stay in self._stays:
             heard = self._heard(self._before(stay))
-            lost = heard - self._heard(stay)
-            if lost:
+            lost = {sender for sender in heard - self._heard(stay) if not self._withdrew(stay, sender)}
+            changed = self._changed_at.get(self._membership.group[stay], NEVER) <= self._membership.time[stay]
+            changed |= self._installers[self._membership.view[stay]] > 1
+            if lost and not changed:
                 begun = {sender: self._begun(self._before(stay), sender) for sender in lost}
                 # Sources begin one after another. What the first sent before the others began counts as well.
                 first = min(begun.values())
@@ -95,6 +105,11 @@ class ReceiveOnly:
         if self._lacked_long(loss, gone) or self._unheard(loss, gone):
             return None
         return "what it lacked was gone before it could have received it"
+
+    def _withdrew(self, stay: int, sender: int) -> bool:
+        """True if the sender no longer wanted to send, or left, before that stay."""
+        at = self._withdrawals.get((sender, self._membership.group[stay]), NEVER)
+        return at <= self._membership.time[stay]
 
     def _before(self, stay: int) -> int:
         return self._membership.preceding[stay]
@@ -215,19 +230,31 @@ class ReceiveOnly:
         return self._membership.time[loss.stay]
 
 
+def _changed_at(membership: Membership, promises: Promises) -> dict[int, int]:
+    """By group, when its senders first went from one view to another: receivers follow, or begin again."""
+    found: dict[int, int] = {}
+    for stay, before in enumerate(membership.preceding):
+        if before >= 0 and not promises.roles.receiving[stay]:
+            group = membership.group[stay]
+            found[group] = min(found.get(group, NEVER), membership.time[stay])
+    return found
+
+
 # -------------------------------------------------------------------------------- faults
 
 
 def _undisturbed(history: History, promises: Promises, bearable: int) -> BoolArray:
     """By process and group: neither it, nor a sender, nor the links between them had a long fault."""
-    calm = np.ones_like(promises.onlooking)
+    calm = np.ones_like(promises.roles.onlooking)
     faults = [history.details.get(row, {}) for row in history.of_kind("fault").tolist()]
     hard = [fault for fault in faults if not _bearable(fault, bearable)]
     names = [split_process_id(who)[0] for who in history.processes]
+    receives = np.zeros_like(promises.roles.onlooking)
+    receives[history.stays.process[promises.roles.receiving], history.stays.group[promises.roles.receiving]] = True
     for group in range(len(history.groups)):
-        sending = promises.delivers[:, group] & ~promises.onlooking[:, group]
+        sending = promises.delivers[:, group] & ~promises.roles.onlooking[:, group]
         senders = {names[process] for process in np.flatnonzero(sending).tolist()}
-        for process in np.flatnonzero(promises.onlooking[:, group]).tolist():
+        for process in np.flatnonzero(receives[:, group]).tolist():
             concerned = senders | {names[process]}
             calm[process, group] = not any(_concerns(fault, concerned) for fault in hard)
     return calm

@@ -16,7 +16,7 @@ def is_restless(history: History, membership: Membership, group: int, circle: fr
         membership.group[stay] == group
         and membership.process[stay] in circle
         and membership.time[stay] > end - suspectors.settling[membership.process[stay]]
-        and not membership.formed[stay]
+        and not (membership.formed[stay] and membership.suspectors.merge[membership.process[stay]])
         and membership.preceding[stay] >= 0
         and circle & (membership.members[membership.preceding[stay]] - membership.members[stay])
         for stay in range(len(membership.process))

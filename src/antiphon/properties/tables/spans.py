@@ -24,7 +24,7 @@ class Spans:
     def __init__(self, history: History, promises: Promises) -> None:
         self._history = history
         stays = history.stays
-        self._onlooking: BoolArray = np.append(promises.onlooking[stays.process, stays.group], False)
+        self._onlooking: BoolArray = np.append(promises.roles.receiving, False)
         self._sources = _sources(history, promises)
         self.leave = history.stays.leave
         """For each stay: the row at which the process left the group voluntarily, NEVER if it did not."""
@@ -84,7 +84,8 @@ class Spans:
         """
         root = self._history.stays.root[stay]
         floor: IntArray = np.zeros(len(stay), np.int64)
-        late = (stay >= 0) & self._history.stays.formed[root] if len(self._history.stays.formed) else stay >= 0
+        begun = self._history.stays.formed | (self._history.stays.preceding >= 0) | self._onlooking[:-1]
+        late = (stay >= 0) & begun[root] if len(begun) else stay >= 0
         floor[late] = self.first_number(root[late], sender[late])
         outside = np.flatnonzero(self._onlooking[stay] & (stay >= 0))
         if len(outside):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from antiphon.core.clocks import TimestampClock
+from antiphon.protocols.intergroup import as_printed_membership as membership
 from antiphon.protocols.intergroup.delivery.stream import Message, Stream
 from antiphon.protocols.intergroup.repair.requests import BASE, Pending, Requests
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
@@ -46,7 +47,8 @@ class AskedOnce(Requests):
 class NoHold(Stability):
     """T5, §4.7.1: only the joiner itself freezes what it reports, and the others learn that too late."""
 
-    def hold(self, joiner: ProcessId, start: int, until: int, now: int) -> None: ...
+    def hold(self, joiner: ProcessId, start: int, until: int, now: int) -> bool:  # noqa: ARG002
+        return True
 
 
 class WallClock(TimestampClock):
@@ -88,6 +90,27 @@ _PRINTED: Final[Mapping[str, Mapping[str, Any]]] = {
     "T6": {"clock": WallClock},
     "D1": {"stream": AfterTheFirst},
     "D5": {"stream": HastyKeepAlive},
+    "D9": {"participant": membership.MuteLeaver},
+    "T4": {"buffer": membership.OthersUntilDelivered, "log": membership.NoRepairsOfOthers},
+    "M4": {"repair": membership.AnnouncedOnce},
+    "M8": {"participant": membership.AnyEpoch},
+    "M11": {"participant": membership.AllAreForeign},
+    "M14": {"seat": membership.CutAtStamp},
+    "M15": {"ends": membership.longest_prefixes},
+    "M16": {"seat": membership.SilentReset},
+    "M19": {"participant": membership.SendsMeanwhile},
+    "M27": {"joined_id": membership.same_id},
+    "M29": {"senders": membership.NoBackOff},
+    "J1": {"seat": membership.ChangesToTheEnd},
+    "J2": {"seat": membership.LeaversForgotten, "stream": membership.LeaverHoldsBack},
+    "J3": {"senders": membership.LeftAtOnce, "stability": membership.LeaversDoNotCount},
+    "J4": {"participant": membership.AllFramesCount},
+    "J8": {"senders": membership.LeaversUntold},
+    "J10": {"joined_id": membership.later_id},
+    "J12": {"senders": membership.Unprobed},
+    "J13": {"receivers": membership.WaitsForAll},
+    "J14": {"receivers": membership.PatientAsker},
+    "J16": {"stability": membership.CountsForEver},
 }
 ERRATA: Final = tuple(_PRINTED)
 """The errata whose printed rule can be run."""

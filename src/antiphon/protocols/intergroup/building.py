@@ -9,35 +9,51 @@ from antiphon.protocols.intergroup.options import InterGroupOptions, options_of
 from antiphon.protocols.intergroup.process import InterGroupProcess
 from antiphon.protocols.intergroup.sending.rate import RateSettings
 from antiphon.protocols.intergroup.settings import DISTANCE_MIN, Distance, InterGroupPlan, InterGroupSettings
-from antiphon.scenario.model import Fixed, Group, Scenario, absent_at_first, role_of, senders_of, service_of
-from antiphon.scenario.placement import groups_of
+from antiphon.scenario.model import (
+    Fixed,
+    Group,
+    Promote,
+    Scenario,
+    absent_at_first,
+    role_of,
+    senders_of,
+    service_of,
+)
+from antiphon.scenario.placement import groups_of, joined_later
 from antiphon.scenario.topology import distances_from
-from antiphon.types import GroupId, ProcessId, first_view
+from antiphon.types import GroupId, ProcessId, View, first_view, split_process_id
 
 
 def build(scenario: Scenario, chance: random.Random) -> Build:
     """The function that makes the core of a process; each core has its own stream of random numbers."""
     options = options_of(scenario)
     rules = printed(options.literal)
-    views = {
-        group.name: first_view(GroupId(group.name), frozenset(map(ProcessId, senders_of(scenario, group))))
-        for group in scenario.group
-    }
+    views = {group.name: _first_view(scenario, group) for group in scenario.group}
 
     def core(process: ProcessId) -> Core:
         plans = {}
+        name, outside = split_process_id(process)[0], joined_later(scenario, process)
         for group in groups_of(scenario, process):
-            view, sources = views[group.name], role_of(scenario, group.name, process).sources
+            view, sources = views[group.name], role_of(scenario, group.name, name).sources
             plans[view.group] = InterGroupPlan(
                 view,
-                service_of(scenario, group, process),  # type: ignore[arg-type]  # of this family, validated
-                tuple(map(ProcessId, sources)) if sources is not None else view.members,
-                present=process not in absent_at_first(scenario, group.name),
+                service_of(scenario, group, name),  # type: ignore[arg-type]  # of this family, validated
+                None if sources is None else tuple(map(ProcessId, sources)),
+                present=view.group not in outside,
+                sends=name in senders_of(scenario, group),
             )
         settings = _settings(scenario, options, process)
         return InterGroupProcess(process, plans, settings, random.Random(chance.random()).random, rules)
 
     return core
+
+
+def _first_view(scenario: Scenario, group: Group) -> View:
+    """The senders at the start."""
+    absent = absent_at_first(scenario, group.name)
+    return first_view(
+        GroupId(group.name), frozenset(ProcessId(name) for name in senders_of(scenario, group) if name not in absent)
+    )
 
 
 def _settings(scenario: Scenario, options: InterGroupOptions, process: ProcessId) -> InterGroupSettings:
@@ -49,6 +65,7 @@ def _settings(scenario: Scenario, options: InterGroupOptions, process: ProcessId
         rate=RateSettings(None if options.rate is None else options.rate / 8),
         profile=options.repair_timers,
         wait_us=options.wait // 1000,
+        idle_ns=options.idle_after or None,
         distance=_distances(scenario, process),
         tracing=scenario.trace == "full",
     )
@@ -61,15 +78,20 @@ def _keep_alive(options: InterGroupOptions) -> tuple[int, int]:
 
 def _distances(scenario: Scenario, process: ProcessId) -> Distance:
     """The distances of the scenario."""
-    known = {ProcessId(name): max(far, DISTANCE_MIN) for name, far in distances_from(scenario, process).items()}
-    return lambda other: known.get(other, DISTANCE_MIN)
+    own = split_process_id(process)[0]
+    known = {name: max(far, DISTANCE_MIN) for name, far in distances_from(scenario, own).items()}
+    return lambda other: known.get(split_process_id(other)[0], DISTANCE_MIN)
 
 
 def told(scenario: Scenario, group: Group, process: ProcessId) -> dict[str, object]:
-    """What a `start` row tells about a group: the sender group if the process is in it, otherwise its sources."""
-    senders, sources = senders_of(scenario, group), role_of(scenario, group.name, process).sources
-    entry: dict[str, object] = {"service": service_of(scenario, group, process)}
-    entry |= {"members": sorted(senders)} if process in senders else {"role": "receiver"}
+    """What a `start` row tells about a group: its first view, its sources if it chose some, and its first role."""
+    name, view = split_process_id(process)[0], _first_view(scenario, group)
+    sources = role_of(scenario, group.name, name).sources
+    entry: dict[str, object] = {"service": service_of(scenario, group, name)}
+    if process in view.members and view.group not in joined_later(scenario, process):
+        entry["members"] = list(view.members)
+    if name not in senders_of(scenario, group):
+        entry["role"] = "receiver"
     return entry if sources is None else {**entry, "sources": sources}
 
 
@@ -77,7 +99,16 @@ def facts(scenario: Scenario) -> Facts:
     """What drivers must know about its runs."""
     return Facts(
         perpetual=True,
+        agreed=True,
         rides=True,
-        waiting=tuple(frozenset(map(ProcessId, senders_of(scenario, group))) for group in scenario.group),
+        waiting=tuple(_possible_senders(scenario, group) for group in scenario.group),
         broken_after_ns=int(options_of(scenario).suspect_after) // 2,
+        resting_ns=int(options_of(scenario).suspect_after),
     )
+
+
+def _possible_senders(scenario: Scenario, group: Group) -> frozenset[ProcessId]:
+    """The processes that are a sender of the group at some time."""
+    sending = {name for workload in scenario.workload if workload.group == group.name for name in workload.senders}
+    sending |= {fault.process for fault in scenario.fault if isinstance(fault, Promote) and fault.group == group.name}
+    return frozenset(map(ProcessId, sending.union(senders_of(scenario, group))))

@@ -1,12 +1,14 @@
 """What all parts of one process in one group read and none of them changes."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from antiphon.core.clocks import TimestampClock
 from antiphon.protocols.intergroup.repair.requests import Draw
-from antiphon.protocols.intergroup.rules import Rules
 from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings
 from antiphon.types import GroupId, ProcessId, ViewId
+
+if TYPE_CHECKING:
+    from antiphon.protocols.intergroup.rules import Rules
 
 
 class MemberContext(NamedTuple):
@@ -16,7 +18,7 @@ class MemberContext(NamedTuple):
     clock: TimestampClock
     """One clock for all groups of the process (Berket00 §4.3)."""
     draw: Draw
-    rules: Rules
+    rules: "Rules"
 
     @property
     def group(self) -> GroupId:

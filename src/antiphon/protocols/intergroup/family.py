@@ -42,13 +42,13 @@ FAMILY: Final = Family(
     wire=WIRE,
     facts=facts,
     problems=problems,
-    abilities=Abilities(sites=True, own_services=True),
+    abilities=Abilities(sites=True, own_services=True, recovery=True, roles=True),
     errata=Errata(names=as_printed.ERRATA),
     scenarios=(
         RandomScenarios(
             name="intergroup",
             sentence=(
-                "A fixed sender group, receivers that come and go, all delivery services in one group, lossy datagrams."
+                "Senders and receivers that come, go and change places, all services in one group, lossy datagrams."
             ),
             draw=draw_intergroup,
         ),

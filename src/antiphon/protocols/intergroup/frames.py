@@ -222,7 +222,7 @@ InterGroupFrame = (
     | ProbeAnswerFrame
     | SponsorRequestFrame
 )
-_TIMES: Final = ("stamp", "ack", "floor", "start", "gate")
+_TIMES: Final = ("stamp", "ack", "floor", "start", "gate", "receiver_gate", "entered")
 
 
 def highest_stamp(frame: InterGroupFrame) -> int:

@@ -25,6 +25,8 @@ class InterGroupOptions(Options, frozen=True, kw_only=True):
     """
     rate: Bandwidth | None = None
     """The first rate of all senders of a group together; it grows while nothing is lost. None: no limit."""
+    idle_after: Duration = Duration(0)
+    """A sender whose application has sent nothing for this time becomes a receiver; "0s": never."""
     wait: Duration = Duration(200_000_000)
     """unreliable-total: how long a message waits for earlier ones."""
 

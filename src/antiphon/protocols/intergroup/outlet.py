@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from antiphon.core.effects import Channel, Effect, InstallView, Scope, Transmit
+from antiphon.core.effects import Channel, Deliver, Effect, InstallView, Scope, Transmit
 from antiphon.protocols.intergroup.context import MemberContext
-from antiphon.protocols.intergroup.frames import InterGroupFrame
+from antiphon.protocols.intergroup.frames import DataFrame, InterGroupFrame
+from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
 from antiphon.types import ProcessId, View, receiver_view
 
 
@@ -13,6 +14,12 @@ class Outlet:
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []
+        self.delivered = 0
+        """The largest stamp of a message that was delivered."""
+
+    def deliver(self, message: DataFrame) -> None:
+        self.delivered = max(self.delivered, message.stamp)
+        self._effects.append(Deliver(message))
 
     def add(self, effect: Effect) -> None:
         self._effects.append(effect)
@@ -33,6 +40,8 @@ class Views:
         self._context, self._outlet = context, outlet
         self._installed = 0
         self.current: View | None = None
+        self.began = 0
+        """The stamp at which the last private view began: nothing delivered before has a larger one."""
 
     def install(self, view: View) -> None:
         self.current = view
@@ -42,7 +51,13 @@ class Views:
     def install_private(self, senders: Iterable[ProcessId]) -> None:
         """Install a view that only this receiver has: the senders that it receives from."""
         context = self._context
-        self.install(receiver_view(context.me, context.group, self._installed, senders, self.current))
+        self.began = max(self.began, self._outlet.delivered)
+        name = view_id(self.began, Kind.PRIVATE, context.me, self._installed)
+        self.install(receiver_view(context.me, context.group, name, senders, self.current))
+
+    def begin_above(self, stamp: int) -> None:
+        """The application has seen everything up to this stamp: later private views begin there or later."""
+        self.began = max(self.began, stamp)
 
     def clear(self) -> None:
         """The process has left: the next view has no predecessor."""

@@ -5,7 +5,6 @@ Every sender is one, whichever service its application chose (D10); so is every 
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
@@ -31,17 +30,12 @@ from antiphon.protocols.intergroup.membership.frames import (
     RecoveryInfoFrame,
     SponsorRequestFrame,
 )
-from antiphon.protocols.intergroup.membership.receivers import ReceiverSide
-from antiphon.protocols.intergroup.membership.seat import Seat
-from antiphon.protocols.intergroup.membership.senders import SenderSide
+from antiphon.protocols.intergroup.membership.proposers import LatestProposals
 from antiphon.protocols.intergroup.membership.states import Event, Standing, State
 from antiphon.protocols.intergroup.outlet import Outlet, Views
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId, ViewId
-
-_PROPOSERS_MAX: Final = 1_024
-"""The last proposal is remembered of at most this number of processes: any process may use any name."""
 
 
 class Participant(Role):
@@ -49,11 +43,11 @@ class Participant(Role):
 
     def __init__(self, context: MemberContext, outlet: Outlet, views: Views, handoff: Handoff) -> None:
         super().__init__(context, outlet, views, handoff)
-        self._seat = Seat(context, outlet, views, handoff)
-        self._senders = SenderSide(self._seat)
-        self._receivers = ReceiverSide(self._seat)
-        self._latest: dict[ProcessId, int] = {}
-        """By process, the highest number of its proposals (M29)."""
+        rules = context.rules
+        self._seat = rules.seat(context, outlet, views, handoff)
+        self._senders = rules.senders(self._seat)
+        self._receivers = rules.receivers(self._seat)
+        self._proposals = LatestProposals(context.settings.suspect_after_ns)
         self._boots = 0
         self._alone = 0
         """How often this process began alone."""
@@ -66,8 +60,6 @@ class Participant(Role):
 
     def begin(self, now: int) -> None:
         plan, seat = self._context.plan, self._seat
-        if plan.sends and not self._boots:
-            seat.wish(sends=True)
         if plan.present and self._context.me in plan.view.members and not self._boots:
             seat.begin_configured(plan.view, now)
             seat.standing.go(Event.CONFIGURED)
@@ -79,7 +71,7 @@ class Participant(Role):
 
     def end(self) -> None:
         context, seat = self._context, self._seat
-        if seat.state in (State.RECEIVER, State.TO_SENDER):
+        if seat.state is State.RECEIVER:
             frame = ReportFrame(context.group, context.me, seat.epoch.id, seat.log.gate, ())
             self._outlet.transmit(frame)
         if seat.state is not State.ABSENT:
@@ -87,10 +79,19 @@ class Participant(Role):
 
     @property
     def may_end(self) -> bool:
-        """True if the process is no sender in any view, so that it may leave the group without a repair."""
+        """True if no view has the process as sender, and none will: it may leave the group without a repair.
+
+        The only sender of a view leaves when everybody has what it sent (M24).
+        """
         seat = self._seat
-        alone = seat.state is State.SENDER and len(seat.epoch.members) < 2
-        return alone or not seat.standing.is_sending
+        if seat.state is State.BOOTSTRAP:
+            return True
+        alone = seat.state is State.SENDER and len(seat.epoch.members) < 2 and seat.outbox.is_stable
+        return (alone or seat.state is State.RECEIVER) and not seat.wants
+
+    def drop_unsent(self) -> bool:
+        """The process leaves the group before it could send everything; True if there was anything."""
+        return self._seat.outbox.drop_unsent()
 
     @property
     def is_only_receiver(self) -> bool:
@@ -114,9 +115,9 @@ class Participant(Role):
     def suspect(self, process: ProcessId, now: int) -> None:
         """Take a member for failed, as a wrong timeout would."""
         if self._seat.state in (State.SENDER, State.TO_RECEIVER):
-            self._senders.suspect(process, now)
+            self._senders.suspect(process, now, "injected")
         elif self._senders.repair is not None:
-            self._senders.repair.suspect(process, now)
+            self._senders.repair.suspect(process, now, "injected")
 
     # Frames of the streams
 
@@ -169,7 +170,7 @@ class Participant(Role):
         elif sender not in epoch.stints:
             self._meet(sender, now)
         elif not seat.standing.is_sending and seat.state is not State.RECOVER:
-            self._receivers.ask_for_change(now)
+            self._receivers.miss_change(now)
         return False
 
     def _note_unknown(self, frame: DataFrame | KeepAliveFrame, now: int) -> None:
@@ -246,18 +247,16 @@ class Participant(Role):
     def _proposed(self, frame: ProposalFrame, now: int) -> None:
         seat, sender = self._seat, frame.sender
         self._receivers.bootstrap.heard(sender, now)
-        if seat.state is State.BOOTSTRAP or frame.number < self._latest.get(sender, 0):
+        if seat.state is State.BOOTSTRAP or not self._proposals.is_latest(sender, frame.number, now):
             return
-        if sender in self._latest or len(self._latest) < _PROPOSERS_MAX:
-            self._latest[sender] = frame.number
         epoch, me = seat.epoch, self._context.me
         self._senders.changes.replay_to(sender, frame.epoch, now)
         if frame.epoch in epoch.predecessors:
             if sender not in epoch.stints and frame.stamp > epoch.entered:
                 self._meet(sender, now)
             return
-        added = seat.state in (State.TO_SENDER, State.WAIT) and seat.wants
-        if added and frame.epoch == epoch.id and me in frame.processes and me not in frame.failed:
+        is_told = frame.epoch == epoch.id and sender in epoch.stints and me in {*frame.processes} - {*frame.failed}
+        if is_told and seat.state in (State.TO_SENDER, State.WAIT) and seat.wants:
             self._senders.start_repair(now)  # some process has delivered the PAdd for us (7.4.3)
         if seat.standing.is_sending:
             self._senders.proposed(frame, now)
@@ -289,9 +288,11 @@ class Participant(Role):
     def _asked_for_change(self, frame: ChangeRequestFrame, now: int) -> None:
         if self._seat.state is not State.BOOTSTRAP:
             self._senders.changes.replay_after(frame.epoch, now)
+            self._receivers.others_ask(frame, now)
 
     def _cut(self, frame: CutFrame, now: int) -> None:  # noqa: ARG002
-        if self._seat.is_in_epoch(frame.epoch):
+        seat = self._seat
+        if seat.is_in_epoch(frame.epoch) and seat.may_have(frame.claims, frame.gate):
             self._senders.cuts.add(frame)
 
     def _probed(self, frame: ProbeFrame, now: int) -> None:  # noqa: ARG002
@@ -343,19 +344,22 @@ class Participant(Role):
         else:
             bootstrap.ask_if_due(seat.floor, now)
 
-    def _advance(self, now: int) -> None:
-        """Deliver, and free what is stable."""
+    def _advance(self, now: int) -> bool:
+        """Deliver, and free what is stable. False if we had to begin again."""
         me, seat = self._context.me, self._seat
         for message in seat.log.advance(partial(self._view_changed, now), now):
             if message.sender == me:
                 seat.outbox.freed(message)
+        if seat.is_misplaced:
+            self._receivers.reset("unsponsored", now)
+        return seat.state is not State.BOOTSTRAP
 
     def _view_changed(self, now: int, message: DataFrame) -> None:
         self._seat.changed(message, partial(self._added, now), now)
 
     def _added(self, now: int, process: ProcessId, first: int) -> None:
         seat, me = self._seat, self._context.me
-        if first and process == me:
+        if first and process == me and not seat.is_misplaced:
             seat.standing.go(Event.ADDED)
             self._senders.begin(now)
             seat.outbox.hurry(now)
@@ -364,7 +368,8 @@ class Participant(Role):
 
     def _conclude_sender(self, now: int) -> None:
         seat, settings = self._seat, self._context.settings
-        self._advance(now)
+        if not self._advance(now):
+            return
         while seat.state is State.SENDER and seat.outbox.transmit_waiting(seat.epoch.id, seat.log, now):
             self._advance(now)
         if seat.state is State.SENDER:
@@ -381,14 +386,18 @@ class Participant(Role):
 
     def _conclude_receiver(self, now: int) -> None:
         seat, receivers = self._seat, self._receivers
-        if not seat.standing.is_halted:
-            self._advance(now)
+        if not seat.standing.is_halted and not self._advance(now):
+            return
         if seat.standing.is_sending or receivers.reset_if_stalled(now):
             return
+        if seat.state is not State.RECOVER:
+            receivers.ask_for_change_if_due(now)
         if seat.state is State.WAIT:
-            receivers.ask_for_change(now)
+            receivers.tell_cut_if_due(self._senders.cuts, now)
+            receivers.report_if_due(now)
         elif seat.state is State.RECOVER:
             receivers.follow_change(now)
+            receivers.report_if_due(now)
         else:
             if seat.wants and seat.state is State.RECEIVER:
                 receivers.wish(now)
@@ -431,4 +440,6 @@ class Participant(Role):
         seat = self._seat
         settled = State.SENDER if seat.wants else State.RECEIVER
         alone = seat.state is State.SENDER and len(seat.epoch.members) < 2
-        return len(seat.recovery) > 0 or (seat.state is not settled and not alone and not self._handoff)
+        unheard = seat.state is State.BOOTSTRAP and not seat.wants and not self._receivers.bootstrap.hears_senders
+        at_rest = alone or unheard or bool(self._handoff)
+        return len(seat.recovery) > 0 or (seat.state is not settled and not at_rest)

@@ -9,35 +9,23 @@ from typing import ClassVar, Final, get_args
 from antiphon.core.contract import Capabilities
 from antiphon.core.effects import Effect, Frame, Missing
 from antiphon.core.timers import Timers
-from antiphon.protocols.intergroup.changing_member import ChangingMember
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.frames import InterGroupFrame
 from antiphon.protocols.intergroup.member import GroupMember
-from antiphon.protocols.intergroup.receiving.framed import FramedReceiver
-from antiphon.protocols.intergroup.receiving.source_order import SourceOrderReceiver
-from antiphon.protocols.intergroup.receiving.total_order import TotalOrderReceiver
-from antiphon.protocols.intergroup.receiving.unreliable import UnreliableReceiver
+from antiphon.protocols.intergroup.membership.states import Standing
 from antiphon.protocols.intergroup.repair.requests import Draw
-from antiphon.protocols.intergroup.role import Role
 from antiphon.protocols.intergroup.rules import ADOPTED, Rules
-from antiphon.protocols.intergroup.sending.sender import Sender
-from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings, Service
+from antiphon.protocols.intergroup.settings import InterGroupPlan, InterGroupSettings
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import GroupId, ProcessId
 
 _FRAMES: Final = get_args(InterGroupFrame)
-_RECEIVERS: Final[Mapping[Service, type[Role]]] = {
-    "total": TotalOrderReceiver,
-    "fifo": SourceOrderReceiver,
-    "framed": FramedReceiver,
-}
-"""The role of a process that only receives, by its delivery service; the other services are unreliable."""
 
 
 class InterGroupProcess:
     """One participant; it is in a group from the start, or joins it later."""
 
-    capabilities: ClassVar = Capabilities(joins=True, leaves_in_order=True, names_messages=True)
+    capabilities: ClassVar = Capabilities(joins=True, leaves_in_order=True, names_messages=True, changes_senders=True)
     needs_consumed: ClassVar[bool] = True
 
     def __init__(
@@ -51,8 +39,8 @@ class InterGroupProcess:
         self.deadline: int | None = None
         """A plain attribute, because drivers read it after every event."""
         clock = rules.clock(physical=True)
-        self._members: dict[GroupId, GroupMember | ChangingMember] = {
-            name: _member(MemberContext(me, plan, settings, clock, draw, rules)) for name, plan in groups.items()
+        self._members: dict[GroupId, GroupMember] = {
+            name: GroupMember(MemberContext(me, plan, settings, clock, draw, rules)) for name, plan in groups.items()
         }
         self._to_join = [name for name, plan in groups.items() if plan.present]
         """The groups that the process is in from the start; it joins at the first input, which tells the time."""
@@ -99,26 +87,18 @@ class InterGroupProcess:
         self._touch(group).leave()
 
     def promote(self, group: GroupId, now: int) -> None:
-        """Become a sender of a group whose senders change."""
-        self._touch(group)
-        self.changing(group).promote(now)
+        self._touch(group).promote(now)
 
     def demote(self, group: GroupId, now: int) -> None:  # noqa: ARG002
-        """Become a receiver of a group whose senders change."""
-        self._touch(group)
-        self.changing(group).demote()
+        self._touch(group).demote()
 
     def suspect(self, process: ProcessId, now: int) -> None:
-        """Suspect a process in all groups whose senders change, as a wrong timeout would."""
-        for name, member in self._members.items():
-            if isinstance(member, ChangingMember):
-                self._touch(name)
-                member.suspect(process, now)
+        for name in self._members:
+            self._touch(name).suspect(process, now)
 
-    def changing(self, group: GroupId) -> ChangingMember:
-        member = self._members[group]
-        assert isinstance(member, ChangingMember), f"the senders of {group} do not change"
-        return member
+    def standing(self, group: GroupId) -> Standing:
+        """The state of the process in that group, for tests."""
+        return self._members[group].standing
 
     @property
     def unfinished(self) -> bool:
@@ -145,14 +125,6 @@ class InterGroupProcess:
             self._members[name].join(now)
         self._to_join.clear()
 
-    def _touch(self, group: GroupId) -> GroupMember | ChangingMember:
+    def _touch(self, group: GroupId) -> GroupMember:
         self._touched[group] = None
         return self._members[group]
-
-
-def _member(context: MemberContext) -> GroupMember | ChangingMember:
-    plan = context.plan
-    if plan.changing:
-        return ChangingMember(context)
-    role = Sender if context.me in plan.view.members else _RECEIVERS.get(plan.service, UnreliableReceiver)
-    return GroupMember(context, role)

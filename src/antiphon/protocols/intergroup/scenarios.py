@@ -1,7 +1,8 @@
-"""The family `intergroup`: a fixed sender group, receivers that join and leave, and all services side by side.
+"""The family `intergroup`: senders and receivers that come, go and change places, and all services side by side.
 
-The network loses up to a quarter of all datagrams, repeats and reorders them. Clocks have a skew. Processes are paused,
-and applications stall. Members are at one site or at several.
+The network loses up to a quarter of all datagrams, repeats and reorders them; it splits, for a while or for good.
+Clocks have a skew. Processes crash and come back, are suspected wrongly and paused, and applications stall. Members are
+at one site or at several.
 """
 
 import random
@@ -9,10 +10,12 @@ from typing import Final
 
 from antiphon.protocols.intergroup.options import InterGroupOptions
 from antiphon.protocols.intergroup.validation import SERVICES
+from antiphon.scenario.changes import possible_changes
 from antiphon.scenario.draws import MS, draw_fault, draw_latency, draw_workload
 from antiphon.scenario.model import (
     Crash,
     Cut,
+    Demote,
     Fault,
     Fixed,
     Group,
@@ -24,71 +27,91 @@ from antiphon.scenario.model import (
     Partition,
     Path,
     Pause,
+    Promote,
+    Recover,
     Scenario,
     Site,
     Skew,
     Stall,
+    Suspect,
     Uniform,
     Workload,
 )
 from antiphon.scenario.units import Bandwidth, Duration
 
-SHAPES: Final = ("total", "mixed", "mixed", "moving", "moving", "stalled", "sites", "pressed")
-_SUSPECT_AFTER: Final = 200
-"""Milliseconds: more than twice the longest keep-alive."""
+SHAPES: Final = (
+    *("total", "mixed", "mixed", "moving", "stalled", "sites", "pressed"),
+    *("senders", "senders", "senders", "split", "split", "idle"),
+)
+_MIXED: Final = ("mixed", "sites", "senders", "split", "idle")
+"""Shapes in which members choose among all services."""
+_CHANGES_MS: Final = 1_500
+"""Senders change within this time."""
+_QUIET_SUSPICIONS: Final = 20
+"""In this number of suspicion timeouts, all changes are over: see `Suspectors.settling` of the checkers."""
 
 
 def draw_intergroup(chance: random.Random) -> Scenario:
     """One run of the family; the name of the scenario tells what is special about it."""
     shape = chance.choice(SHAPES)
-    count = chance.randint(2, 8) if shape == "pressed" or chance.random() < 0.75 else chance.randint(9, 30)
+    count = chance.randint(2, 8) if shape == "pressed" or chance.random() < 0.93 else chance.randint(9, 30)
     names = tuple(f"p{number}" for number in range(1, count + 1))
     senders = names[: chance.randint(1, min(count, 6))]
     receivers = names[len(senders) :]
     hosts = Hosts(service=Duration(chance.choice([0, 0, 20_000])), consume=Duration(chance.choice([0, 0, MS])))
     sites, paths = _topology(chance, names) if shape == "sites" else ((), ())
-    return Scenario(
+    loss = chance.choice([0.0, 0.02, 0.1, 0.25])
+    options = _options(chance, shape, loss)
+    scenario = Scenario(
         name=f"intergroup-{shape}",
         protocol="intergroup",
-        duration=Duration(120_000 * MS),
-        quiet=Duration(2_500 * MS),
-        options=_options(chance, shape),
+        duration=Duration(90_000 * MS),
+        quiet=Duration(_QUIET_SUSPICIONS * options.suspect_after),
+        options=options,
         group=(Group(name="g", members=names, service="total"),),
         member=_members(chance, shape, names, senders),
         network=Network(
             transport="datagram",
             latency=draw_latency(chance),
-            loss=chance.choice([0.0, 0.02, 0.1, 0.25]),
+            loss=loss,
             duplicate=chance.choice([0.0, 0.1]),
             reorder=chance.choice([0.0, 0.2]),
         ),
         site=sites,
         path=paths,
-        workload=_workloads(chance, shape, senders),
+        workload=_workloads(chance, shape, names if shape == "idle" else senders),
         hosts=hosts,
         fault=(
             *_moves(chance, shape, receivers),
+            *_changes(chance, shape, names),
             *_hindrances(chance, shape, names, receivers),
             *_apart(chance, names),
             *(draw_fault(chance, names, hosts, datagrams=True) for _ in range(chance.choice([0, 0, 1, 2]))),
         ),
     )
+    return possible_changes(scenario)
 
 
-def _options(chance: random.Random, shape: str) -> InterGroupOptions:
+def _options(chance: random.Random, shape: str, loss: float) -> InterGroupOptions:
+    """The suspicion timeout is so long that losses alone hardly ever cause a suspicion, or only rarely (M22)."""
     kinds: list[Fixed | Uniform] = [
-        Uniform(low=Duration(25 * MS), high=Duration(75 * MS)),
-        Uniform(low=Duration(10 * MS), high=Duration(40 * MS)),
-        Fixed(value=Duration(50 * MS)),
+        Uniform(low=Duration(8 * MS), high=Duration(24 * MS)),
+        Fixed(value=Duration(20 * MS)),
     ]
+    if loss < 0.1:
+        kinds += [Uniform(low=Duration(25 * MS), high=Duration(75 * MS)), Fixed(value=Duration(50 * MS))]
+    keep_alive = chance.choice(kinds)
+    longest = keep_alive.value if isinstance(keep_alive, Fixed) else keep_alive.high
+    keep_alives = 10 if loss >= 0.1 else 5
     return InterGroupOptions(
-        keep_alive=chance.choice(kinds),
-        report_every=Duration(chance.choice([10, 20]) * MS),
-        suspect_after=Duration(_SUSPECT_AFTER * MS),
+        keep_alive=keep_alive,
+        report_every=Duration(chance.choice([20, 40]) * MS),
+        suspect_after=Duration(max(200 * MS, keep_alives * longest)),
         window=chance.choice([2, 8]) if shape == "pressed" else chance.choice([16, 256]),
         repair_timers=chance.choice(["default", "default", "srm"]),
         rate=Bandwidth(chance.choice([100_000, 1_000_000])) if chance.random() < 0.3 else None,
         wait=Duration(chance.choice([20, 200]) * MS),
+        idle_after=Duration(chance.choice([100, 300]) * MS if shape == "idle" else 0),
     )
 
 
@@ -97,7 +120,8 @@ def _members(chance: random.Random, shape: str, names: tuple[str, ...], senders:
     services = SERVICES
     members = []
     for name in names:
-        service = chance.choice(services) if shape in ("mixed", "sites") else chance.choice(["", "", "total", "fifo"])
+        weak = shape in _MIXED and chance.random() < 0.5
+        service = chance.choice(services) if weak else chance.choice(["", "", "total", "fifo"])
         receives = name not in senders
         some = receives and service == "fifo" and chance.random() < 0.5
         members.append(
@@ -160,6 +184,50 @@ def _moves(chance: random.Random, shape: str, receivers: tuple[str, ...]) -> lis
         if kind == "crashes":
             moves.append(Crash(at=Duration(at), process=name))
     return moves
+
+
+def _changes(chance: random.Random, shape: str, names: tuple[str, ...]) -> list[Fault]:
+    """Members become senders and receivers, crash, come back, leave, return, are suspected and cut off."""
+    if shape not in ("senders", "split", "idle"):
+        return []
+    changes: list[Fault] = []
+    for _ in range(chance.randint(1, 8)):
+        at, process = Duration(chance.randint(0, _CHANGES_MS) * MS), chance.choice(names)
+        later = Duration(at + chance.choice([1, 50, chance.randint(1, _CHANGES_MS)]) * MS)
+        kind = chance.choice(["promote", "demote", "demote", "crash", "crash", "leave", "join", "suspect", "suspect"])
+        if shape == "split":
+            kind = chance.choice([kind, "partition", "cut"])
+        changes += _change(chance, kind, process, names, at, later)
+    return changes
+
+
+def _change(
+    chance: random.Random, kind: str, process: str, names: tuple[str, ...], at: Duration, later: Duration
+) -> list[Fault]:
+    """One change, and often its end."""
+    others = tuple(name for name in names if name != process)
+    until = later if chance.random() < 0.6 else None
+    changes: dict[str, list[Fault]] = {
+        "promote": [Promote(at=at, process=process, group="g")],
+        "demote": [Demote(at=at, process=process, group="g")],
+        "crash": [Crash(at=at, process=process)],
+        "leave": [Leave(at=at, process=process, group="g")],
+        "join": [Join(at=at, process=process, group="g")],
+    }
+    if others:
+        changes["suspect"] = [Suspect(at=at, process=process, by=chance.choice(others))]
+        changes["cut"] = [Cut(at=at, until=until, from_=process, to=chance.choice(others))]
+        changes["partition"] = [Partition(at=at, until=until, sides=_sides(chance, process, others))]
+    if until is not None and others:
+        changes["crash"].append(Recover(at=until, process=process))
+    if until is not None:
+        changes["leave"].append(Join(at=until, process=process, group="g"))
+    return changes.get(kind, [])
+
+
+def _sides(chance: random.Random, process: str, others: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    apart = tuple(name for name in others if chance.random() < 0.5) or others[:1]
+    return (process, *(name for name in others if name not in apart)), apart
 
 
 def _hindrances(chance: random.Random, shape: str, names: tuple[str, ...], receivers: tuple[str, ...]) -> list[Fault]:

@@ -26,6 +26,8 @@ STAMP_AHEAD_MAX_US: Final = 10 * 365 * 24 * 3_600 * 1_000_000
 If it were merged, later stamps of ours would be beyond what a frame can carry. The limit counts from the wall clock, so
 repeated frames do not move it.
 """
+SOURCES_MAX: Final = 1_024
+"""A receiver remembers at most this number of senders: any process may use any name."""
 SOURCE_TRIES: Final = 5
 """How often a source is asked before it counts as unavailable."""
 
@@ -103,11 +105,9 @@ class InterGroupPlan:
     view: View
     """The sender group: the processes that send, and that appear in views."""
     service: Service = "total"
-    sources: tuple[ProcessId, ...] = ()
-    """The senders from which a receiver in source order receives."""
+    sources: tuple[ProcessId, ...] | None = None
+    """The senders from which a receiver in source order receives; None: all that it hears."""
     present: bool = True
     """Whether the process is in the group from the start."""
-    changing: bool = False
-    """Whether the senders of the group change: by orderly joins and leaves, by failures, partitions and merges."""
     sends: bool = False
-    """If they change: whether the process wants to be a sender when it joins."""
+    """Whether the process wants to be a sender when it joins; every sender of the configured view does."""

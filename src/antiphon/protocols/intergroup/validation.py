@@ -1,21 +1,14 @@
-"""What InterGroup requires of a scenario: a fixed sender group, datagrams, a service for each member."""
+"""What InterGroup requires of a scenario: datagrams, a service for each member, a sender."""
 
 from typing import Final
 
 from antiphon.protocols.intergroup.options import options_of
 from antiphon.scenario.model import (
-    Crash,
-    Cut,
     Fixed,
     Gone,
-    Join,
-    Leave,
-    Partition,
     Scenario,
-    Suspect,
     Uniform,
     members_of,
-    role_of,
     senders_of,
     service_of,
 )
@@ -41,7 +34,7 @@ def problems(scenario: Scenario) -> Problems:
     yield from _option_problems(scenario)
     yield from _choices(scenario)
     yield from _fault_problems(scenario)
-    yield from no_formations(scenario)
+    yield from no_formations(scenario, recovers=True)
     yield from no_requests(scenario)
 
 
@@ -80,22 +73,7 @@ def _choices(scenario: Scenario) -> Problems:
 
 
 def _fault_problems(scenario: Scenario) -> Problems:
-    """The sender group does not change, so its members are there from the start and come back after each fault."""
-    groups = {group.name: group for group in scenario.group}
     for i, fault in enumerate(scenario.fault):
-        if isinstance(fault, Suspect | Gone):
-            yield (
-                f"fault[{i}].kind",
-                f"{kind(fault)!r} is not available with intergroup: its sender groups do not change",
-            )
-        if isinstance(fault, Partition | Cut) and fault.until is None:
-            yield f"fault[{i}].until", "is needed: sender groups do not change, so the process must be connected again"
-        concerned = [fault.group] if isinstance(fault, Join | Leave) else [*groups] if isinstance(fault, Crash) else []
-        for name in concerned:
-            group = groups.get(name)
-            if not isinstance(fault, Crash | Join | Leave) or group is None:
-                continue
-            sends = fault.process in members_of(group) and role_of(scenario, name, fault.process).role != "receiver"
-            if sends:
-                why = f"{fault.process} is in the sender group of {name}, which does not change"
-                yield f"fault[{i}].kind", f"{kind(fault)!r} is for receivers: {why}"
+        if isinstance(fault, Gone):
+            why = "its datagrams have no connection that could be refused"
+            yield f"fault[{i}].kind", f"{kind(fault)!r} is not available with intergroup: {why}"

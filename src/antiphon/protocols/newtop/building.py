@@ -82,6 +82,7 @@ def facts(scenario: Scenario) -> Facts:
     return Facts(
         perpetual=agreed and (bool(options.idle_probe) or changes(scenario) or asymmetric(scenario)),
         agreed=agreed,
+        signed=agreed,
         changing=changes(scenario),
         merges=bool(options.merge_every),
         waiting=_waiting(scenario),

@@ -69,7 +69,7 @@ FAMILY: Final = Family(
     facts=facts,
     labels=labels,
     problems=problems,
-    abilities=Abilities(formation=True, numbering=True, sequencer=True),
+    abilities=Abilities(formation=True, recovery=True, numbering=True, sequencer=True),
     errata=Errata(names=as_printed.ERRATA, concerns=_concerns),
     scenarios=(
         RandomScenarios(

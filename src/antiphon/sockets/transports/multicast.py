@@ -1,8 +1,8 @@
 """Datagrams to groups and to single processes, without any repair: the cores repair losses (InterGroup).
 
 A group has its own multicast address (intergroup.md 1). A frame to the group leaves once for all listeners, and
-processes outside the group are not woken. Members are told each other's addresses; there is no discovery. One frame is
-one datagram, so each loss affects one frame, as in the simulator.
+processes outside the group are not woken. Members are told each other's addresses; there is no discovery. A process
+that starts again is a new peer. One frame is one datagram, so each loss affects one frame, as in the simulator.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ class LinkFaults:
     """Faults that are added to incoming datagrams, all drawn from one seeded random stream."""
 
     chance: random.Random = field(default_factory=random.Random)
-    loss: Mapping[ProcessId, float] = field(default_factory=dict)
-    """By sender, the share of datagrams that are dropped."""
+    loss: Mapping[str, float] = field(default_factory=dict)
+    """By name of the sender, in all its incarnations: the share of datagrams that are dropped."""
     duplicate: float = 0.0
     reorder: float = 0.0
     """Share of datagrams that are delayed."""
@@ -36,7 +36,7 @@ class LinkFaults:
 
     def arrivals(self, sender: ProcessId) -> list[float]:
         """The delay of each copy of a datagram, in seconds; empty if the datagram is lost."""
-        draw, lost = self.chance.random, self.loss.get(sender, 0.0)
+        draw, lost = self.chance.random, self.loss.get(split_process_id(sender)[0], 0.0)
         copies = 2 if self.duplicate and draw() < self.duplicate else 1
         kept = [None for _ in range(copies) if not lost or draw() >= lost]
         return [draw() * self.late_s if self.reorder and draw() < self.reorder else 0.0 for _ in kept]
@@ -96,9 +96,10 @@ class MulticastMesh:
         self._listening.pop(group).close()
 
     def send(self, sealed: bytes, peers: Iterable[ProcessId]) -> None:
-        """Keep a frame for each of these until `flush`."""
+        """Keep a frame for each of these until `flush`. A peer that we have not met yet loses it."""
         for peer in peers:
-            self._waiting.setdefault(self._peers[peer], []).append(sealed)
+            if peer in self._peers:
+                self._waiting.setdefault(self._peers[peer], []).append(sealed)
 
     def multicast(self, sealed: bytes, group: GroupId) -> None:
         """Keep a frame for all listeners of a group until `flush`."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from antiphon.core.effects import Deliver
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.services import delivery_service
 from antiphon.protocols.intergroup.delivery.unconsumed import Unconsumed
@@ -17,7 +16,7 @@ class Handoff:
     def __init__(self, context: MemberContext, outlet: Outlet, capacity: int | None = None) -> None:
         """`capacity`: while this number of messages is unconsumed, further ones are dropped; None: none are."""
         self._clock, self._outlet, self._capacity = context.clock, outlet, capacity
-        self._service = delivery_service(context.plan, context.settings)
+        self.service = delivery_service(context.plan, context.settings)
         self._unconsumed = Unconsumed()
 
     def __len__(self) -> int:
@@ -27,38 +26,38 @@ class Handoff:
     def heard(self, sender: ProcessId, stamp: int) -> None:
         """The sender's clock has reached `stamp`."""
         self._clock.merge(stamp)
-        self._service.heard(sender, stamp)
+        self.service.heard(sender, stamp)
 
     def arrived(self, message: DataFrame, *, repair: bool) -> None:
         self.heard(message.sender, message.stamp)
         if message.change is None:
-            self.deliver(self._service.arrived(message, repair=repair))
+            self.deliver(self.service.arrived(message, repair=repair))
 
     def in_source_order(self, message: DataFrame) -> None:
         """It is the next message of its sender. A message of the membership is not for the application."""
         if message.change is None:
-            self.deliver(self._service.in_source_order(message))
+            self.deliver(self.service.in_source_order(message))
 
     def in_group_order(self, message: DataFrame) -> None:
         """It is the next message in the order of the whole group."""
-        self.deliver(self._service.in_group_order(message))
+        self.deliver(self.service.in_group_order(message))
 
     def sent(self, message: DataFrame) -> None:
         """A message of our own leaves: it has arrived here, and it is the next in our order."""
-        self.deliver(self._service.arrived(message, repair=False))
+        self.deliver(self.service.arrived(message, repair=False))
         self.in_source_order(message)
-        self._service.heard(message.sender, message.stamp)
+        self.service.heard(message.sender, message.stamp)
 
     def deliver_due(self, now: int) -> None:
         """Deliver what the service has held back long enough."""
-        self.deliver(self._service.due(now // 1000))
+        self.deliver(self.service.due(now // 1000))
 
     def deliver(self, messages: Iterable[DataFrame]) -> None:
         for message in messages:
             if self._capacity is not None and len(self._unconsumed) >= self._capacity:
                 continue
             self._unconsumed.delivered(message.stamp)
-            self._outlet.add(Deliver(message))
+            self._outlet.deliver(message)
 
     def consumed(self, position: int) -> None:
         """The application has consumed the first `position` deliveries."""
@@ -71,5 +70,5 @@ class Handoff:
     @property
     def deadline(self) -> int | None:
         """The time at which `deliver_due` is next needed."""
-        due_us = self._service.deadline_us
+        due_us = self.service.deadline_us
         return None if due_us is None else due_us * 1000

@@ -127,12 +127,11 @@ class UnreliableSourceOrder(Generic[Message]):
 class UnreliableTimestampOrder(Generic[Message]):
     """By (timestamp, sender); ignores gaps, and waits for no sender longer than `wait_us` (6.4).
 
-    It waits for these members. If they change, it waits for those that it has heard lately.
+    It waits for these members at first, and for every sender that it has heard lately.
     """
 
-    def __init__(self, members: Iterable[ProcessId], wait_us: int, *, changing: bool = False) -> None:
+    def __init__(self, members: Iterable[ProcessId], wait_us: int) -> None:
         self._seen = dict.fromkeys(members, 0)
-        self._changing = changing
         self._heard_us: dict[ProcessId, int] = {}
         self._fresh = {*self._seen}
         """The senders heard since the last `deliverable`, which tells the time."""
@@ -156,8 +155,7 @@ class UnreliableTimestampOrder(Generic[Message]):
 
     def deliverable(self, wall_us: int) -> list[Message]:
         """Take out what is delivered next."""
-        if self._changing:
-            self._forget_silent(wall_us)
+        self._forget_silent(wall_us)
         gate, delivered = min(self._seen.values(), default=0), []
         while self._ready and (self._ready[0][0] <= gate or wall_us >= self._ready[0][0] + self._wait_us):
             clock, sender, _, message = heappop(self._ready)
@@ -165,6 +163,10 @@ class UnreliableTimestampOrder(Generic[Message]):
                 self._last = clock, sender
                 delivered.append(message)
         return delivered
+
+    def clear(self) -> None:
+        """Drop what waits."""
+        self._ready.clear()
 
     def _forget_silent(self, wall_us: int) -> None:
         """A sender that is silent for many waits delays nothing any more."""

@@ -36,6 +36,9 @@ class DeliveryService:
         """What is delivered because time has passed."""
         return []
 
+    def clear(self) -> None:
+        """The process leaves the group: drop what is held back."""
+
     @property
     def deadline_us(self) -> int | None:
         """The time at which `due` is next needed."""
@@ -67,10 +70,10 @@ class Framed(DeliveryService):
     """Delivers whatever arrives, once and at once; also repairs that others requested."""
 
     def __init__(self) -> None:
-        self._collected = CollectedMessages()
+        self.collected = CollectedMessages()
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:  # noqa: ARG002
-        return [message] if self._collected.add(message.ticket) else []
+        return [message] if self.collected.add(message.ticket) else []
 
 
 class UnreliablySourceOrdered(DeliveryService):
@@ -87,9 +90,7 @@ class UnreliablyGroupOrdered(DeliveryService):
     """Delivers in the order of the stamps; a message that comes too late is dropped."""
 
     def __init__(self, plan: InterGroupPlan, settings: InterGroupSettings) -> None:
-        self._order: UnreliableTimestampOrder[DataFrame] = UnreliableTimestampOrder(
-            plan.view.members, settings.wait_us, changing=plan.changing
-        )
+        self._order: UnreliableTimestampOrder[DataFrame] = UnreliableTimestampOrder(plan.view.members, settings.wait_us)
 
     def arrived(self, message: DataFrame, *, repair: bool) -> list[DataFrame]:
         if not repair:
@@ -103,6 +104,9 @@ class UnreliablyGroupOrdered(DeliveryService):
     def due(self, now_us: int) -> list[DataFrame]:
         """The messages whose turn has come, or that have waited for MAX_WAIT."""
         return self._order.deliverable(now_us)
+
+    def clear(self) -> None:
+        self._order.clear()
 
     @property
     def deadline_us(self) -> int | None:

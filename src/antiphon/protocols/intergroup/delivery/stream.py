@@ -31,7 +31,7 @@ Message = TypeVar("Message", bound=Numbered)
 class Stream(Generic[Message]):
     """The stream of one sender at one receiver."""
 
-    __slots__ = ("_has_ended", "_keep_alive", "_stored", "expected", "horizon", "last")
+    __slots__ = ("_keep_alive", "_stored", "expected", "has_ended", "horizon", "last")
 
     def __init__(self, first: int, horizon: int) -> None:
         """`first`: the number of the first message to be delivered."""
@@ -40,12 +40,13 @@ class Stream(Generic[Message]):
         self.horizon: float = horizon
         """Everything that the sender has stamped up to here has arrived (T3)."""
         self._stored: dict[int, Message] = {}
-        self._has_ended = False
+        self.has_ended = False
+        """True if the sender has left in order, and everything that it sent before has arrived."""
         self._keep_alive = (first - 1, horizon)  # the greatest (number, clock); it may be ahead of a gap
 
     def lacks(self, seq: int) -> bool:
         """True if the message of that number is to be delivered and has not arrived."""
-        return seq > self.last and seq not in self._stored and not self._has_ended
+        return seq > self.last and seq not in self._stored and not self.has_ended
 
     def data(self, message: Message) -> list[Message]:
         """Add a message; returns those that are now in order. A duplicate or a number before `first` adds nothing."""
@@ -77,7 +78,7 @@ class Stream(Generic[Message]):
     def _end(self) -> None:
         """The sender has left: it holds nothing back (J2). What it sends after it was added again is another stream."""
         self.horizon = float("inf")
-        self._has_ended = True
+        self.has_ended = True
         self._stored.clear()
 
     def _apply_keep_alive(self) -> None:

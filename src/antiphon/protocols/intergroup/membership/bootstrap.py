@@ -29,10 +29,20 @@ class Bootstrap:
         self._began = self.next_at = now
 
     def heard(self, sender: ProcessId, now: int) -> None:
+        if len(self._heard) >= HEARD_MAX:
+            self.forget_silent(now)
         if sender in self._heard or len(self._heard) < HEARD_MAX:
             self._heard[sender] = now
             if not self._asked:
                 self.next_at = min(self.next_at, now)
+
+    @property
+    def hears_senders(self) -> bool:
+        return bool(self._heard)
+
+    def hears(self, sender: ProcessId) -> bool:
+        """True if we may have asked that sender."""
+        return sender in self._heard
 
     def last_heard(self) -> int:
         """When a sender was last heard; -1: never."""

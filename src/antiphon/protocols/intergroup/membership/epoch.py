@@ -37,7 +37,7 @@ class Epoch:
     def add(self, process: ProcessId, first: int, by: ProcessId, seq: int, stamp: int) -> bool:
         """PAdd, sent by `by` as its message `seq`; False if it has no effect (J11)."""
         left = self.left.get(process)
-        if process in self.stints or (left is not None and first <= left.seq):
+        if first < 1 or process in self.stints or (left is not None and first <= left.seq):
             return False
         self.left.pop(process, None)
         self.stints[process] = first

@@ -31,6 +31,8 @@ class Foreigners:
 
     def is_overdue(self, process: ProcessId, grace_ns: int, now: int) -> bool:
         """True if a sender of our own epoch was heard for long and no message has added it to our view."""
+        if len(self._since) >= FOREIGN_MAX:
+            self._since = self._recent(self._since, now)
         if len(self._since) < FOREIGN_MAX:
             self._since.setdefault(process, now)
         return now - self._since.get(process, now) >= grace_ns
@@ -40,10 +42,16 @@ class Foreigners:
         last = self._probed.get(process)
         if last is not None and now - last < self._timeout_ns // PROBES_PER_TIMEOUT:
             return False
-        if last is None and len(self._probed) >= FOREIGN_MAX:
+        if len(self._probed) >= FOREIGN_MAX:
+            self._probed, self._answered = self._recent(self._probed, now), self._recent(self._answered, now)
+        if process not in self._probed and len(self._probed) >= FOREIGN_MAX:
             return False
         self._probed[process] = now
         return True
+
+    def _recent(self, times: dict[ProcessId, int], now: int) -> dict[ProcessId, int]:
+        """What was noted lately: a flood of names must not keep out others forever."""
+        return {process: at for process, at in times.items() if now - at < 2 * self._timeout_ns}
 
     def answered(self, process: ProcessId, now: int) -> bool:
         """An answer has arrived; False if we have not asked."""

@@ -115,6 +115,16 @@ class ChangeFrame(FrameDefaults):
         return tuple(process for process, _ in self.origins)
 
     @property
+    def classes(self) -> tuple[tuple[ProcessId, ...], ...]:
+        """The members, divided by the epoch that they come from."""
+        origins = dict.fromkeys(origin for _, origin in self.origins)
+        return tuple(sorted(self.together(origin) for origin in origins))
+
+    def together(self, epoch: ViewId) -> tuple[ProcessId, ...]:
+        """The members that come from that epoch."""
+        return tuple(process for process, origin in self.origins if origin == epoch)
+
+    @property
     def clock(self) -> int:
         return self.start
 

@@ -4,14 +4,12 @@ From docs/spec/intergroup.md 7.6. Delivery stands still meanwhile. Everything th
 the repair ends, so no frame need arrive at its first transmission.
 """
 
-from enum import Enum
 from typing import Final, Protocol
 
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.stream import GAP_MAX
 from antiphon.protocols.intergroup.frames import DataFrame
-from antiphon.protocols.intergroup.membership.claims import Ends, Survivor, ends
-from antiphon.protocols.intergroup.membership.consensus import Consensus
+from antiphon.protocols.intergroup.membership.claims import Claim, Claims, Ends, Survivor
 from antiphon.protocols.intergroup.membership.detector import FaultDetector
 from antiphon.protocols.intergroup.membership.epoch import Epoch
 from antiphon.protocols.intergroup.membership.frames import (
@@ -21,22 +19,14 @@ from antiphon.protocols.intergroup.membership.frames import (
     ReadyFrame,
     RecoveryInfoFrame,
 )
+from antiphon.protocols.intergroup.membership.plausible import PROCESSES_MAX, ROUNDS
+from antiphon.protocols.intergroup.membership.steps import Cause, RepairSteps, Step
 from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
 from antiphon.protocols.intergroup.outlet import Outlet
 from antiphon.types import ProcessId
 
-ROUNDS: Final = 2
-"""With the claims of receivers, and without them (J5)."""
-
-
-class Step(Enum):
-    """The states of Figs 5.4 to 5.6."""
-
-    CONSENSUS = "consensus"
-    INFO = "gather recovery info"
-    RECOVERY = "recovery"
-    READY = "gather ready to change"
-    WAIT = "wait for membership change"
+ASKED_MAX: Final = 1_024
+"""At most this number of missing messages is requested at once; the others follow when these have arrived."""
 
 
 class RepairHost(Protocol):
@@ -45,8 +35,14 @@ class RepairHost(Protocol):
     @property
     def epoch(self) -> Epoch: ...
 
+    @property
+    def steps(self) -> RepairSteps: ...
+
     def survivor(self, *, with_receivers: bool) -> Survivor:
         """What we have of our epoch."""
+
+    def may_have(self, claims: Claims, gate: int) -> bool:
+        """True if a process of our epoch may claim this."""
 
     def next_needed(self, sender: ProcessId, stint: int) -> int:
         """The number of the first message of that sender that we have not delivered."""
@@ -58,6 +54,12 @@ class RepairHost(Protocol):
 
     def is_foreign(self, process: ProcessId, now: int) -> bool:
         """Probe a process outside of our proposal; True if it has answered recently (J12)."""
+
+    def has_parted(self, frame: ProposalFrame) -> bool:
+        """True if the proposal is of a member of our view that has gone elsewhere (M26)."""
+
+    def tell_suspicion(self, process: ProcessId, reason: str) -> None:
+        """For the trace: we take a process for failed; `reason` as in `Departure`."""
 
     def next_number(self) -> int:
         """The number of the next proposal, over all repairs."""
@@ -73,22 +75,28 @@ class Repair:
     """One repair at one sender, from the first proposal to the installation."""
 
     def __init__(self, context: MemberContext, outlet: Outlet, host: RepairHost, run: int, now: int) -> None:
-        self._context, self._outlet, self._host = context, outlet, host
-        self._consensus = Consensus(context.me, host.epoch.id, run, frozenset(host.epoch.members))
+        self._context, self._outlet, self._host, self._steps = context, outlet, host, host.steps
+        self._consensus = context.rules.consensus(context.me, host.epoch.id, run, frozenset(host.epoch.members))
         self._detector = FaultDetector(context.settings.suspect_after_ns)
         self._infos: dict[ProcessId, RecoveryInfoFrame] = {}
         self._readies: dict[ProcessId, ReadyFrame] = {}
         self._round = self._number = 0
         self._proposal = ""
         self._give_up_at = self._repeat_at = now
-        self.step = Step.CONSENSUS
         self.ready: ReadyFrame | None = None
         """What we have said last: the only change that we may install is the one that fits it."""
 
-    def begin(self, now: int, *, failed: ProcessId | None = None, met: ProcessId | None = None) -> None:
+    @property
+    def step(self) -> Step:
+        return self._steps.step
+
+    def begin(
+        self, now: int, *, failed: ProcessId | None = None, reason: str = "", met: ProcessId | None = None
+    ) -> None:
         """Propose the members of our view, except one that has failed, or with a foreign one."""
         if failed is not None:
             self._consensus.fail(failed)
+            self._host.tell_suspicion(failed, reason)
         if met is not None:
             self._consensus.add(met)
         self._propose(now)
@@ -99,11 +107,12 @@ class Repair:
     def proposed(self, frame: ProposalFrame, now: int) -> None:
         """PJoin of a process that is in no older epoch of ours."""
         consensus, me, sender = self._consensus, self._context.me, frame.sender
-        epoch = self._host.epoch
-        if sender in epoch.stints and frame.epoch != epoch.id:
-            self.fail(sender, now)  # it has gone elsewhere: first apart, later together (M26)
+        if len(consensus.processes.union(frame.processes)) > PROCESSES_MAX:
+            return
+        if self._host.has_parted(frame):
+            self.fail(sender, now, "parted")  # first apart, later together (M26)
         elif me in frame.failed:
-            self.fail(sender, now)
+            self.fail(sender, now, "parted")
         elif sender not in consensus.processes:
             self.meet(sender, now)
         elif sender not in consensus.failed:
@@ -112,8 +121,8 @@ class Repair:
 
     def _agree(self, frame: ProposalFrame, now: int) -> None:
         consensus = self._consensus
-        if self.step is Step.WAIT and frame.sender != self._leader:
-            return  # M9: a process that is ready obeys only the leader
+        if self._is_bound and frame.sender != self._leader:
+            return
         is_larger = consensus.is_larger(frame)
         if self.step is not Step.CONSENSUS and not is_larger:
             return
@@ -125,6 +134,8 @@ class Repair:
 
     def informed(self, frame: RecoveryInfoFrame, now: int) -> None:
         """RecInfo. A higher round of our proposal takes us there: its first sender cannot be ready for ours (J5)."""
+        if not self._is_credible(frame):
+            return
         self._detector.heard(frame.sender, now)
         known = self._infos.get(frame.sender)
         if known is None or not self._fits(known) or self._fits(frame):
@@ -135,8 +146,19 @@ class Repair:
             self._gather(frame.round, now)
         self._settle_info(now)
 
+    def _is_credible(self, frame: RecoveryInfoFrame) -> bool:
+        """True if we know its sender, and nothing that we know of our own epoch contradicts it."""
+        own = (frame.sender, Claim(frame.stint, frame.last, frame.gate))
+        gate = max(frame.gate, frame.receiver_gate)
+        return frame.sender in self._consensus.processes and (
+            frame.epoch != self._host.epoch.id
+            or self._host.may_have((own, *frame.claims, *frame.receiver_claims), gate)
+        )
+
     def readied(self, frame: ReadyFrame, now: int) -> None:
         """RTC."""
+        if frame.sender not in self._consensus.processes:
+            return
         self._detector.heard(frame.sender, now)
         known = self._readies.get(frame.sender)
         if known is None or not self._fits(known) or self._fits(frame):
@@ -149,23 +171,24 @@ class Repair:
 
     # Failures and new processes
 
-    def fail(self, process: ProcessId, now: int) -> None:
+    def fail(self, process: ProcessId, now: int, reason: str) -> None:
         """PFailure, or a process that cannot be in our next view."""
-        if process == self._context.me or (self.step is Step.WAIT and process != self._leader):
+        if process == self._context.me or (self._is_bound and process != self._leader):
             return
         if self._consensus.fail(process):
+            self._host.tell_suspicion(process, reason)
             self._propose(now)
             self._settle_consensus(now)
 
-    def suspect(self, process: ProcessId, now: int) -> None:
+    def suspect(self, process: ProcessId, now: int, reason: str) -> None:
         """PFailure: counts only for a process that we propose (M25)."""
         if process in self._consensus.proposed:
-            self.fail(process, now)
+            self.fail(process, now, reason)
 
     def meet(self, process: ProcessId, now: int) -> None:
         """PForeign: a process outside of our proposal is heard."""
         consensus = self._consensus
-        if process in consensus.processes or self.step is Step.WAIT or not self._host.is_foreign(process, now):
+        if process in consensus.processes or self._is_bound or not self._host.is_foreign(process, now):
             return
         consensus.add(process)
         self._propose(now)
@@ -181,18 +204,24 @@ class Repair:
     def _leader(self) -> ProcessId:
         return self._consensus.proposed[0]
 
+    @property
+    def _is_bound(self) -> bool:
+        """True if we are ready and do not lead: then only the leader can end this (M9)."""
+        return self.step is Step.WAIT
+
     def _fits(self, frame: RecoveryInfoFrame | ReadyFrame) -> bool:
         return frame.proposal == self._proposal and frame.round == self._round
 
-    def _enter(self, step: Step, wait_ns: int, now: int) -> None:
-        self.step, self._give_up_at, self._repeat_at = step, now + wait_ns, now
+    def _go(self, cause: Cause, wait_ns: int, now: int) -> None:
+        self._steps.go(cause)
+        self._give_up_at, self._repeat_at = now + wait_ns, now
 
     def _propose(self, now: int) -> None:
         """(Re)start consensus: our sets are new."""
         settings = self._context.settings
         self._number, self._proposal = self._host.next_number(), ""
         self._detector.watch((each for each in self._consensus.proposed if each != self._context.me), now)
-        self._enter(Step.CONSENSUS, settings.consensus_ns, now)
+        self._go(Cause.PROPOSE, settings.consensus_ns, now)
 
     def _settle_consensus(self, now: int) -> None:
         if self.step is Step.CONSENSUS and not self._consensus.unmatched:
@@ -202,17 +231,20 @@ class Repair:
 
     def _gather(self, round_: int, now: int) -> None:
         """Tell what we have, once for this round (J6)."""
-        context = self._context
         self._round = round_
-        own = self._host.survivor(with_receivers=round_ == 0)
-        stamp = context.clock.stamp(now // 1000)
-        self._infos[context.me] = RecoveryInfoFrame(
+        self._infos[self._context.me] = self._own_info(now)
+        self._go(Cause.ROUND if round_ else Cause.AGREED, self._context.settings.consensus_ns, now)
+
+    def _own_info(self, now: int) -> RecoveryInfoFrame:
+        context = self._context
+        own = self._host.survivor(with_receivers=self._round == 0)
+        return RecoveryInfoFrame(
             context.group,
             context.me,
             self._host.epoch.id,
             self._proposal,
-            round_,
-            stamp,
+            self._round,
+            context.clock.stamp(now // 1000),
             own.gate,
             own.last,
             own.stint,
@@ -220,12 +252,11 @@ class Repair:
             own.receiver_claims,
             own.receiver_gate,
         )
-        self._enter(Step.INFO, context.settings.consensus_ns, now)
 
     def _settle_info(self, now: int) -> None:
         if self.step is not Step.INFO or self._lacking(self._infos):
             return
-        self._enter(Step.RECOVERY, self._context.settings.recover_ns, now)
+        self._go(Cause.INFORMED, self._context.settings.recover_ns, now)
         self._recover(now)
 
     def _lacking(self, frames: dict[ProcessId, RecoveryInfoFrame] | dict[ProcessId, ReadyFrame]) -> list[ProcessId]:
@@ -240,7 +271,7 @@ class Repair:
         return [info for info in infos if info.epoch == epoch]
 
     def _ends(self) -> Ends:
-        return ends(
+        return self._context.rules.ends(
             Survivor(
                 info.sender, info.last, info.stint, info.gate, info.claims, info.receiver_claims, info.receiver_gate
             )
@@ -251,7 +282,7 @@ class Repair:
         """Request what we lack of the old epoch; when nothing is missing, say that we are ready."""
         found = self._ends()
         final, missing = self._final(found)
-        for sender, seq in missing:
+        for sender, seq in missing[:ASKED_MAX]:
             self._host.want(sender, seq, now)
         if missing:
             return
@@ -271,11 +302,11 @@ class Repair:
         self._readies[context.me] = self.ready
         settings = context.settings
         if self._leader == context.me:
-            self._enter(Step.READY, settings.consensus_ns + settings.recover_ns, now)
+            self._go(Cause.LEADS, settings.consensus_ns + settings.recover_ns, now)
             self._settle_ready(now)
         else:
             self._detector.watch([self._leader], now)  # the only one that can end this (M9)
-            self._enter(Step.WAIT, 2 * settings.consensus_ns + settings.recover_ns, now)
+            self._go(Cause.FOLLOWS, 2 * settings.consensus_ns + settings.recover_ns, now)
 
     def _final(self, found: Ends) -> tuple[dict[ProcessId, int], list[tuple[ProcessId, int]]]:
         """For each sender the number of its last message that counts, and the messages that we lack."""
@@ -284,7 +315,7 @@ class Repair:
         for sender, last in found.survivors.items():
             final[sender] = last
             begin = self._host.next_needed(sender, found.stints[sender])
-            upto = min(last, begin + GAP_MAX)
+            upto = min(last, begin + GAP_MAX - len(missing))
             missing += [(sender, seq) for seq in range(begin, upto + 1) if self._host.held(sender, seq) is None]
         for sender, claim in found.lost.items():
             seq = self._host.next_needed(sender, claim.stint)
@@ -300,15 +331,11 @@ class Repair:
 
     def _settle_ready(self, now: int) -> None:
         """As leader: when all are ready, decide."""
-        if self.step is not Step.READY or self._lacking(self._readies):
+        if self.step is not Step.READY or self._unready:
             return
         members = self._consensus.proposed
         readies = [self._readies[process] for process in members]
-        by_epoch: dict[str, ReadyFrame] = {}
-        for ready in readies:
-            known = by_epoch.setdefault(ready.epoch, ready)
-            if (known.final, known.stints) != (ready.final, ready.stints):
-                return  # they cannot differ (J6); a process that lies is given up after a while
+        by_epoch = {ready.epoch: ready for ready in readies}
         infos = [self._infos[process] for process in members]
         gates = {
             epoch: max(max(info.gate, info.receiver_gate) for info in infos if info.epoch == epoch)
@@ -334,13 +361,34 @@ class Repair:
         )
         self._host.decide(change, now)
 
+    @property
+    def _unready(self) -> list[ProcessId]:
+        """The proposed members that have not said that they are ready, or contradict what was told before.
+
+        All of one epoch compute the same ends from the same claims (J6), so a process that differs lies.
+        """
+        unready = self._lacking(self._readies)
+        agreed = {} if self.ready is None else {self.ready.epoch: self.ready}
+        for process in self._consensus.proposed:
+            if process not in unready:
+                ready, info = self._readies[process], self._infos[process]
+                known = agreed.setdefault(info.epoch, ready)
+                told = ready.epoch, ready.first, ready.final, ready.stints
+                if told != (info.epoch, info.last + 1, known.final, known.stints):
+                    unready.append(process)
+        return unready
+
     def is_decided_by(self, change: ChangeFrame) -> bool:
-        """True if the change is what we are ready for (7.6.6)."""
+        """True if the change is what we are ready for (7.6.6), and repeats what we have told for it."""
         ready = self.ready
+        if ready is None or (ready.proposal, ready.round) != (change.proposal, change.round):
+            return False
+        end = change.end_of(ready.epoch)
         return (
-            ready is not None
-            and (ready.proposal, ready.round) == (change.proposal, change.round)
-            and (ready.sender, ready.epoch) in change.origins
+            (ready.sender, ready.epoch) in change.origins
+            and end is not None
+            and (end.final, end.stints) == (ready.final, ready.stints)
+            and change.start > ready.stamp
         )
 
     # Time
@@ -348,11 +396,16 @@ class Repair:
     def advance(self, now: int) -> None:
         """Give up those that do not answer, and repeat what we announce."""
         for process in self._detector.silent(now):
-            self.suspect(process, now)
+            self._suspect_in_repair(process, now, "silent")
         if now >= self._give_up_at:
             self._give_up(now)
-        if now >= self._repeat_at:
+        if self.step is not Step.NONE and now >= self._repeat_at:
             self._announce(now)
+
+    def _suspect_in_repair(self, process: ProcessId, now: int, reason: str) -> None:
+        """If the last suspicion has ended the repair, the next one has no effect."""
+        if self.step is not Step.NONE:
+            self.suspect(process, now, reason)
 
     def _give_up(self, now: int) -> None:
         """A step takes too long: the processes that it waits for have failed (M4)."""
@@ -360,14 +413,22 @@ class Repair:
         if self.step is Step.RECOVERY:
             self._give_up_claimants(now)
             return
-        lacking = {
-            Step.CONSENSUS: lambda: self._consensus.unmatched,
-            Step.INFO: lambda: self._lacking(self._infos),
-            Step.READY: lambda: self._lacking(self._readies),
-            Step.WAIT: lambda: [self._leader],
-        }[self.step]()
-        for process in lacking:
-            self.suspect(process, now)
+        for process in self._awaited():
+            self._suspect_in_repair(process, now, "mute")
+
+    def _awaited(self) -> list[ProcessId]:
+        """The processes that must act before this step can end."""
+        match self.step:
+            case Step.CONSENSUS:
+                return self._consensus.unmatched
+            case Step.INFO:
+                return self._lacking(self._infos)
+            case Step.READY:
+                return self._unready
+            case Step.WAIT:
+                return [self._leader]
+            case _:
+                return []
 
     def _give_up_claimants(self, now: int) -> None:
         """Those that claim a message must supply it; if only receivers claim it, go on without their claims (J5)."""
@@ -384,7 +445,7 @@ class Repair:
         claimants.discard(self._context.me)
         if claimants:
             for process in sorted(claimants):
-                self.suspect(process, now)
+                self._suspect_in_repair(process, now, "mute")
         elif self._round + 1 < ROUNDS:
             self._gather(self._round + 1, now)
             self._settle_info(now)

@@ -7,7 +7,7 @@ Senders and receivers enter, change and leave views in the same way, so this is 
 from collections.abc import Callable
 from functools import partial
 
-from antiphon.core.effects import Reset
+from antiphon.core.effects import Confirmed, Reset, Wished
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
 from antiphon.protocols.intergroup.delivery.stream import GAP_MAX
@@ -16,11 +16,10 @@ from antiphon.protocols.intergroup.membership.claims import NO_END, Claim, Claim
 from antiphon.protocols.intergroup.membership.epoch import Epoch
 from antiphon.protocols.intergroup.membership.frames import ChangeFrame, EpochEnd
 from antiphon.protocols.intergroup.membership.states import Event, Standing, State
-from antiphon.protocols.intergroup.membership.view_ids import Kind, joined_id, view_id
+from antiphon.protocols.intergroup.membership.view_ids import Kind, view_id
 from antiphon.protocols.intergroup.outlet import Outlet, Views
 from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.sending.outbox import Outbox
-from antiphon.protocols.intergroup.stability.log import OrderedLog
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId, View, ViewId
 
@@ -36,12 +35,11 @@ class Seat:
         self.standing = Standing()
         self.outbox = Outbox(context, outlet, handoff)
         self.recovery = Recovery(context, outlet, handoff)
-        self.log = OrderedLog(context, outlet, handoff)
+        self.log = context.rules.log(context, outlet, handoff)
         self._epoch: Epoch | None = None
         self._floor = 0
         self._resets = 0
-        self.wants = False
-        """Whether the process wants to send."""
+        self._wishes = False
 
     @property
     def state(self) -> State:
@@ -55,16 +53,31 @@ class Seat:
     @property
     def floor(self) -> int:
         """The largest stamp that the application has seen: of a message, or of the beginning of a view (J8)."""
-        return max(self._floor, self.log.gate)
+        return max(self._floor, self.log.gate, self._views.began)
 
     @property
     def is_member(self) -> bool:
         """True if we are in our own view as sender."""
         return self._epoch is not None and self.context.me in self._epoch.stints
 
+    @property
+    def is_misplaced(self) -> bool:
+        """True if a message has added us with a first number that we did not ask for.
+
+        Others would wait forever for the numbers before it.
+        """
+        return self.is_member and self.epoch.stints[self.context.me] > self.outbox.last + 1
+
     def wish(self, *, sends: bool) -> None:
-        """The process wants to send, or no longer."""
-        self.wants = sends
+        """The application wants the process to send, or no longer."""
+        if sends != self._wishes and self.context.settings.tracing:
+            self.outlet.add(Wished(self.context.group, sends))
+        self._wishes = sends
+
+    @property
+    def wants(self) -> bool:
+        """True if the process wants to send, or has something to send first."""
+        return self._wishes or len(self.outbox) > 0
 
     # Beginning
 
@@ -96,7 +109,7 @@ class Seat:
         )
         self._floor = info.start
         self.log.follow(dict(info.stints), dict(info.first), info.start)
-        self._show(joined_id(info.start, info.view))
+        self._show(self.context.rules.joined_id(info.start, info.view))
 
     # Messages
 
@@ -140,6 +153,14 @@ class Seat:
         known = [each for each in (delivered, left.seq if left else None) if each is not None]
         return max(known) + 1 if known else stint
 
+    def may_have(self, claims: Claims, gate: int) -> bool:
+        """True if a process of our epoch may claim this.
+
+        No sender is further ahead of a member than a window, and no gate is beyond the clock of a member.
+        """
+        near = all(claim.seq - self.next_needed(process, claim.stint) < GAP_MAX for process, claim in claims)
+        return near and (gate <= self.context.clock.value or not self.is_member)
+
     def held(self, sender: ProcessId, seq: int) -> DataFrame | None:
         return self.log.get(Ticket(sender, seq))
 
@@ -150,6 +171,13 @@ class Seat:
     def missing_before(self, end: EpochEnd) -> list[tuple[ProcessId, int]]:
         """The messages that we must deliver before the next view, and lack."""
         return [(sender, seq) for sender, seq in self._last_messages(end) if self.held(sender, seq) is None]
+
+    def may_follow(self, change: ChangeFrame, end: EpochEnd) -> bool:
+        """True if the change may be one of our epoch: it knows all senders of it, and some of them survive."""
+        final, stints, epoch = dict(end.final), dict(end.stints), self.epoch
+        survives = any(each in epoch.stints or each in epoch.left for each in change.together(epoch.id))
+        near = all(last - self.next_needed(sender, stints[sender]) < GAP_MAX for sender, last in final.items())
+        return survives and near and final.keys() >= epoch.stints.keys()
 
     def has_delivered_beyond(self, end: EpochEnd) -> bool:
         """True if we have delivered what the others will not, or changed a view that they will not (7.7.2)."""
@@ -174,6 +202,8 @@ class Seat:
         messages = [self.held(sender, seq) for sender, seq in self._last_messages(end)]
         last = sorted((each for each in messages if each is not None), key=lambda each: (each.stamp, each.sender))
         self.log.flush(last, partial(self._changed_at_end, end.gate))
+        shown = self._views.current
+        together = tuple(each for each in change.together(epoch.id) if shown is not None and each in shown.members)
         first = dict(change.first)
         before = [origin for _, origin in change.origins]
         self._epoch = Epoch(
@@ -188,9 +218,16 @@ class Seat:
         self._floor = max(self._floor, change.start)
         context.clock.merge(change.start)
         self.recovery.reset()
+        self._tell_lost(epoch, end)
         self.log.begin(first, change.start, now, is_sender=context.me in first)
-        together = tuple(process for process, origin in change.origins if origin == epoch.id)
-        self._show(change.epoch, together)
+        self._views.install(self._view(change.epoch, self.epoch.members, together, classes=change.classes))
+
+    def _tell_lost(self, before: Epoch, end: EpochEnd) -> None:
+        """For the trace: what the senders have agreed on, at the time when the protocol knows it."""
+        lost = tuple((process, last) for process, last in end.final if process not in self.epoch.stints)
+        members = tuple(member for member in before.members if member in self.epoch.stints)
+        if lost and self.context.settings.tracing:
+            self.outlet.add(Confirmed(self.context.group, lost, members))
 
     def _changed_at_end(self, gate: int, message: DataFrame) -> None:
         """In the last messages of an epoch, a change of the view has an effect only if some gate has passed it (J1)."""
@@ -199,36 +236,55 @@ class Seat:
 
     def reset(self, reason: str) -> None:
         """We cannot follow: a view of our own ends what the view before it promised (M16)."""
-        context = self.context
-        self._resets += 1
         self._floor = self.floor
-        self._views.install(self._view(view_id(self._floor, Kind.RESET, context.me, self._resets), (context.me,), ()))
-        self.outlet.add(Reset(context.group, reason))
+        self._tell_reset(reason)
         self._forget()
         self.standing.go(Event.RESET)
+
+    def _tell_reset(self, reason: str) -> None:
+        context = self.context
+        self._resets += 1
+        self._views.install(
+            self._view(view_id(self._floor, Kind.RESET, context.me, self._resets), (context.me,), (), receives=True)
+        )
+        self.outlet.add(Reset(context.group, reason))
 
     def end(self) -> None:
         """The process leaves the group."""
         self._floor = self.floor
+        self._views.begin_above(self._floor)
         self._forget()
-        self._views.clear()
         self.standing.go(Event.END)
 
     def _forget(self) -> None:
         self._epoch = None
         self.recovery.reset()
-        self.log = OrderedLog(self.context, self.outlet, self.handoff)
+        self.log = self.context.rules.log(self.context, self.outlet, self.handoff)
 
     # Views
 
-    def _show(self, shown: ViewId, together: tuple[ProcessId, ...] | None = None) -> None:
-        members = self.epoch.members
-        current = self._views.current
-        if together is None:
-            together = tuple(each for each in members if current is not None and each in current.members)
+    def _show(self, shown: ViewId) -> None:
+        """Install a view in the same epoch as the one before: all its members come along."""
+        members, current = self.epoch.members, self._views.current
+        together = tuple(each for each in members if current is not None and each in current.members)
         self._views.install(self._view(shown, members, together))
 
-    def _view(self, shown: ViewId, members: tuple[ProcessId, ...], together: tuple[ProcessId, ...]) -> View:
+    def _view(
+        self,
+        shown: ViewId,
+        members: tuple[ProcessId, ...],
+        together: tuple[ProcessId, ...],
+        classes: tuple[tuple[ProcessId, ...], ...] = (),
+        *,
+        receives: bool = False,
+    ) -> View:
         current = self._views.current
-        previous = None if current is None else current.id
-        return View(self.context.group, shown, members, previous=previous, transitional=together)
+        return View(
+            self.context.group,
+            shown,
+            members,
+            previous=None if current is None else current.id,
+            transitional=together,
+            classes=classes,
+            receives=receives or self.context.me not in members,
+        )

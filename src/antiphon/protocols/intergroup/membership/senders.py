@@ -1,5 +1,8 @@
 """What a sender does for the group: detects failures, repairs the sender group, admits receivers and adds senders."""
 
+from typing import Final
+
+from antiphon.core.effects import Suspected
 from antiphon.protocols.intergroup.frames import (
     DataFrame,
     GoneFrame,
@@ -10,7 +13,7 @@ from antiphon.protocols.intergroup.frames import (
     SourceRequestFrame,
 )
 from antiphon.protocols.intergroup.membership.changes import KnownChanges
-from antiphon.protocols.intergroup.membership.claims import Survivor
+from antiphon.protocols.intergroup.membership.claims import Claims, Survivor
 from antiphon.protocols.intergroup.membership.cuts import Cuts
 from antiphon.protocols.intergroup.membership.detector import FaultDetector
 from antiphon.protocols.intergroup.membership.epoch import Epoch
@@ -21,11 +24,16 @@ from antiphon.protocols.intergroup.membership.frames import (
     ProposalFrame,
     SponsorRequestFrame,
 )
+from antiphon.protocols.intergroup.membership.plausible import PROCESSES_MAX
 from antiphon.protocols.intergroup.membership.repair import Repair
 from antiphon.protocols.intergroup.membership.seat import Seat
 from antiphon.protocols.intergroup.membership.states import Event, State
+from antiphon.protocols.intergroup.membership.steps import Cause, RepairSteps
 from antiphon.protocols.intergroup.tickets import Ticket
 from antiphon.types import ProcessId
+
+ANNOUNCEMENTS_MIN: Final = 3
+"""A change is transmitted at least this number of times."""
 
 
 class SenderSide:
@@ -44,11 +52,11 @@ class SenderSide:
         """Until then, foreign senders start no repair (M29)."""
         self._announced: ChangeFrame | None = None
         """The change that we lead, while some member may not have it (M21)."""
-        self._announce_at = 0
+        self._announce_at = self._announcements = 0
         self._leave_stamp: int | None = None
         """The stamp of our own PLeave."""
         self._sponsored: dict[ProcessId, int] = {}
-        """The processes that we have added in this epoch, with their first numbers (J11)."""
+        """The processes for which our PAdd is on its way, with their first numbers (J11)."""
         self._refused: dict[tuple[ProcessId, Ticket], int] = {}
         """By requester and ticket that it was told is gone: until when it is not told again."""
 
@@ -73,6 +81,7 @@ class SenderSide:
 
     def added(self, process: ProcessId, first: int, now: int) -> None:
         """The view has just changed in order: `first` is 0 if the process left."""
+        self._sponsored.pop(process, None)
         if not first:
             self._detector.remove(process)
         elif process != self._context.me:
@@ -82,7 +91,7 @@ class SenderSide:
     def leave_if_wished(self, now: int) -> None:
         """PLeave, when nothing waits to be sent. The last sender stays: without one, no receiver could be admitted."""
         seat = self._seat
-        if seat.wants or len(seat.outbox) or len(seat.epoch.members) < 2:
+        if seat.wants or len(seat.epoch.members) < 2:
             return
         message = seat.outbox.transmit_change(seat.epoch.id, seat.log, (self._context.me, 0), now)
         self._leave_stamp = message.stamp
@@ -101,16 +110,16 @@ class SenderSide:
 
     def suspect_silent(self, now: int) -> None:
         for process in self._detector.silent(now):
-            self.suspect(process, now)
+            self.suspect(process, now, "silent")
 
-    def suspect(self, process: ProcessId, now: int) -> None:
+    def suspect(self, process: ProcessId, now: int, reason: str) -> None:
         """PFailure."""
         if process not in self._seat.epoch.stints or process == self._context.me:
             return
         if self.repair is not None:
-            self.repair.suspect(process, now)
+            self.repair.suspect(process, now, reason)
         else:
-            self.start_repair(now, failed=process)
+            self.start_repair(now, failed=process, reason=reason)
 
     def meet(self, process: ProcessId, now: int) -> None:
         """PForeign: a sender outside of our view is heard. It counts once it has answered a probe (J12)."""
@@ -131,9 +140,9 @@ class SenderSide:
         epoch, sender = self._seat.epoch, frame.sender
         if self.repair is not None:
             self.repair.proposed(frame, now)
-        elif sender in epoch.stints and frame.epoch != epoch.id:
-            self.start_repair(now, failed=sender)
-        elif frame.epoch == epoch.id:
+        elif self.has_parted(frame):
+            self.start_repair(now, failed=sender, reason="parted")
+        elif frame.epoch == epoch.id and (sender in epoch.stints or sender in epoch.left):
             self.start_repair(now, met=sender)
             self._proposed_in_repair(frame, now)
         elif self._context.me not in frame.failed:
@@ -143,18 +152,24 @@ class SenderSide:
         if self.repair is not None:  # it may have ended at once
             self.repair.proposed(frame, now)
 
-    def start_repair(self, now: int, *, failed: ProcessId | None = None, met: ProcessId | None = None) -> None:
+    def start_repair(
+        self, now: int, *, failed: ProcessId | None = None, reason: str = "", met: ProcessId | None = None
+    ) -> None:
         """Halt, and propose the members of our view, except a failed one, or with a foreign one."""
         self._runs += 1
         self._seat.standing.go(Event.REPAIR if self._seat.state is not State.BOOTSTRAP else Event.ALONE)
-        self.repair = Repair(self._context, self._outlet, self, self._runs, now)
-        self.repair.begin(now, failed=failed, met=met)
+        self.repair = self._context.rules.repair(self._context, self._outlet, self, self._runs, now)
+        self.repair.begin(now, failed=failed, reason=reason, met=met)
 
     # The repair's view of us
 
     @property
     def epoch(self) -> Epoch:
         return self._seat.epoch
+
+    @property
+    def steps(self) -> RepairSteps:
+        return self._seat.standing.repair
 
     def survivor(self, *, with_receivers: bool) -> Survivor:
         seat, me = self._seat, self._context.me
@@ -165,6 +180,9 @@ class SenderSide:
         gate = self.cuts.gate(epoch.id) if with_receivers else 0
         return Survivor(me, last, stint, seat.log.gate, seat.claims(), claims, gate)
 
+    def may_have(self, claims: Claims, gate: int) -> bool:
+        return self._seat.may_have(claims, gate)
+
     def next_needed(self, sender: ProcessId, stint: int) -> int:
         return self._seat.next_needed(sender, stint)
 
@@ -173,6 +191,15 @@ class SenderSide:
 
     def want(self, sender: ProcessId, seq: int, now: int) -> None:
         self._seat.want(sender, seq, now)
+
+    def has_parted(self, frame: ProposalFrame) -> bool:
+        epoch = self._seat.epoch
+        return frame.sender in epoch.stints and frame.epoch != epoch.id
+
+    def tell_suspicion(self, process: ProcessId, reason: str) -> None:
+        if self._context.settings.tracing:
+            delivered = self._seat.log.delivered.get(process, 0)
+            self._outlet.add(Suspected(self._context.group, process, delivered, reason))
 
     def next_number(self) -> int:
         self._numbers += 1
@@ -185,6 +212,7 @@ class SenderSide:
     def decide(self, change: ChangeFrame, now: int) -> None:
         self._outlet.transmit(change)
         self._announced, self._announce_at = change, now + self._context.settings.repeat_ns
+        self._announcements = 1
         self.install(change, now)
 
     def decided(self, change: ChangeFrame, now: int) -> None:
@@ -195,6 +223,7 @@ class SenderSide:
 
     def install(self, change: ChangeFrame, now: int) -> None:
         self.repair = None
+        self.steps.go(Cause.DECIDED)
         self._seat.install(change, now)
         self.changes.add(change)
         self._seat.standing.go(Event.INSTALLED)
@@ -202,13 +231,18 @@ class SenderSide:
         self._seat.outbox.hurry(now)
 
     def announce_if_due(self, now: int) -> None:
-        """Repeat the change that we led, until all its members have shown that they have it (M21)."""
+        """Repeat the change that we led, until all its members have shown that they have it (M21).
+
+        Receivers that miss it ask. There may be many, so we do not wait for them; but some repetitions spare questions.
+        """
         change = self._announced
         if change is None or now < self._announce_at:
             return
-        if change.epoch != self._seat.epoch.id or self._seat.log.stable > change.start:
+        known = self._announcements >= ANNOUNCEMENTS_MIN and self._seat.log.is_with_members(change.start)
+        if change.epoch != self._seat.epoch.id or known:
             self._announced = None
             return
+        self._announcements += 1
         self._announce_at = now + self._context.settings.repeat_ns
         self._outlet.transmit(change)
 
@@ -221,7 +255,8 @@ class SenderSide:
         context.clock.merge(frame.floor + 1)
         if gate <= frame.floor or frame.sender in epoch.stints or not seat.is_member:
             return  # the joiner asks again, and by then our gate is higher
-        seat.log.hold(frame.sender, gate, now)
+        if not seat.log.hold(frame.sender, gate, now):
+            return
         delivered = seat.log.delivered
         info = JoinInfoFrame(
             context.group,
@@ -233,16 +268,21 @@ class SenderSide:
             gate,
             tuple((member, delivered[member] + 1) for member in epoch.members),
             tuple(sorted(epoch.stints.items())),
-            tuple((process, claim.stint, claim.seq) for process, claim in sorted(epoch.left.items())),
+            self._left(),
             epoch.predecessors,
         )
         self._outlet.transmit(info, frame.sender)
+
+    def _left(self) -> tuple[tuple[ProcessId, int, int], ...]:
+        """The senders that left in this epoch: without them a joiner would ask for messages that are gone (J8)."""
+        return tuple((process, claim.stint, claim.seq) for process, claim in sorted(self._seat.epoch.left.items()))
 
     def accept_as_source(self, frame: SourceRequestFrame, now: int) -> None:
         """Offer everything that we send from now on; what is stamped above our gate cannot vanish before (T5)."""
         seat, context = self._seat, self._context
         gate, epoch = seat.log.gate, seat.epoch
-        seat.log.hold(frame.sender, gate, now)
+        if not seat.log.hold(frame.sender, gate, now):
+            return
         first = seat.outbox.last + 1
         accept = SourceAcceptFrame(
             context.group, context.me, frame.sender, frame.nonce, epoch.id, epoch.members, first, gate
@@ -256,6 +296,8 @@ class SenderSide:
         known = max(seat.log.delivered.get(asker, 0), left.seq if left else 0)
         if frame.epoch != epoch.id or asker in epoch.stints or frame.first <= known:
             return
+        if not seat.log.knows(asker) or len(epoch.stints) + len(self._sponsored) >= PROCESSES_MAX:
+            return  # a receiver that asks has reported, and no frame could name more members
         if self._sponsored.get(asker, 0) < frame.first:
             self._sponsored[asker] = frame.first
             seat.outbox.transmit_change(epoch.id, seat.log, (asker, frame.first), now)

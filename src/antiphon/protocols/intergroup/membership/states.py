@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from antiphon.protocols.intergroup.membership.steps import RepairSteps
+
 
 class State(Enum):
     ABSENT = "absent"
@@ -45,13 +47,13 @@ TABLE: Final[Mapping[tuple[State, Event], State]] = {
     # Fig. 5.2: receivers
     (State.RECEIVER, Event.WISH): State.TO_SENDER,
     (State.TO_SENDER, Event.ADDED): State.SENDER,
+    (State.RECEIVER, Event.ADDED): State.SENDER,  # it has asked, and begun again since; if it must, it leaves at once
     (State.TO_SENDER, Event.REPAIR): State.REPAIR,
     # Fig. 5.3: senders
     (State.SENDER, Event.LEAVE): State.TO_RECEIVER,
     (State.SENDER, Event.REPAIR): State.REPAIR,
     (State.TO_RECEIVER, Event.REPAIR): State.REPAIR,
     (State.TO_RECEIVER, Event.LEFT): State.RECEIVER,
-    (State.TO_RECEIVER, Event.ADDED): State.SENDER,
     (State.TO_RECEIVER, Event.RESET): State.BOOTSTRAP,
     # Figs 5.4 to 5.6: the end of a repair
     (State.REPAIR, Event.INSTALLED): State.SENDER,
@@ -65,7 +67,8 @@ TABLE: Final[Mapping[tuple[State, Event], State]] = {
     (State.RECOVER, Event.INSTALLED): State.RECEIVER,
     (State.RECOVER, Event.REJOINED): State.TO_SENDER,
     **{(state, Event.RESET): State.BOOTSTRAP for state in _FOLLOWS},
-    **{(state, Event.END): State.ABSENT for state in State if state is not State.ABSENT},
+    # A process leaves the group when it is no sender, or the only one
+    **{(state, Event.END): State.ABSENT for state in (State.BOOTSTRAP, State.RECEIVER, State.SENDER)},
 }
 
 
@@ -76,6 +79,7 @@ class Standing:
         self.state = State.ABSENT
         self.taken: dict[tuple[State, Event], int] = {}
         """How often each change was made."""
+        self.repair = RepairSteps()
 
     def go(self, event: Event) -> None:
         step = self.state, event

@@ -19,12 +19,19 @@ class Kind(IntEnum):
     """The process joined a view that existed."""
     RESET = 4
     """The process begins again."""
+    PRIVATE = 5
+    """A receiver of another service hears other senders than before; the view is its own."""
 
 
 def view_id(start: int, kind: Kind, leader: ProcessId, number: int) -> ViewId:
     """The id of a view that begins at the stamp `start`; `number` tells apart what one leader begins."""
     name, incarnation = split_process_id(leader)
     return ViewId(f"{start:020d}.{kind:d}.{name}.{incarnation}.{number:06d}")
+
+
+def is_led_by(view: ViewId, start: int, leader: ProcessId) -> bool:
+    """True for the ids of views that begin at that stamp with an MC message of that leader."""
+    return view.rpartition(".")[0] == view_id(start, Kind.CONSENSUS, leader, 0).rpartition(".")[0]
 
 
 def joined_id(start: int, base: ViewId) -> ViewId:

@@ -1,17 +1,19 @@
 """A receiver of the application framed service: it is told what it lacks, and requests what it wants.
 
 Ours; docs/spec/intergroup.md 6.4. Every message that arrives is delivered at once, and only once. Its requests suppress
-those of others as usual. It takes no part in stability: a message that all others have may be gone when it asks.
+those of others as usual. It takes no part in stability: a message that all others have may be gone when it asks. When a
+sender is lost, nothing tells which of its messages some process still has, so open requests for them end as gone.
 """
 
 from collections.abc import Iterable
 
 from antiphon.core.effects import Missing
 from antiphon.protocols.intergroup.context import MemberContext
-from antiphon.protocols.intergroup.delivery.containers import CollectedMessages
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
+from antiphon.protocols.intergroup.delivery.services import Framed
 from antiphon.protocols.intergroup.frames import DataFrame, GoneFrame, KeepAliveFrame, RepairFrame, RequestFrame
 from antiphon.protocols.intergroup.outlet import Outlet, Views
+from antiphon.protocols.intergroup.receiving.heard import HeardSenders
 from antiphon.protocols.intergroup.repair.recovery import Recovery
 from antiphon.protocols.intergroup.role import Handlers, Role
 from antiphon.protocols.intergroup.tickets import Ticket
@@ -22,19 +24,25 @@ class FramedReceiver(Role):
     def __init__(self, context: MemberContext, outlet: Outlet, views: Views, handoff: Handoff) -> None:
         super().__init__(context, outlet, views, handoff)
         self._recovery = Recovery(context, outlet, handoff)
-        self._collected = CollectedMessages()
+        assert isinstance(handoff.service, Framed)
+        self._collected = handoff.service.collected  # what was collected as a sender counts too
+        self._senders = HeardSenders(context, views)
 
-    def begin(self, now: int) -> None:  # noqa: ARG002
-        self._views.install_private(self._context.plan.view.members)
+    def begin(self, now: int) -> None:
+        self._senders.begin(now)
 
     def end(self) -> None:
         """Forget open requests; a process that joins again still has the messages that it had."""
         self._recovery.reset()
 
     def request(self, ticket: Ticket, now: int) -> None:
-        self._recovery.request(ticket, now)
+        if ticket.sender in self._senders:
+            self._recovery.request(ticket, now)
+        else:
+            self._give_up(ticket)
 
-    def data(self, message: DataFrame, now: int) -> None:  # noqa: ARG002
+    def data(self, message: DataFrame, now: int) -> None:
+        self._senders.heard(message.sender, now)
         self._take(message)
 
     def repair(self, frame: RepairFrame, now: int) -> None:  # noqa: ARG002
@@ -50,7 +58,8 @@ class FramedReceiver(Role):
         if self._collected.add(ticket):
             self._handoff.deliver([message])
 
-    def keep_alive(self, frame: KeepAliveFrame, now: int) -> None:  # noqa: ARG002
+    def keep_alive(self, frame: KeepAliveFrame, now: int) -> None:
+        self._senders.heard(frame.sender, now)
         for container, count in frame.known:
             self._tell_missing(frame.sender, container, count)
 
@@ -62,12 +71,15 @@ class FramedReceiver(Role):
         return {GoneFrame: self._gone}
 
     def _gone(self, frame: GoneFrame, now: int) -> None:  # noqa: ARG002
-        ticket = frame.ticket
-        if ticket in self._recovery:
-            self._recovery.done(ticket)
-            self._collected.add(ticket)  # counts as collected: there is nothing more to wait for
-            missing = Missing(self._context.group, ticket.sender, ticket.container, (ticket.seq,), gone=True)
-            self._outlet.add(missing)
+        if frame.ticket in self._recovery:
+            self._give_up(frame.ticket)
+
+    def _give_up(self, ticket: Ticket) -> None:
+        """The message counts as collected: there is nothing more to wait for."""
+        self._recovery.done(ticket)
+        self._collected.add(ticket)
+        missing = Missing(self._context.group, ticket.sender, ticket.container, (ticket.seq,), gone=True)
+        self._outlet.add(missing)
 
     def _tell_missing(self, sender: ProcessId, container: bytes, upto: int) -> None:
         places = self._collected.newly_missing(sender, container, upto)
@@ -75,10 +87,13 @@ class FramedReceiver(Role):
             self._outlet.add(Missing(self._context.group, sender, container, places))
 
     def conclude(self, now: int) -> None:
+        lost = self._senders.forget_silent(now)
+        for ticket in self._recovery.of(lost) if lost else ():
+            self._give_up(ticket)
         self._recovery.transmit_due(now)
 
     def deadlines(self) -> Iterable[int]:
-        return self._recovery.deadlines()
+        return (*self._recovery.deadlines(), *self._senders.deadlines())
 
     @property
     def unfinished(self) -> bool:

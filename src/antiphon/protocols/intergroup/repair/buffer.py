@@ -17,8 +17,11 @@ class Buffer:
         """From the ticket in a container to the ticket on the stream."""
         self._delivered: dict[ProcessId, deque[DataFrame]] = {}
         """By sender, in order: what is freed when it is stable."""
-        self._retired: deque[tuple[int, list[DataFrame]]] = deque()
-        """Messages of earlier epochs, with the time until which they are kept for those that still recover."""
+        self._retired: deque[tuple[int, list[DataFrame], list[DataFrame]]] = deque()
+        """Messages of earlier epochs, with the time until which they are kept for those that still recover.
+
+        Last the delivered ones: of a lost sender, messages beyond the agreed end are here too.
+        """
         self._retired_count = 0
 
     def __len__(self) -> int:
@@ -48,24 +51,29 @@ class Buffer:
                 freed.append(message)
         return freed
 
-    def retire(self, until: int) -> None:
-        """An epoch ends: keep what is here until then, whether it is stable or not."""
-        old = {id(message) for _, messages in self._retired for message in messages}
+    def retire(self, until: int) -> list[DataFrame]:
+        """An epoch ends: keep what is here until then, whether it is stable or not. Returns what was delivered."""
+        delivered = [message for waiting in self._delivered.values() for message in waiting]
+        old = {id(message) for _, messages, _ in self._retired for message in messages}
         messages = [message for message in self._held.values() if id(message) not in old]
         self._delivered.clear()
         if messages:
-            self._retired.append((until, messages))
+            self._retired.append((until, messages, delivered))
             self._retired_count += len(messages)
+        return delivered
 
-    def expire(self, now: int) -> list[DataFrame]:
-        """Drop and return the messages of earlier epochs that were kept long enough."""
+    def expire(self, now: int) -> tuple[list[DataFrame], list[DataFrame]]:
+        """Drop and return the messages of earlier epochs that were kept long enough; and those of them delivered."""
         dropped: list[DataFrame] = []
+        freed: list[DataFrame] = []
         while self._retired and self._retired[0][0] <= now:
-            dropped += self._retired.popleft()[1]
+            _, messages, delivered = self._retired.popleft()
+            dropped += messages
+            freed += delivered
         for message in dropped:
             self._drop(message)
         self._retired_count -= len(dropped)
-        return dropped
+        return dropped, freed
 
     @property
     def deadline(self) -> int | None:

@@ -1,6 +1,6 @@
 """Recovery of lost messages: finds the gaps in the streams that a process follows, and requests what is missing."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from antiphon.protocols.intergroup.context import MemberContext
 from antiphon.protocols.intergroup.delivery.handoff import Handoff
@@ -49,6 +49,10 @@ class Recovery:
     def forget(self, sender: ProcessId, below: int) -> None:
         """Messages of that sender with numbers below `below` are no longer wanted."""
         self._requests.forget(sender, below)
+
+    def of(self, senders: Collection[ProcessId]) -> list[Ticket]:
+        """The open requests for messages of these senders."""
+        return self._requests.of(senders)
 
     def received(self, order: StreamOrder[DataFrame], message: DataFrame, now: int, *, repair: bool = False) -> None:
         """Add a message to its stream, if the stream lacks it, and request what is missing before it."""

@@ -5,7 +5,7 @@ hears the request backs off, and requests later if the message still has not arr
 arrives or is no longer wanted (R2).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,6 +83,10 @@ class Requests:
         """Close all tickets of that sender with numbers below `below`."""
         for ticket in [each for each in self._pending if each.sender == sender and each.seq < below]:
             self.done(ticket)
+
+    def of(self, senders: Collection[ProcessId]) -> list[Ticket]:
+        """The open tickets of these senders."""
+        return [ticket for ticket in self._pending if ticket.sender in senders]
 
     def due(self, now: int) -> list[Ticket]:
         """The messages to request now."""

@@ -45,11 +45,22 @@ class Outbox:
         """The number of our last message."""
         return self._window.last
 
+    @property
+    def is_stable(self) -> bool:
+        """True if every process that counts has all that we sent."""
+        return not self._window.unstable
+
     def send(self, payload: bytes, label: int, name: bytes) -> None:
         if len(self._waiting) >= QUEUE_MAX:
             raise FlowBlocked(f"{QUEUE_MAX:,} messages wait in group {self._context.group}")
         self._containers.admit(name)
         self._waiting.append((payload, label, name))
+
+    def drop_unsent(self) -> bool:
+        """Drop what waits; True if anything did."""
+        had_any = len(self._waiting) > 0
+        self._waiting.clear()
+        return had_any
 
     def set_writable(self, ready: bool) -> None:
         self._writable = ready

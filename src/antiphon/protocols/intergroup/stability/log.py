@@ -21,11 +21,6 @@ Changed = Callable[[DataFrame], None]
 """Called with each message that changes the view, in its place among the deliveries."""
 
 
-def no_change(message: DataFrame) -> None:
-    """The `Changed` of a group with fixed senders."""
-    raise AssertionError(f"the senders of a group do not change, but {message.sender} says so")
-
-
 class OrderedLog:
     """Orders, keeps and repairs messages."""
 
@@ -62,7 +57,7 @@ class OrderedLog:
         context = self._context
         me = context.me if is_sender else None
         self._order = GroupTimestamp(me, members, start, context.rules.stream)
-        self._buffer.retire(now + context.settings.old_keep_ns)
+        self._tell(Stable, self._buffer.retire(now + context.settings.old_keep_ns))
         self._stability.begin(members, start if is_sender else 0, now)
 
     def follow(self, members: Iterable[ProcessId], first: Mapping[ProcessId, int], start: int) -> None:
@@ -128,6 +123,10 @@ class OrderedLog:
         """Every process that counts has everything with a stamp up to here."""
         return self._stability.stable
 
+    def is_with_members(self, stamp: int) -> bool:
+        """True if every member of the view has everything with a stamp up to here."""
+        return self._stability.is_with_members(stamp)
+
     def acknowledged(self, member: ProcessId, ack: int, now: int) -> None:
         """A member of the view, or one that left it, acknowledges."""
         self._stability.told(member, ack, now)
@@ -144,9 +143,13 @@ class OrderedLog:
             if frame.sources is None or self._context.me in frame.sources:
                 self._stability.begun(frame.sender)
 
-    def hold(self, joiner: ProcessId, start: int, now: int) -> None:
-        """Keep everything above `start` for a joiner that was told to begin there (T5)."""
-        self._stability.hold(joiner, start, now + self._context.settings.hold_ns, now)
+    def knows(self, receiver: ProcessId) -> bool:
+        """True if that receiver has reported lately."""
+        return self._stability.knows(receiver)
+
+    def hold(self, joiner: ProcessId, start: int, now: int) -> bool:
+        """Keep everything above `start` for a joiner that is told to begin there (T5); False if too many ask."""
+        return self._stability.hold(joiner, start, now + self._context.settings.hold_ns, now)
 
     def slowest(self) -> ProcessId | None:
         """The other member that acknowledges least; None if we are alone."""
@@ -176,6 +179,7 @@ class OrderedLog:
     def flush(self, messages: Iterable[DataFrame], changed: Changed) -> None:
         """Deliver the last messages of an epoch, in their order. Those of a sender were perhaps not all passed on."""
         for message in messages:
+            self._buffer.delivered(message)
             stream = self._order.streams.get(message.sender)
             if message.change is None and message.sender != self._context.me:
                 if stream is None or message.seq > stream.last:
@@ -188,17 +192,21 @@ class OrderedLog:
 
     def expire(self, now: int) -> None:
         """Drop messages of earlier epochs that were kept long enough."""
-        for message in self._buffer.expire(now):
+        dropped, delivered = self._buffer.expire(now)
+        for message in dropped:
             self._repairs.freed(Ticket(message.sender, message.seq))
+        self._tell(Discard, delivered)
 
     def _free(self) -> list[DataFrame]:
         freed = self._buffer.free(self._stability.stable)
         for message in freed:
             self._repairs.freed(Ticket(message.sender, message.seq))
-        if freed and self._context.settings.tracing:
-            last = {each.sender: each.label + len(each.payloads) - 1 for each in freed if each.payloads}
-            if last:
-                upto, group = tuple(sorted(last.items())), self._context.group
-                self._outlet.add(Stable(group, upto))
-                self._outlet.add(Discard(group, upto))
+        self._tell(Stable, freed)
+        self._tell(Discard, freed)
         return freed
+
+    def _tell(self, effect: type[Stable | Discard], messages: Iterable[DataFrame]) -> None:
+        """For the trace: up to which message of each sender this holds; the messages of each are in their order."""
+        last = {each.sender: each.label + len(each.payloads) - 1 for each in messages if each.payloads}
+        if last and self._context.settings.tracing:
+            self._outlet.add(effect(self._context.group, tuple(sorted(last.items()))))

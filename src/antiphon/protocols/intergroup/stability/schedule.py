@@ -54,6 +54,11 @@ class ReportSchedule:
         self._reporters = Reporters(every_ns)
         self.begin(0)
 
+    @property
+    def reporters(self) -> int:
+        """The number of receivers that report, with this one."""
+        return max(len(self._reporters), 1)
+
     def begin(self, now: int) -> None:
         """The first report is due at once."""
         self.next_at, self._last, self._sent, self._share = now, now, 0, 0.0

@@ -9,10 +9,14 @@ acknowledgment rises: a receiver that receives nothing must not block all others
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from antiphon.protocols.intergroup.settings import ASK_EVERY_NS
 from antiphon.protocols.intergroup.stability.schedule import FORGET_AFTER, REPORTERS_MAX
 from antiphon.types import ProcessId
+
+HOLDS_MAX: Final = 1_024
+"""At most this number of joiners is answered at a time: any process may use any name."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,9 @@ class Stability:
         self._receivers: dict[ProcessId, _Receiver] = {}
         self._holds: dict[ProcessId, list[tuple[int, int]]] = {}
         """By joiner, for each answer that it has from us: the stamp that it begins at, and the end of the hold."""
+        self._slowest_receiver = ProcessId("")
+        """The receiver that acknowledged least when all were last compared: while it blocks, no other matters."""
+        self._forget_at = 0
         self.stable = start
         """Every process that counts has everything with a stamp up to here."""
 
@@ -96,6 +103,10 @@ class Stability:
         if leaver is not None:
             leaver.ack, leaver.heard = max(leaver.ack, ack), now
 
+    def is_with_members(self, stamp: int) -> bool:
+        """True if every other member of the view has everything with a stamp up to here; receivers do not count."""
+        return all(ack >= stamp for ack in self._members.values())
+
     # Receivers
 
     def reported(self, receiver: ProcessId, ack: int, now: int) -> None:
@@ -104,15 +115,20 @@ class Stability:
             return  # a late report: it has been added since
         known = self._receivers.get(receiver)
         if known is None:
-            self._forget_lost(now)
+            if now >= self._forget_at:
+                self._forget_lost(now)
             if len(self._receivers) < REPORTERS_MAX:
                 self._receivers[receiver] = _Receiver(ack, now)
         elif ack > known.ack:
             known.ack, known.rose = ack, now
 
+    def knows(self, receiver: ProcessId) -> bool:
+        return receiver in self._receivers
+
     def _forget_lost(self, now: int) -> None:
         """Remove receivers that have not counted for long, so that crashed ones do not accumulate."""
         stall_ns = self._stall_ns
+        self._forget_at = now + stall_ns
         lost = [each for each, known in self._receivers.items() if now - known.rose >= 2 * stall_ns]
         for receiver in lost:
             del self._receivers[receiver]
@@ -126,16 +142,19 @@ class Stability:
         self._receivers.pop(receiver, None)
         self._holds.pop(receiver, None)
 
-    def hold(self, joiner: ProcessId, start: int, until: int, now: int) -> None:
+    def hold(self, joiner: ProcessId, start: int, until: int, now: int) -> bool:
         """We told a joiner to begin above `start`: until it has begun, nothing above may become stable (T5).
 
         A joiner whose request came twice has two answers, and may begin with either. But a joiner that asks
         repeatedly and never begins must not block all others. So an older answer counts for two more requests: a joiner
-        that uses it has begun long before, and has reported so.
+        that uses it has begun long before, and has reported so. False if there are too many joiners to keep this.
         """
+        if joiner not in self._holds and len(self._holds) >= HOLDS_MAX:
+            return False
         soon = now + 2 * ASK_EVERY_NS
         older = [(place, min(end, soon)) for place, end in self._holds.get(joiner, ()) if place < start]
         self._holds[joiner] = [*older, (start, until)]
+        return True
 
     # Conclusions
 
@@ -152,9 +171,16 @@ class Stability:
         return min(self._members, key=lambda member: (self._members[member], member), default=None)
 
     def conclude(self, own_ack: int, now: int, leaver_ns: int = 0) -> bool:
-        """Update `stable`; True if it has risen. `leaver_ns`: how long a silent leaver counts."""
+        """Update `stable`; True if it has risen. `leaver_ns`: how long a silent leaver counts.
+
+        This runs after every frame. So it compares all receivers, perhaps thousands, only if nothing else blocks.
+        """
+        if min([own_ack, *self._members.values()]) <= self.stable or self._is_blocked(now):
+            return False
         stall_ns = self._stall_ns
-        counting = [each.ack for each in self._receivers.values() if now - each.rose < stall_ns]
+        acks = {receiver: each.ack for receiver, each in self._receivers.items() if now - each.rose < stall_ns}
+        self._slowest_receiver = min(acks, key=acks.__getitem__, default=self._slowest_receiver)
+        counting = [*acks.values()]
         if self._leavers:
             self._leavers = {
                 leaver: each
@@ -167,3 +193,8 @@ class Stability:
             return False
         self.stable = stable
         return True
+
+    def _is_blocked(self, now: int) -> bool:
+        """True if the receiver that was slowest when all were compared still counts and has not moved on."""
+        known = self._receivers.get(self._slowest_receiver)
+        return known is not None and known.ack <= self.stable and now - known.rose < self._stall_ns
