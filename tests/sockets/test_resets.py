@@ -99,7 +99,7 @@ def test_resets_without_a_death_lose_nothing_and_exclude_no_member(size_bytes: i
 
 @on_loopback
 async def test_a_reset_in_an_idle_group_of_two_excludes_no_member() -> None:
-    async with behind_boxes(2, suspect_after=0.4) as (found, boxes):
+    async with behind_boxes(2, suspect_after=5.0) as (found, boxes):
         groups = await formed(found)
         for group in groups:
             await take_view(group, lambda view: len(view.members) == 2)
