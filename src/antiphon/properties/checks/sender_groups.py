@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 from antiphon.properties.promises import Promises
-from antiphon.properties.tables.columns import IntArray
 from antiphon.properties.tables.departures import Departures
 from antiphon.properties.tables.history import History
 from antiphon.properties.tables.membership import Membership
@@ -27,7 +26,8 @@ def wrong_senders(
 ) -> list[Found]:
     """The last views, among these, that do not list the senders of their component."""
     component, found = history.world.component, list[Found]()
-    wishing = promises.roles.wishing & _present(history)
+    present = (~history.away | history.asked) & ~history.left & ~history.logs.crashed[:, None]
+    wishing = promises.roles.wishing & present
     for stay in stays:
         process, group, members = membership.process[stay], membership.group[stay], membership.members[stay]
         here = frozenset(np.flatnonzero(wishing[:, group] & (component == component[process])).tolist())
@@ -38,15 +38,6 @@ def wrong_senders(
             describe = partial(_describe, history, membership, stay, here)
             found.append((int(history.logs.end[process]) - 1, group, describe))
     return found
-
-
-def _present(history: History) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """By process and group: it is in the group at the end, or has asked to be."""
-    rows: IntArray = history.of_kind("join")
-    asked = np.zeros_like(history.left)
-    asked[history.rows.process[rows], history.rows.group[rows]] = True
-    crashed = history.logs.crashed[:, None]
-    return (~history.away | asked) & ~history.left & ~crashed
 
 
 def _describe(history: History, membership: Membership, stay: int, wishing: frozenset[int]) -> Violation:

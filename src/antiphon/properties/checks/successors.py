@@ -316,11 +316,11 @@ def check_transitional(history: History, promises: Promises, membership: Members
         if membership.preceding[stay] >= 0 and history.stays.transitional[stay] is not None
     ]
     formed = [stay for stay in asked if membership.formed[stay]]
-    promoted = _promoted(promises, membership)
+    veterans = _veterans(promises, membership)
     found: list[Found] = [
         (membership.row[stay], membership.group[stay], partial(_describe_class, history, membership, stay))
         for stay in formed
-        if not _is_own_class(history, membership, stay, promoted[membership.group[stay], membership.view[stay]])
+        if not _is_own_class(history, membership, stay, veterans[membership.group[stay], membership.view[stay]])
     ]
     found += _wrong_sets(history, membership, with_set, asked)
     asked = [stay for _, stay in with_set] + [stay for stay in formed if membership.preceding[stay] < 0]
@@ -328,11 +328,11 @@ def check_transitional(history: History, promises: Promises, membership: Members
     return over_groups(history, promises, "M8", opportunities, as_violations(found))
 
 
-def _promoted(promises: Promises, membership: Membership) -> dict[tuple[int, int], set[int]]:
-    """By group and view: the members that only received before."""
+def _veterans(promises: Promises, membership: Membership) -> dict[tuple[int, int], set[int]]:
+    """By group and view: the processes that installed it, except those that only received before."""
     found: dict[tuple[int, int], set[int]] = defaultdict(set)
     for stay, before in enumerate(membership.preceding):
-        if before >= 0 and promises.roles.receiving[before] and not promises.roles.receiving[stay]:
+        if before < 0 or not promises.roles.receiving[before]:
             found[membership.group[stay], membership.view[stay]].add(membership.process[stay])
     return found
 
@@ -356,11 +356,11 @@ def _wrong_sets(
     return found
 
 
-def _is_own_class(history: History, membership: Membership, stay: int, promoted: set[int]) -> bool:
+def _is_own_class(history: History, membership: Membership, stay: int, veterans: set[int]) -> bool:
     """True if the classes partition the members, and the transitional set is its own class, or empty without a view.
 
-    Members that only received before are in the class, and in no view that the others come from. Of members that never
-    installed the view, this is not known.
+    A member that only received before is in the class, but in no view that the others come from. Whether a member did
+    so is not known if it never installed the view. So only the `veterans` must be in the set.
     """
     classes, me = history.stays.classes[stay], membership.process[stay]
     divided = sorted(member for together in classes for member in together) == sorted(membership.members[stay])
@@ -370,17 +370,7 @@ def _is_own_class(history: History, membership: Membership, stay: int, promoted:
     along = frozenset(history.stays.transitional[stay] or ())
     if not membership.roles[me]:
         return divided and own == along
-    return divided and along <= own and not (own - along - promoted) & _installers_of(membership, stay)
-
-
-def _installers_of(membership: Membership, stay: int) -> frozenset[int]:
-    """The processes that installed the view of the stay."""
-    place = membership.group[stay], membership.view[stay]
-    return frozenset(
-        process
-        for process, *there in zip(membership.process, membership.group, membership.view, strict=True)
-        if tuple(there) == place
-    )
+    return divided and along <= own and not (own - along) & veterans
 
 
 def _describe_class(history: History, membership: Membership, stay: int) -> Violation:

@@ -195,6 +195,14 @@ class History:
         return gone
 
     @cached_property
+    def asked(self) -> BoolArray:
+        """By process and group: it has asked to join."""
+        rows, asked = self.of_kind("join"), np.zeros((len(self.processes), len(self.groups)), np.bool_)
+        rows = rows[self.rows.group[rows] >= 0]
+        asked[self.rows.process[rows], self.rows.group[rows]] = True
+        return asked
+
+    @cached_property
     def away(self) -> BoolArray:
         """By process and group: it is in no view, because it left or has none yet."""
         away = np.ones((len(self.processes), len(self.groups)), np.bool_)

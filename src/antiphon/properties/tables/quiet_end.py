@@ -89,10 +89,7 @@ def missing_senders(
 def _never_asked(history: History) -> BoolArray:
     """By process and group: a later incarnation that has not joined the group again."""
     later = np.array([split_process_id(who)[1] > 0 for who in history.processes], np.bool_)
-    asked = np.zeros_like(history.left)
-    rows = history.of_kind("join")
-    asked[history.rows.process[rows], history.rows.group[rows]] = True
-    return later[:, None] & ~asked
+    return later[:, None] & ~history.asked
 
 
 def counts_at_stop(history: History, name: str) -> list[tuple[int, int, int]]:
